@@ -1,0 +1,87 @@
+# make demo   a tour in the terminal; no API key needed      make check  lint, format and types
+# make test   the test suite (ARGS="-k name" narrows it)     make docs   the documentation, into site/
+# make crash  the long crash campaigns                       make bench  speed, beside the raw SQLite floor
+# make setup  the development environment, into .venv        make clean  remove everything that was built
+# make lock   pin the requirements again (needs uv)
+
+PYTHON ?= python3
+ARGS   ?=
+BIN    := .venv/bin
+PIP    := $(BIN)/python -m pip --disable-pip-version-check
+MOCK   := tests/models
+
+export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
+export NO_MKDOCS_2_WARNING := 1
+
+.PHONY: setup demo test check format bench docs crash lock clean
+
+setup: .venv/.dev
+
+# The demo needs the package's own dependencies only; a development environment has them too.
+demo: $(if $(wildcard .venv/.dev),.venv/.dev,.venv/.run)
+	$(BIN)/adjourn demo
+
+test: .venv/.dev mock
+	$(BIN)/python -m pytest -q $(ARGS)
+
+crash: .venv/.dev
+	$(BIN)/python -m pytest -q tests/crash -m crash $(ARGS)
+
+check: .venv/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright
+
+format: .venv/.dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: .venv/.dev
+	$(BIN)/python bench/run.py $(ARGS)
+
+docs: .venv/.dev
+	$(BIN)/mkdocs build --strict --quiet
+
+clean:
+	rm -rf .venv site build dist .pytest_cache .ruff_cache .hypothesis $(MOCK)/node_modules
+	find src tests examples bench -type d -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
+
+# --- the environment -------------------------------------------------------------------------------------------------
+
+.venv/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "adjourn needs Python 3.11 or newer; set PYTHON=")'
+	$(PYTHON) -m venv .venv
+
+.venv/.run: requirements/run.txt pyproject.toml | .venv/bin/python
+	$(PIP) install --quiet --require-hashes -r requirements/run.txt
+	$(PIP) install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+.venv/.dev: requirements/dev.txt pyproject.toml | .venv/bin/python
+	$(PIP) install --quiet --require-hashes -r requirements/dev.txt
+	$(PIP) install --quiet --no-deps --no-build-isolation --editable .
+	@touch .venv/.run $@
+
+# The mock provider server. Without npm the tests that talk to it say why they are skipped.
+.PHONY: mock
+ifeq ($(and $(wildcard $(MOCK)/package.json),$(shell command -v npm)),)
+mock:
+else
+mock: $(MOCK)/node_modules/.installed
+endif
+
+NPM_LOCK := $(wildcard $(MOCK)/package-lock.json)
+
+$(MOCK)/node_modules/.installed: $(wildcard $(MOCK)/package.json) $(NPM_LOCK)
+	cd $(MOCK) && npm $(if $(NPM_LOCK),ci,install --no-package-lock) --ignore-scripts --no-audit --no-fund --loglevel=error
+	@touch $@
+
+# --- the pins --------------------------------------------------------------------------------------------------------
+
+UV      ?= uv
+COMPILE := $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
+           --no-emit-index-url --no-emit-find-links
+
+lock:
+	$(COMPILE) $(ARGS) pyproject.toml requirements/dev.in -o requirements/dev.txt
+	$(COMPILE) pyproject.toml requirements/run.in -c requirements/dev.txt -o requirements/run.txt

@@ -1,0 +1,1 @@
+"""Agents and tools: what a user writes."""

@@ -1,0 +1,226 @@
+"""Agents: instructions, a model, tools, a policy, limits."""
+
+import asyncio
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractAsyncContextManager
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Generic, Literal, cast
+
+from typing_extensions import TypeVar
+
+from adjourn.agent.outcome import Outcome
+from adjourn.agent.output import Output
+from adjourn.agent.program import AgentProgram, AgentTool
+from adjourn.agent.storeless import Conversation, Handle
+from adjourn.agent.tool import Tool, tool
+from adjourn.core.policy import Policy
+from adjourn.core.stop import MaxSteps, Stop
+from adjourn.driver.answers import MISSING
+from adjourn.driver.checkpoint import Checkpoint
+from adjourn.driver.program import Desk
+from adjourn.errors import InvalidDefinition, Misused
+from adjourn.models.model import Model
+from adjourn.models.resolve import resolve
+
+if TYPE_CHECKING:
+    from pydantic_ai.models import Model as PydanticModel
+
+T = TypeVar("T", default=str)
+OnChange = Literal["refuse", "warn"]
+Saved = Checkpoint | str | bytes | Mapping[str, Any]
+
+
+class Agent(Generic[T]):
+    """Instructions, a model, tools, a policy, limits. It holds no state: one agent may have any number of runs.
+
+    `model` is a provider string (`"openai:gpt-5-mini"`), a pydantic-ai model, or any object of the `Model` protocol.
+    `instructions` is a string or a function over the run's context (it has `run_id`, `state`, `resources`).
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        model: "str | Model | PydanticModel",
+        instructions: str | Callable[[Any], str] = "",
+        tools: Iterable[Tool | Callable[..., Any]] = (),
+        policy: Policy | None = None,
+        stop: Stop = MaxSteps(50),
+        output_type: type[T] | Any = str,
+        settings: Mapping[str, Any] | None = None,
+        retries: int = 3,
+        on_change: OnChange = "refuse",
+    ) -> None:
+        if not isinstance(name, str) or not name or any(c in name for c in ":/\n"):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidDefinition(f"an agent's name is a short text without ':' and '/', not {name!r}")
+        if not isinstance(stop, Stop):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidDefinition(
+                f"agent {name!r}: stop= takes conditions such as MaxSteps(30) | MaxCost(5), not {stop!r}"
+            )
+        if policy is not None and not isinstance(policy, Policy):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidDefinition(f"agent {name!r}: policy= takes a Policy([...]), not {policy!r}")
+        if isinstance(retries, bool) or not isinstance(retries, int) or retries < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidDefinition(f"agent {name!r}: retries= is the number of attempts, at least 1, not {retries!r}")
+        if not isinstance(instructions, str) and not callable(instructions):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidDefinition(f"agent {name!r}: instructions= is a string or a function, not {instructions!r}")
+        check_on_change(on_change)
+        self.name, self.policy, self.stop, self.retries, self.on_change = name, policy, stop, retries, on_change
+        self.instructions = instructions
+        self.settings = dict(settings) if settings else None
+        self.tools = _by_name(name, tools)
+        self.output = Output(output_type)
+        self.model: Model = resolve(model)
+
+    @cached_property
+    def program(self) -> AgentProgram:
+        """The agent as the driver sees it."""
+        return AgentProgram(self)
+
+    @cached_property
+    def fingerprint(self) -> dict[str, Any]:
+        """Names and schemas of the agent, its tools and its policy: what a paused run depends on."""
+        children = {t.agent.name: t.agent.fingerprint for t in self.tools.values() if isinstance(t, AgentTool)}
+        return {
+            "name": self.name,
+            "tools": {t.name: t.definition[:16] for t in self.tools.values()},
+            "policy": self.policy.fingerprint if self.policy else [],
+            "output": self.output.fingerprint,
+            **({"agents": children} if children else {}),
+        }
+
+    def instructions_for(self, desk: Desk) -> str:
+        """The instructions for a model call of this run."""
+        return self.instructions if isinstance(self.instructions, str) else self.instructions(desk)
+
+    async def run(
+        self, input: Any, *, resources: Mapping[str, Any] | None = None, after: Saved | None = None
+    ) -> Outcome[T]:
+        """Run until it ends or waits for a person. `after` a finished conversation's checkpoint, this is its next turn.
+
+        Raises `RunFailed`, with a checkpoint from which `resume` goes on at the step that failed.
+        """
+        conversation = await Conversation.begin(self, input, resources, after)
+        return cast("Outcome[T]", await conversation.advance())
+
+    async def resume(
+        self,
+        checkpoint: Saved,
+        answer: Any = MISSING,
+        *,
+        answers: Mapping[str, Any] | None = None,
+        approved: bool | None = None,
+        instruction: str | None = None,
+        by: str | None = None,
+        resources: Mapping[str, Any] | None = None,
+        on_change: OnChange | None = None,
+    ) -> Outcome[T]:
+        """Go on from a checkpoint, in any process. Nothing that was done is done again.
+
+        One open interrupt: `answer` (or `approved`) is for it. Several: `answers={id: value_or_decision}`, any subset.
+        The same checkpoint can be resumed twice, because nothing is remembered between calls; a `Runtime` prevents it.
+        """
+        conversation = await Conversation.again(
+            self, checkpoint, answer, answers, approved, instruction, by, resources, on_change
+        )
+        return cast("Outcome[T]", await conversation.advance())
+
+    def stream(
+        self,
+        input: Any = MISSING,
+        *,
+        checkpoint: Saved | None = None,
+        answer: Any = MISSING,
+        answers: Mapping[str, Any] | None = None,
+        approved: bool | None = None,
+        instruction: str | None = None,
+        by: str | None = None,
+        resources: Mapping[str, Any] | None = None,
+        after: Saved | None = None,
+        on_change: OnChange | None = None,
+    ) -> AbstractAsyncContextManager["Handle[T]"]:
+        """Run or resume with a live handle: `async with agent.stream(input) as run: async for event in run: …`."""
+        if (input is MISSING) == (checkpoint is None):
+            raise Misused("stream takes an input, or checkpoint= to resume: one of the two")
+
+        async def begin() -> Conversation:
+            if checkpoint is None:
+                return await Conversation.begin(self, input, resources, after)
+            return await Conversation.again(
+                self, checkpoint, answer, answers, approved, instruction, by, resources, on_change
+            )
+
+        return cast("AbstractAsyncContextManager[Handle[T]]", Handle(begin))
+
+    def run_sync(
+        self, input: Any, *, resources: Mapping[str, Any] | None = None, after: Saved | None = None
+    ) -> Outcome[T]:
+        """`run`, for a program without an event loop."""
+        _no_loop("run")
+        return asyncio.run(self.run(input, resources=resources, after=after))
+
+    def resume_sync(
+        self,
+        checkpoint: Saved,
+        answer: Any = MISSING,
+        *,
+        answers: Mapping[str, Any] | None = None,
+        approved: bool | None = None,
+        instruction: str | None = None,
+        by: str | None = None,
+        resources: Mapping[str, Any] | None = None,
+        on_change: OnChange | None = None,
+    ) -> Outcome[T]:
+        """`resume`, for a program without an event loop."""
+        _no_loop("resume")
+        return asyncio.run(
+            self.resume(
+                checkpoint, answer, answers=answers, approved=approved, instruction=instruction, by=by,
+                resources=resources, on_change=on_change,
+            )
+        )  # fmt: skip
+
+    def as_tool(self, name: str | None = None, description: str | None = None) -> Tool:
+        """This agent as a tool of another. Its conversation is a path inside that run, not a run of its own."""
+        text = (
+            description
+            or (self.instructions if isinstance(self.instructions, str) else "")
+            or f"Ask the agent {self.name}."
+        )
+        return AgentTool(self, name or self.name, text)
+
+    def __repr__(self) -> str:
+        return f"Agent({self.name!r}, model={self.model.name!r}, tools={list(self.tools)})"
+
+
+def check_on_change(on_change: Any) -> None:
+    """Raise `InvalidDefinition` for anything but the two words."""
+    if on_change not in ("refuse", "warn"):
+        raise InvalidDefinition(f"on_change is 'refuse' or 'warn', not {on_change!r}")
+
+
+def _by_name(agent: str, tools: Iterable[Any]) -> dict[str, Tool]:
+    found: dict[str, Tool] = {}
+    for given in tools:
+        if isinstance(given, Agent):
+            given = given.as_tool()  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+        one = given if isinstance(given, Tool) else tool(given)
+        if one.name in found:
+            raise InvalidDefinition(f"agent {agent!r} has two tools named {one.name!r}")
+        found[one.name] = one
+    return found
+
+
+def _no_loop(verb: str) -> None:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    raise Misused(
+        f"{verb}_sync cannot be used inside a running event loop (Jupyter has one): use `await agent.{verb}(...)`"
+    )
+
+
+def warn_changed(name: str, changes: list[str]) -> None:
+    """Say once, where the caller can see it, that a run goes on under a changed definition."""
+    warnings.warn(f"{name!r} changed since the run started: {'; '.join(changes)}", stacklevel=3)

@@ -1,0 +1,224 @@
+"""What a body may use while it runs, and how it stops to wait."""
+
+import contextvars
+import inspect
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Literal, NoReturn, TypeVar, cast, overload
+
+from adjourn.agent.signature import answer_schema as schema_of
+from adjourn.core.codec import plain
+from adjourn.core.digest import idempotency_key
+from adjourn.core.policy import Duration, seconds
+from adjourn.core.records import Stepped
+from adjourn.core.state import Call
+from adjourn.core.status import Status
+from adjourn.driver.program import Desk
+from adjourn.errors import InterruptClosed, InvalidDefinition, Misused, PauseRequest
+
+T = TypeVar("T")
+
+_current: contextvars.ContextVar["ToolContext | None"] = contextvars.ContextVar("adjourn_context", default=None)
+
+
+class Yield(BaseException):
+    """A body stopped at `save` because a pause is wanted."""
+
+
+class ToolContext:
+    """What a tool's body may use. Annotate a parameter with it and it is passed in, hidden from the model."""
+
+    def __init__(self, desk: Desk, call: Call) -> None:
+        self._desk, self._call = desk, call
+        self._memo = dict(call.memo)
+        self._used: set[str] = set()
+        self._pauses = self._sleeps = 0
+        self.paused: PauseRequest | Yield | None = None
+
+    @property
+    def run_id(self) -> str:
+        """The run."""
+        return self._desk.run_id
+
+    @property
+    def call_id(self) -> str:
+        """The call, unique in its run."""
+        return self._call.id
+
+    @property
+    def idempotency_key(self) -> str:
+        """The same for every attempt of this call; give it to the target so that it can refuse a second one."""
+        return idempotency_key(self.run_id, self._call.id, self._call.tool, self._call.args)
+
+    @property
+    def epoch(self) -> int:
+        """Grows whenever another worker takes the run; a target that checks it refuses a worker that was replaced."""
+        return self._desk.epoch
+
+    @property
+    def resources(self) -> Mapping[str, Any]:
+        """The live objects that were passed with `resources=`."""
+        return self._desk.resources
+
+    @property
+    def pause_requested(self) -> bool:
+        """A person wants the run to pause; a long body may `save` and stop."""
+        return self._desk.state.status == Status.PAUSING
+
+    @property
+    def cancel_requested(self) -> bool:
+        """The run is being cancelled; a long body should stop."""
+        return self._desk.state.status == Status.CANCELLING
+
+    @property
+    def progress(self) -> Any:
+        """What the last `save` of this call recorded, or None."""
+        return self._memo.get("progress")
+
+    def publish(self, item: Any) -> None:
+        """Send an item to whoever watches. Not journaled."""
+        item = plain(item, "item")
+        self._desk.loop.call_soon_threadsafe(self._desk.publish, item)
+
+    async def step(self, key: str, fn: Callable[..., T | Awaitable[T]], *args: Any) -> T:
+        """Run `fn(*args)` once for this call, whatever happens: its result is recorded under `key` and given back later.
+
+        The result is JSON, also the first time, so that it is the same every time.
+        """
+        name = self._use(f"step:{key}", f"ctx.step({key!r})")
+        if name in self._memo:
+            return self._memo[name]
+        value = fn(*args)
+        if inspect.isawaitable(value):
+            value = await cast("Awaitable[T]", value)
+        recorded = plain(value, f"step {key!r}")
+        await self._desk.record(Stepped(call=self._call.id, key=name, value=recorded))
+        self._memo[name] = recorded
+        return recorded
+
+    async def save(self, progress: Any) -> None:
+        """Record how far the body has come. If a pause is wanted, it stops here and goes on from here later."""
+        recorded = plain(progress, "progress")
+        await self._desk.record(Stepped(call=self._call.id, key="progress", value=recorded))
+        self._memo["progress"] = recorded
+        if self.pause_requested:
+            self.paused = Yield()
+            raise self.paused
+
+    async def on_cancel(self, fn: Callable[..., Any], *args: Any) -> None:
+        """Register a compensation while the call is in flight: run if the run is cancelled before the call has ended."""
+        if not callable(fn):
+            raise InvalidDefinition(f"on_cancel takes a function, not {fn!r}")
+        name = getattr(fn, "__qualname__", "")
+        n = sum(1 for k in self._memo if k.startswith("undo:"))
+        value = {"fn": name, "args": plain(list(args), "on_cancel arguments")}
+        await self._desk.record(Stepped(call=self._call.id, key=f"undo:{n}", value=value))
+        self._memo[f"undo:{n}"] = value
+
+    async def sleep(self, duration: Duration) -> None:
+        """Wait durably: the run parks, costs nothing, and the body runs again when the time has come."""
+        length = seconds(duration, "sleep")
+        key = self._use(f"~{self._sleeps}", "ctx.sleep")
+        self._sleeps += 1
+        if key not in self._memo:
+            self._stop(kind="timer", type="timer", key=key, resume_to="self", expires=self._desk.now() + length)
+
+    @overload
+    def pause_for(
+        self, type: str = ..., payload: Any = ..., *, resume_to: Literal["next"] = ..., interrupt_id: str | None = ...,
+        answer_schema: Any = ..., expires_in: Duration | None = ..., on_expiry: str = ...,
+    ) -> NoReturn: ...  # fmt: skip
+    @overload
+    def pause_for(
+        self, type: str = ..., payload: Any = ..., *, resume_to: str, interrupt_id: str | None = ...,
+        answer_schema: Any = ..., expires_in: Duration | None = ..., on_expiry: str = ...,
+    ) -> Any: ...  # fmt: skip
+    def pause_for(
+        self,
+        type: str = "question",
+        payload: Any = None,
+        *,
+        resume_to: str = "next",
+        interrupt_id: str | None = None,
+        answer_schema: Any = None,
+        expires_in: Duration | None = None,
+        on_expiry: str = "deny",
+    ) -> Any:
+        """Stop here and wait for an answer. `"next"`: the answer is the result. `"self"`: run again; this returns the answer."""
+        if resume_to not in ("next", "self"):
+            raise InvalidDefinition(f"resume_to is 'next' or 'self' in a tool, not {resume_to!r}")
+        if on_expiry not in ("deny", "cancel"):
+            raise InvalidDefinition(f"on_expiry is 'deny' or 'cancel', not {on_expiry!r}")
+        if not isinstance(type, str) or not type:  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidDefinition(f"type is a word of your own, not {type!r}")
+        if interrupt_id is not None and (
+            not interrupt_id or any(c in interrupt_id for c in ":?!\n") or len(interrupt_id) > 200
+        ):
+            raise InvalidDefinition(
+                f"interrupt_id must be a short text without ':', '?' and '!', not {interrupt_id!r:.80}"
+            )
+        key = self._use(f"?{self._pauses}" if interrupt_id is None else f"?{interrupt_id}", "pause_for")
+        self._pauses += 1
+        if key in self._memo:
+            return self._answer(key)
+        if interrupt_id is not None and interrupt_id in self._desk.state.ids:
+            raise Misused(f"interrupt id {interrupt_id!r} is used already in this run; choose another")
+        expires = 0.0 if expires_in is None else self._desk.now() + seconds(expires_in, "expires_in")
+        self._stop(
+            type=type, payload=plain(payload, "payload"), key=key, i=interrupt_id or "", resume_to=resume_to,
+            schema=schema_of(answer_schema), expires=expires, on_expiry=on_expiry,
+        )  # fmt: skip
+
+    def _answer(self, key: str) -> Any:
+        answer = self._memo[key]
+        if "expired" in answer:
+            raise InterruptClosed(key, answer["expired"])
+        return answer["value"]
+
+    def _stop(self, **fields: Any) -> NoReturn:
+        self.paused = PauseRequest(**fields)
+        raise self.paused
+
+    def _use(self, key: str, what: str) -> str:
+        if key in self._used:
+            raise Misused(f"{what} was used twice in one body; give each its own key or interrupt_id")
+        self._used.add(key)
+        return key
+
+    def leftover(self) -> list[str]:
+        """Recorded steps and pauses that this run of the body did not use: it is not the body that recorded them."""
+        return [k for k in self._memo if k not in self._used and k[0] in "s?~" and k != "progress"]
+
+
+def enter(context: ToolContext) -> None:
+    """Make `context` the one that the module function `pause_for` finds."""
+    _current.set(context)
+
+
+@overload
+def pause_for(
+    type: str = ..., payload: Any = ..., *, resume_to: Literal["next"] = ..., interrupt_id: str | None = ...,
+    answer_schema: Any = ..., expires_in: Duration | None = ..., on_expiry: str = ...,
+) -> NoReturn: ...  # fmt: skip
+@overload
+def pause_for(
+    type: str = ..., payload: Any = ..., *, resume_to: str, interrupt_id: str | None = ...,
+    answer_schema: Any = ..., expires_in: Duration | None = ..., on_expiry: str = ...,
+) -> Any: ...  # fmt: skip
+def pause_for(
+    type: str = "question",
+    payload: Any = None,
+    *,
+    resume_to: str = "next",
+    interrupt_id: str | None = None,
+    answer_schema: Any = None,
+    expires_in: Duration | None = None,
+    on_expiry: str = "deny",
+) -> Any:
+    """Stop the tool or chunk that is running and wait for an answer; see `ToolContext.pause_for`."""
+    context = _current.get()
+    if context is None:
+        raise Misused("pause_for works inside a tool or a chunk while a run executes it")
+    return context.pause_for(
+        type, payload, resume_to=resume_to, interrupt_id=interrupt_id, answer_schema=answer_schema,
+        expires_in=expires_in, on_expiry=on_expiry,
+    )  # fmt: skip

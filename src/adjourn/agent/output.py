@@ -1,0 +1,91 @@
+"""The output: text, or a type that what the model hands over is validated against."""
+
+from functools import cached_property
+from typing import Any
+
+from adjourn.agent.signature import shape
+from adjourn.core.codec import loads, plain
+from adjourn.core.conversation import OUTPUT_TOOL
+from adjourn.core.digest import digest
+from adjourn.core.messages import Reply, ToolSpec
+from adjourn.errors import Invalid, InvalidDefinition
+
+
+class Output:
+    """What an agent's last word must be."""
+
+    def __init__(self, type_: Any) -> None:
+        self.type = type_
+        self.plain = type_ is str
+
+    @cached_property
+    def _adapter(self) -> Any:
+        from pydantic import TypeAdapter
+
+        try:
+            return TypeAdapter(self.type)
+        except Exception as e:
+            raise InvalidDefinition(
+                f"output_type= takes a type that pydantic can validate, not {self.type!r}: {e}"
+            ) from None
+
+    @cached_property
+    def _schema(self) -> dict[str, Any]:
+        """An object schema: what is not an object is wrapped as its `value`."""
+        schema = self._adapter.json_schema()
+        if schema.get("type") == "object":
+            return schema
+        return {
+            "type": "object",
+            "properties": {"value": schema},
+            "required": ["value"],
+            "$defs": schema.pop("$defs", {}),
+        }
+
+    @property
+    def _wrapped(self) -> bool:
+        return self._adapter.json_schema().get("type") != "object"
+
+    @property
+    def specs(self) -> tuple[ToolSpec, ...]:
+        """The tool with which a structured output is handed over; none for text."""
+        return (
+            ()
+            if self.plain
+            else (ToolSpec(OUTPUT_TOOL, "Hand over the final result. Call it alone, once, at the end.", self._schema),)
+        )
+
+    @property
+    def fingerprint(self) -> str:
+        """Its shape."""
+        return "" if self.plain else digest("output", shape(self._schema))[:16]
+
+    def take(self, reply: Reply) -> tuple[bool, Any, str]:
+        """Whether a reply is the end, the output as JSON, and what to tell the model if it is not acceptable."""
+        finals = [c for c in reply.calls if c.tool == OUTPUT_TOOL]
+        if self.plain:
+            return (not reply.calls, reply.text, "")
+        if len(reply.calls) > 1 or (reply.calls and not finals):
+            return False, None, ""
+        value = finals[0].args if finals else self._parsed(reply.text)
+        if finals and self._wrapped and isinstance(value, dict):
+            value = value.get("value", value)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+        try:
+            return (
+                True,
+                plain(self._adapter.dump_python(self._adapter.validate_python(value), mode="json"), "output"),
+                "",
+            )
+        except Exception as e:
+            return False, None, f"That is not a valid final result: {e}. Correct it and call {OUTPUT_TOOL} again."
+
+    @staticmethod
+    def _parsed(text: str) -> Any:
+        try:
+            return loads(text, what="the reply")
+        except Invalid:
+            return text
+
+    def load(self, value: Any) -> Any:
+        """The output as the type."""
+        return value if self.plain else self._adapter.validate_python(value)

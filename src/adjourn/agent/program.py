@@ -1,0 +1,343 @@
+"""An agent as a program: its answers to the plan's questions, and how its steps are performed."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from adjourn.agent.body import call_body, run_function
+from adjourn.agent.context import ToolContext
+from adjourn.agent.signature import ArgumentError
+from adjourn.agent.tool import Tool
+from adjourn.core.codec import plain
+from adjourn.core.conversation import Thread
+from adjourn.core.digest import action_digest
+from adjourn.core.messages import ModelRequest, Reply, TextDelta
+from adjourn.core.plan import Ask, Go, Judged, Plan, Refuse, Step, interrupt_id
+from adjourn.core.policy import Judgement, Rule, Verdict, strictest
+from adjourn.core.records import Asked, Completed, Fact, Faulted, Intended, Replied, Returned, Verified
+from adjourn.core.state import Call, Phase, State
+from adjourn.core.stop import External, Leaf, Progress, TextMention, ToolCalled, Tripped
+from adjourn.driver.program import Desk
+from adjourn.errors import LeaseLost, ModelError, StoreError
+
+if TYPE_CHECKING:
+    from adjourn.agent.agent import Agent
+
+BACKOFF, LONGEST = 0.5, 30.0
+
+
+class AgentProgram:
+    """See `driver.program.Program`."""
+
+    kind = "agent"
+
+    def __init__(self, agent: "Agent[Any]") -> None:
+        self.agent = agent
+        self.name = agent.name
+        self.agents = _family(agent)
+
+    @property
+    def fingerprint(self) -> dict[str, Any]:
+        return self.agent.fingerprint
+
+    # Pure questions
+
+    def _agent(self, state: State, path: str) -> "Agent[Any]":
+        return self.agents[state.threads[path].agent]
+
+    def _up(self, state: State, path: str) -> "list[Agent[Any]]":
+        """The agents from the root down to `path`."""
+        parts = path.split("/") if path else []
+        paths = ["", *("/".join(parts[: n + 1]) for n in range(len(parts)))]
+        return [self.agents[state.threads[p].agent] for p in paths if p in state.threads]
+
+    def judge(self, state: State, call: Call, now: float) -> Judged:
+        up = self._up(state, call.path)
+        tool = up[-1].tools.get(call.tool)
+        if tool is None:
+            known = ", ".join(sorted(up[-1].tools)) or "none"
+            return Refuse(f"there is no tool {call.tool!r}; the tools are: {known}", "unknown")
+        try:
+            args = tool.validate(call.args)
+        except ArgumentError as e:
+            return Refuse(f"invalid arguments for {tool.name}: {e}", "invalid")
+        judged = self._verdict(up, tool, args)
+        if judged.verdict == Verdict.DENY:
+            return Refuse(f"not allowed: {judged.reason or f'policy denies {tool.name}'}", "denied")
+        shown = action_digest(state.run, call.id, tool.name, tool.definition, args)
+        gated = judged.verdict == Verdict.ASK
+        if gated and not self._agreed(state, call, tool, args, judged, shown, now):
+            return Ask(self._asked(state, call, tool, args, judged, shown, now))
+        child = tool.agent.name if isinstance(tool, AgentTool) else ""
+        intended = Intended(
+            call=call.id, tool=tool.name, attempt=call.attempt + 1, digest=shown, effect=tool.effect.value,
+            undo=tool.undo is not None, under=tuple(a.name for a in up[1:]), agent=child, input=args.get("input") if child else None,
+        )  # fmt: skip
+        return Go(intended, gated, tool.key_ttl)
+
+    def _verdict(self, up: "list[Agent[Any]]", tool: Tool, args: dict[str, Any]) -> Judgement:
+        judgements = [a.policy.judge(tool.name, args) for a in up if a.policy is not None]
+        if tool.policy in ("ask", "deny"):
+            verdict = Verdict[tool.policy.upper()]
+            judgements.append(Judgement(verdict, "", (Rule(verdict, tool.name, reason="the tool says so"),)))
+        return strictest(judgements)
+
+    def _agreed(
+        self, state: State, call: Call, tool: Tool, args: dict[str, Any], judged: Judgement, shown: str, now: float
+    ) -> bool:
+        """Whether a person's yes covers exactly this: the rules that ask, the digest, and the time."""
+        rules = {rule.text for rule in judged.rules}
+        if call.phase in (Phase.CLEARED, Phase.DOUBT) and call.digest == shown:
+            return True  # it was agreed to, and goes on
+        for approval in (
+            call.approval,
+            state.granted.get(action_digest(state.run, "", tool.name, tool.definition, args)),
+        ):
+            if approval and rules <= set(approval.rules) and (not approval.until or now < approval.until):
+                if approval is call.approval and approval.digest != shown:
+                    continue
+                return True
+        return False
+
+    def _asked(
+        self, state: State, call: Call, tool: Tool, args: dict[str, Any], judged: Judgement, shown: str, now: float
+    ) -> Asked:
+        rules = judged.rules
+        expiring = min((r for r in rules if r.expires_in), key=lambda r: r.expires_in, default=None)
+        return Asked(
+            i=interrupt_id(state, call.id), kind="approval", call=call.id, tool=tool.name, args=args,
+            definition=tool.definition, describes=tool.description, effect=tool.effect.value, undo=tool.undo is not None,
+            digest=shown, reason=judged.reason, rules=tuple(r.text for r in rules) or ("default ask",),
+            approvers=max([1, *(r.approvers for r in rules)]),
+            groups=tuple(sorted({g for r in rules for g in r.groups})),
+            not_requester=any(r.not_requester for r in rules),
+            queue=bool(rules) and all(r.queue for r in rules),
+            valid_for=min((r.valid_for for r in rules if r.valid_for), default=0.0),
+            remind_every=min((r.remind_every for r in rules if r.remind_every), default=0.0),
+            schema=tool.schema, expires=now + expiring.expires_in if expiring else 0.0,
+            on_expiry=expiring.on_expiry if expiring else "deny",
+        )  # fmt: skip
+
+    def next(self, state: State, now: float, plan: Plan) -> None:
+        if state.stop_now:
+            plan.moves.append(Completed(output=state.threads[""].text, stopped=state.stop_now))
+            return
+        for path, thread in state.threads.items():
+            if path and path not in state.live:
+                continue
+            if thread.final:
+                self._final(state, thread, plan)
+            elif thread.due():
+                self._model_due(state, thread, now, plan)
+
+    def _final(self, state: State, thread: Thread, plan: Plan) -> None:
+        if thread.path:
+            plan.facts.append(Returned(call=thread.path, value=thread.output))
+        elif not state.live:
+            plan.moves.append(Completed(output=thread.output))
+
+    def _model_due(self, state: State, thread: Thread, now: float, plan: Plan) -> None:
+        step = f"model:{thread.path}"
+        agent = self.agents[thread.agent]
+        if fault := state.faults.get(step):
+            if fault.asked:
+                return
+            if not fault.transient or fault.count >= agent.retries:
+                payload = {
+                    "error": fault.error,
+                    "kind": fault.kind,
+                    "step": step,
+                    "can_resume": fault.transient,
+                    "attempts": fault.count,
+                }
+                plan.moves.append(Asked(i=interrupt_id(state, step), kind="error", step=step, payload=payload))
+                return
+            if fault.retry_at > now:
+                plan.retry_at(fault.retry_at, now)
+                return
+        if tripped := self._tripped(state, thread, now):
+            self._stop(state, thread, tripped, plan)
+            return
+        under = tuple(a.name for a in self._up(state, thread.path)[1:])
+        plan.start.append(Step(step, "model", thread.path, None, under, (fault.count if fault else 0) + 1))
+
+    def _tripped(self, state: State, thread: Thread, now: float) -> Tripped | None:
+        """The root's limits count the whole run, a child's its own conversation."""
+        root = state.threads[""]
+        whole = Progress(
+            state.steps, state.usage.total_tokens, state.usage.cost, now - state.started.at, root.text,
+            frozenset(c for t in state.threads.values() for c in t.called), frozenset(state.flags),
+        )  # fmt: skip
+        if tripped := self.agent.stop.check(whole, state.extended):
+            return tripped
+        if not thread.path:
+            return None
+        own = Progress(thread.turn, 0, 0.0, 0.0, thread.text, frozenset(thread.called))
+        return self.agents[thread.agent].stop.check(own, state.extended)
+
+    def _stop(self, state: State, thread: Thread, tripped: Tripped, plan: Plan) -> None:
+        leaf = tripped.leaf
+        if tripped.action == "pause":
+            if not any(o.record.kind == "limit" for o in state.open.values()):
+                payload = {"limit": leaf.budget, "condition": leaf.name, "question": f"{leaf.name} is reached. Go on?"}
+                plan.moves.append(
+                    Asked(i=interrupt_id(state, leaf.name), kind="limit", step=leaf.name, payload=payload)
+                )
+        elif leaf in self.agent.stop.leaves() or not thread.path:
+            plan.moves.append(_ended(leaf, state.threads[""].text))
+        else:
+            plan.facts.append(Returned(call=thread.path, error=f"stopped by {leaf.name}; so far: {thread.text}"))
+
+    def missing(self, resources: Mapping[str, Any]) -> set[str]:
+        tools = (tool for agent in self.agents.values() for tool in agent.tools.values())
+        return {name for tool in tools for name in tool.resources.values()} - set(resources)
+
+    # Steps
+
+    async def perform(self, step: Step, desk: Desk) -> Fact:
+        if step.kind == "model":
+            return await self._ask_model(step, desk)
+        assert step.call is not None
+        tool = self._agent(desk.state, step.call.path).tools[step.call.tool]
+        if step.kind == "undo":
+            return await self._undo(tool, step, desk)
+        if step.kind == "verify":
+            return await self._verify(tool, step.call, desk)
+        return await call_body(tool, step.call, desk)
+
+    async def _ask_model(self, step: Step, desk: Desk) -> Fact:
+        agent = self._agent(desk.state, step.path)
+        started = desk.now()
+        thread = desk.state.threads[step.path]
+        request = ModelRequest(
+            desk.request, agent.instructions_for(desk), (*(t.spec for t in agent.tools.values()), *agent.output.specs),
+            agent.settings, thread.requests,
+        )  # fmt: skip
+        try:
+            reply = await self._stream(agent, request, step.path, desk)
+        except (asyncio.CancelledError, LeaseLost, StoreError):
+            raise
+        except Exception as e:
+            desk.failed(e)
+            return _fault(step, e, desk.now())
+        final, output, invalid = agent.output.take(reply)
+        details = plain(reply.details, "details") if reply.details else None
+        return Replied(
+            path=step.path, upto=desk.upto, heard=desk.heard, parts=reply.parts, usage=reply.usage, model=reply.model,
+            details=details, output=output if final else None, final=final, invalid=invalid, took=round(desk.now() - started, 4),
+        )  # fmt: skip
+
+    async def _stream(self, agent: "Agent[Any]", request: ModelRequest, path: str, desk: Desk) -> Reply:
+        reply: Reply | None = None
+        stream = agent.model.request(request)
+        try:
+            async for item in stream:
+                if isinstance(item, Reply):
+                    reply = item
+                else:
+                    desk.publish(item.text, path=path, thinking=not isinstance(item, TextDelta))
+        finally:
+            close = getattr(stream, "aclose", None)
+            if close is not None:
+                await close()
+        if reply is None:
+            raise ModelError(f"{agent.model.name} ended without a reply")
+        return reply
+
+    async def _undo(self, tool: Tool, step: Step, desk: Desk) -> Fact:
+        call = step.call
+        assert call is not None and tool.undo is not None
+        shadow = Call(step.id, tool.name, call.args, call.path)
+        context = ToolContext(desk, shadow)
+        try:
+            args = tool.validate(call.args)
+            value = await asyncio.wait_for(
+                run_function(tool.undo, context, [context, args, call.value], {}), tool.timeout
+            )
+            return Returned(call=step.id, value=plain(value, "result"))
+        except (LeaseLost, StoreError):
+            raise
+        except Exception as e:
+            desk.failed(e)
+            return Faulted(
+                step=step.id,
+                error=f"{type(e).__name__}: {e}",
+                transient=True,
+                retry_at=_retry_at(desk.now(), step.attempt),
+            )
+
+    async def _verify(self, tool: Tool, call: Call, desk: Desk) -> Fact:
+        """`verify(ctx, args)` says: True or ("happened", result), False, or None for unknown."""
+        assert tool.verify is not None
+        context = ToolContext(desk, call)
+        try:
+            answer = await run_function(tool.verify, context, [context, tool.validate(call.args)], {})
+            return _verified(call, answer)
+        except (LeaseLost, StoreError):
+            raise
+        except Exception as e:
+            desk.failed(e)
+            return Verified(call=call.id, answer="unknown", value=f"{type(e).__name__}: {e}")
+
+
+class AgentTool(Tool):
+    """An agent as a tool of another: its conversation is a path inside the same run."""
+
+    def __init__(self, agent: "Agent[Any]", name: str, description: str) -> None:
+        schema = {
+            "type": "object",
+            "properties": {"input": {"type": "string"}},
+            "required": ["input"],
+            "additionalProperties": False,
+        }
+        super().__init__(name, description, schema, _never, effect="read")
+        self.agent = agent
+
+
+def _never(input: str) -> None:
+    """Never called: the driver opens a path instead."""
+
+
+def _family(agent: "Agent[Any]") -> "dict[str, Agent[Any]]":
+    """The agent and everything below it, by name."""
+    found: dict[str, Agent[Any]] = {agent.name: agent}
+    for tool in agent.tools.values():
+        if isinstance(tool, AgentTool):
+            found |= {name: child for name, child in _family(tool.agent).items() if name != agent.name}
+    return found
+
+
+def _ended(leaf: Leaf, text: str) -> Completed:
+    """A condition of success completes the run; a limit stops it."""
+    if isinstance(leaf, TextMention | ToolCalled):
+        return Completed(output=text, by=leaf.name)
+    assert isinstance(leaf, Leaf | External)
+    return Completed(output=text, stopped=leaf.name)
+
+
+def _verified(call: Call, answer: Any) -> Verified:
+    if answer is None or answer == "unknown":
+        return Verified(call=call.id, answer="unknown")
+    if answer is False or answer == "not":
+        return Verified(call=call.id, answer="not")
+    if isinstance(answer, tuple) and len(answer) == 2 and answer[0] == "happened":  # pyright: ignore[reportUnknownArgumentType]
+        return Verified(call=call.id, answer="happened", value=plain(answer[1], "verified result"))
+    return Verified(call=call.id, answer="happened", value=None if answer is True else plain(answer, "verified result"))
+
+
+def _retry_at(now: float, attempt: int, after: float | None = None) -> float:
+    return now + (after if after is not None else min(LONGEST, BACKOFF * 2 ** (attempt - 1)))
+
+
+def _fault(step: Step, error: Exception, now: float) -> Faulted:
+    transient = error.transient if isinstance(error, ModelError) else isinstance(error, TimeoutError | ConnectionError)
+    after = error.retry_after if isinstance(error, ModelError) else None
+    kind = error.kind if isinstance(error, ModelError) else type(error).__name__
+    text = str(error) or type(error).__name__
+    return Faulted(
+        step=step.id,
+        error=text,
+        kind=kind,
+        transient=transient,
+        retry_at=_retry_at(now, step.attempt, after) if transient else 0.0,
+    )

@@ -1,0 +1,199 @@
+"""From a Python function to what a model sees, and from a model's JSON to the function's arguments."""
+
+import inspect
+import re
+import typing
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Annotated, Any, get_args, get_origin
+
+from adjourn.core.codec import plain
+from adjourn.core.schema import check_schema
+from adjourn.errors import InvalidAnswer, InvalidDefinition
+
+if typing.TYPE_CHECKING:
+    from pydantic import BaseModel
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """Marks a tool's parameter as a live object that whoever advances the run supplies: `Annotated[Bank, Resource("bank")]`."""
+
+    name: str
+
+
+class ArgumentError(Exception):
+    """Arguments that do not fit; the text is for the model."""
+
+
+@dataclass(frozen=True)
+class Signature:
+    """A function taken apart. `context` and `resources` are injected and hidden from the model."""
+
+    function: Callable[..., Any]
+    name: str
+    context: str = ""
+    resources: dict[str, str] = field(default_factory=dict[str, str])
+    parameters: dict[str, inspect.Parameter] = field(default_factory=dict[str, inspect.Parameter])
+    hints: dict[str, Any] = field(default_factory=dict[str, Any])
+    described: dict[str, str] = field(default_factory=dict[str, str])
+
+    @classmethod
+    def of(cls, function: Callable[..., Any], name: str, context_type: type) -> "Signature":
+        """Take `function` apart; raises `InvalidDefinition` for what no model could call."""
+        context, resources = "", dict[str, str]()
+        parameters: dict[str, inspect.Parameter] = {}
+        hints = _hints(function)
+        for p in inspect.signature(function).parameters.values():
+            hint = hints.get(p.name, p.annotation)
+            marks = [m for m in get_args(hint)[1:] if isinstance(m, Resource)] if get_origin(hint) is Annotated else []
+            if hint is context_type or (isinstance(hint, str) and hint == context_type.__name__):
+                context = p.name
+            elif marks:
+                resources[p.name] = marks[0].name
+            elif p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD, p.POSITIONAL_ONLY):
+                raise InvalidDefinition(f"tool {name!r}: a model cannot pass {str(p)!r}; use plain named parameters")
+            else:
+                parameters[p.name] = p
+        return cls(function, name, context, resources, parameters, hints, _described(function.__doc__ or ""))
+
+    @cached_property
+    def _model(self) -> "type[BaseModel]":
+        from pydantic import ConfigDict, Field, create_model
+
+        fields: dict[str, Any] = {}
+        for n, p in enumerate(self.parameters.values()):
+            default = ... if p.default is p.empty else p.default
+            hint = Any if p.annotation is p.empty else self.hints.get(p.name, p.annotation)
+            # Numbered names with aliases: a parameter may be called `json`, `schema` or `model_x`.
+            info = Field(default, alias=p.name, description=self.described.get(p.name))
+            if get_origin(hint) is Annotated and self.described.get(p.name) is None:
+                info = Field(default, alias=p.name)
+            fields[f"p{n}"] = (hint, info)
+        try:
+            return create_model(
+                self.name, __config__=ConfigDict(extra="forbid", arbitrary_types_allowed=False), **fields
+            )
+        except Exception as e:
+            raise InvalidDefinition(f"tool {self.name!r}: its parameters cannot be described to a model: {e}") from None
+
+    @cached_property
+    def schema(self) -> dict[str, Any]:
+        """The JSON Schema of its arguments."""
+        if not self.parameters:
+            return {"type": "object", "properties": {}, "additionalProperties": False}
+        return _without_titles(self._model.model_json_schema(by_alias=True))
+
+    def validate(self, args: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The arguments as Python values for the call, and as the JSON that is shown, digested and run."""
+        from pydantic import ValidationError
+
+        if not isinstance(args, dict):
+            raise ArgumentError(f"the arguments are not a JSON object: {args!r:.200}")
+        try:
+            model = self._model.model_validate(args)
+        except ValidationError as e:
+            raise ArgumentError("; ".join(_said(error) for error in e.errors(include_url=False))) from None
+        values = {name: getattr(model, f"p{n}") for n, name in enumerate(self.parameters)}
+        return values, plain(model.model_dump(mode="json", by_alias=True), "arguments")
+
+
+def _hints(function: Callable[..., Any]) -> dict[str, Any]:
+    """Annotations, evaluated, also when they are strings that name local types."""
+    local = inspect.getclosurevars(function).nonlocals if inspect.isfunction(function) else {}
+    try:
+        return typing.get_type_hints(function, localns=dict(local), include_extras=True)
+    except Exception as e:
+        raw = getattr(function, "__annotations__", {})
+        if any(isinstance(v, str) for v in raw.values()):
+            raise InvalidDefinition(
+                f"tool {getattr(function, '__name__', function)!r}: an annotation cannot be resolved ({e}); define its type at module level"
+            ) from None
+        return dict(raw)
+
+
+def _said(error: Any) -> str:
+    where = ".".join(str(part) for part in error["loc"])
+    return f"{where}: {error['msg']}" if where else str(error["msg"])
+
+
+def _without_titles(schema: Any) -> Any:
+    """Generated titles repeat the names; a property that is itself called title stays."""
+    if isinstance(schema, list):
+        return [_without_titles(x) for x in schema]  # pyright: ignore[reportUnknownVariableType]
+    if not isinstance(schema, dict):
+        return schema
+    out: dict[str, Any] = {}
+    for key, value in schema.items():  # pyright: ignore[reportUnknownVariableType]
+        if key in ("properties", "$defs") and isinstance(value, dict):
+            out[key] = {k: _without_titles(v) for k, v in value.items()}  # pyright: ignore[reportUnknownVariableType]
+        elif key != "title" or not isinstance(value, str):
+            out[key] = _without_titles(value)
+    return out
+
+
+_SECTION = re.compile(r"^\s*(Args|Arguments|Parameters):\s*$")
+_ENTRY = re.compile(r"^\s+\**(\w+)\s*(?:\([^)]*\))?:\s*(.+)$")
+
+
+def _described(doc: str) -> dict[str, str]:
+    """Descriptions of parameters from an `Args:` section."""
+    found: dict[str, str] = {}
+    inside, last = False, ""
+    for line in doc.splitlines():
+        if _SECTION.match(line):
+            inside = True
+        elif inside and (entry := _ENTRY.match(line)):
+            last = entry[1]
+            found[last] = entry[2].strip()
+        elif inside and line.strip() and last and line.startswith("    "):
+            found[last] += " " + line.strip()
+        elif inside and not line.strip():
+            inside = False
+    return found
+
+
+def summary(doc: str) -> str:
+    """A docstring without its sections."""
+    kept: list[str] = []
+    for line in inspect.cleandoc(doc).splitlines():
+        if re.match(r"^(Args|Arguments|Parameters|Returns|Raises|Yields|Example|Examples):\s*$", line):
+            break
+        kept.append(line)
+    return "\n".join(kept).strip()
+
+
+def shape(schema: Any) -> Any:
+    """A schema without its words: what a fingerprint is made of."""
+    if isinstance(schema, list):
+        return [shape(x) for x in schema]  # pyright: ignore[reportUnknownVariableType]
+    if not isinstance(schema, dict):
+        return schema
+    named = ("properties", "$defs")
+    return {
+        k: ({n: shape(s) for n, s in v.items()} if k in named and isinstance(v, dict) else shape(v))  # pyright: ignore[reportUnknownVariableType]
+        for k, v in schema.items()  # pyright: ignore[reportUnknownVariableType]
+        if k not in ("description", "title", "examples") or not isinstance(v, str | list)
+    }
+
+
+def answer_schema(given: Any) -> dict[str, Any] | bool | None:
+    """A Python type or a JSON Schema dict, as the JSON Schema that is recorded."""
+    if given is None or isinstance(given, bool):
+        return given
+    if isinstance(given, dict):
+        schema: dict[str, Any] = plain(given, "answer_schema")
+        check_schema(schema, "answer_schema")
+        return schema
+    from pydantic import TypeAdapter
+
+    try:
+        return TypeAdapter(given).json_schema()
+    except Exception as e:
+        raise InvalidDefinition(
+            f"answer_schema= takes a Python type or a JSON Schema dict, not {given!r}: {e}"
+        ) from None
+
+
+__all__ = ["ArgumentError", "InvalidAnswer", "Resource", "Signature", "answer_schema", "shape", "summary"]

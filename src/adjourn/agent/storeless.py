@@ -1,0 +1,256 @@
+"""Runs without a store: the same loop on a private memory store. The checkpoint is its journal."""
+
+import asyncio
+import time
+import warnings
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any, Generic
+
+import msgspec
+from typing_extensions import TypeVar
+
+from adjourn.agent.outcome import Outcome, outcome_of
+from adjourn.core.codec import plain
+from adjourn.core.fingerprint import changes
+from adjourn.core.records import CancelAsked, PauseAsked, Resumed, Said, Started
+from adjourn.core.state import State
+from adjourn.core.status import ENDED, Status
+from adjourn.driver.answers import MISSING, answers_for, describe
+from adjourn.driver.checkpoint import Checkpoint
+from adjourn.driver.clock import SystemClock
+from adjourn.driver.events import Event, watch
+from adjourn.driver.feed import Feed
+from adjourn.driver.identity import new_run_id
+from adjourn.driver.loop import Drive
+from adjourn.errors import AnswerRequired, Invalid, MissingResource, Misused, ProgramChanged, Refused
+from adjourn.stores.memory import MemoryStore
+
+if TYPE_CHECKING:
+    from adjourn.agent.agent import Agent, Saved
+
+T = TypeVar("T", default=str)
+TTL = 3600.0
+
+
+class Conversation:
+    """One storeless run, from its beginning or from a checkpoint, until it rests."""
+
+    def __init__(self, agent: "Agent[Any]", run: str, resources: Mapping[str, Any] | None) -> None:
+        self.agent, self.run, self.resources = agent, run, dict(resources or {})
+        self.store = MemoryStore(now=_now)
+        self.feed = Feed()
+        self.state = State()
+        self.drive: Drive | None = None
+        if missing := agent.program.missing(self.resources):
+            raise MissingResource(missing, f"agent {agent.name!r}")
+
+    @classmethod
+    async def begin(
+        cls, agent: "Agent[Any]", input: Any, resources: Mapping[str, Any] | None, after: "Saved | None"
+    ) -> "Conversation":
+        """A new run."""
+        self = cls(agent, new_run_id(), resources)
+        history, session = next_turn(after)
+        started = Started(
+            run=self.run, kind="agent", program=agent.name, fingerprint=agent.fingerprint, input=plain(input, "input"),
+            session=session, history=history,
+        )  # fmt: skip
+        await self.store.create(started)
+        return self
+
+    @classmethod
+    async def again(
+        cls,
+        agent: "Agent[Any]",
+        saved: "Saved",
+        answer: Any,
+        answers: Mapping[str, Any] | None,
+        approved: bool | None,
+        instruction: str | None,
+        by: str | None,
+        resources: Mapping[str, Any] | None,
+        on_change: str | None,
+    ) -> "Conversation":
+        """A run from its checkpoint; everything is checked before anything is consumed."""
+        checkpoint = Checkpoint.from_json(saved)
+        check_program(agent, checkpoint.started, on_change or agent.on_change)
+        self = cls(agent, checkpoint.run_id, resources)
+        state = checkpoint.state
+        if state.status in ENDED:
+            raise Refused(
+                self.run,
+                "resume",
+                state.view,
+                "its run has ended; start the next turn with run(input, after=checkpoint)",
+            )
+        decisions = answers_for(state, answer, answers, approved, by or "", self.store.now())
+        nothing = not decisions and not instruction
+        if nothing and state.status == Status.WAITING and state.interrupts and not _only_timers(state):
+            raise AnswerRequired(describe(state))
+        first, *rest = checkpoint.records
+        assert isinstance(first, Started)
+        await self.store.create(first, rest)
+        for decision in decisions:
+            await self.store.deliver(self.run, decision)
+        await self._go_on(state, instruction, by or "")
+        return self
+
+    async def _go_on(self, state: State, instruction: str | None, by: str) -> None:
+        if instruction is not None and not isinstance(instruction, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise Invalid(f"instruction= is a text, not {type(instruction).__name__}")
+        if state.status in (Status.PAUSED, Status.PAUSING):
+            await self.store.deliver(self.run, Resumed(instruction=instruction or "", by=by))
+        elif instruction:
+            await self.store.deliver(self.run, Said(text=instruction, by=by))
+
+    async def advance(self) -> Outcome[Any]:
+        """Drive until it rests for a person or ends."""
+        while True:
+            lease = await self.store.acquire(self.run, "storeless", TTL, after=self.state.seq)
+            if lease is not None:
+                self.state.fold_all(lease.records)
+                self.drive = Drive(
+                    self.store, self.agent.program, lease, self.state, ttl=TTL, resources=self.resources, feed=self.feed
+                )
+                await self.drive.run()
+            if not await self._sleep():
+                return await self.outcome()
+
+    async def _sleep(self) -> bool:
+        """If only time is waited for, wait for it; True if there is more to do."""
+        row = await self.store.get(self.run)
+        if row.status != Status.WAITING or not row.wake_at or not _only_timers(self.state):
+            return False
+        bell = asyncio.Event()
+        end = self.store.subscribe(self.run, bell.set)
+        try:
+            await SystemClock().wait(bell, max(0.0, row.wake_at - self.store.now()))
+        finally:
+            end()
+        return True
+
+    async def checkpoint(self) -> Checkpoint:
+        """The journal so far."""
+        return Checkpoint([record for _, record in await self.store.load(self.run)])
+
+    async def outcome(self) -> Outcome[Any]:
+        """How it rests."""
+        cause = next(iter(self.drive.errors.values()), None) if self.drive else None
+        return outcome_of(self.state, await self.checkpoint(), self.agent.output.load, cause)
+
+
+def _now() -> float:
+    return time.time()
+
+
+def _only_timers(state: State) -> bool:
+    kinds = {o.record.kind for o in state.open.values()}
+    return kinds <= {"timer"}
+
+
+def check_program(agent: "Agent[Any]", started: Started, on_change: str) -> None:
+    """Refuse a run of another definition, naming what changed; or warn."""
+    if found := changes(agent.name, started.fingerprint, agent.fingerprint):
+        if on_change != "warn":
+            raise ProgramChanged(agent.name, found)
+        warnings.warn(f"{agent.name!r} changed since the run started: {'; '.join(found)}", stacklevel=4)
+
+
+def next_turn(after: "Saved | None") -> tuple[list[Any], str]:
+    """The messages and the session that the next turn of a finished conversation begins with."""
+    if after is None:
+        return [], ""
+    checkpoint = Checkpoint.from_json(after)
+    if checkpoint.state.status not in ENDED:
+        raise Refused(
+            checkpoint.run_id,
+            "continue",
+            checkpoint.state.view,
+            "finish or resume it first; after= takes a finished conversation",
+        )
+    return msgspec.to_builtins(checkpoint.messages), checkpoint.session
+
+
+class Handle(Generic[T]):
+    """A live storeless run. Iterate it for events; `pause`, `cancel` and `say` act on it; then `outcome`."""
+
+    def __init__(self, begin: Callable[[], Awaitable[Conversation]]) -> None:
+        self._begin = begin
+        self._conversation: Conversation | None = None
+        self._task: asyncio.Task[Outcome[Any]] | None = None
+        self._checkpoint: Checkpoint | None = None
+        self._ended = False
+
+    async def __aenter__(self) -> "Handle[T]":
+        self._conversation = await self._begin()
+        self._task = asyncio.get_running_loop().create_task(self._advance(self._conversation), name="adjourn-stream")
+        return self
+
+    async def _advance(self, conversation: Conversation) -> Outcome[Any]:
+        try:
+            return await conversation.advance()
+        finally:
+            self._ended = True
+            self._checkpoint = await conversation.checkpoint()
+            conversation.store.ring(conversation.run)
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._task is not None and not self._task.done():
+            self._task.cancel()
+        if self._task is not None:
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def __aiter__(self) -> AsyncIterator[Event]:
+        c = self._open()
+        async for event in watch(c.store, c.feed, c.run, until=lambda: self._ended):
+            yield event
+
+    def _open(self) -> Conversation:
+        if self._conversation is None:
+            raise Misused("use it as `async with agent.stream(...) as run:`")
+        return self._conversation
+
+    @property
+    def run_id(self) -> str:
+        """The run."""
+        return self._open().run
+
+    async def pause(self, *, now: bool = False, by: str = "", reason: str = "") -> None:
+        """Stop at the next boundary; `now` cuts the model call in flight and keeps what it had said."""
+        c = self._open()
+        await c.store.deliver(c.run, PauseAsked(now=now, by=by, reason=reason))
+
+    async def cancel(self, *, by: str = "", reason: str = "") -> None:
+        """Stop, undo in reverse what was done, and end."""
+        c = self._open()
+        await c.store.deliver(c.run, CancelAsked(by=by, reason=reason))
+
+    async def say(self, text: str, *, by: str = "") -> None:
+        """Tell the agent something; it reads it at the next boundary."""
+        c = self._open()
+        await c.store.deliver(c.run, Said(text=text, by=by))
+
+    @property
+    def checkpoint(self) -> Checkpoint:
+        """The run so far (after the end: all of it)."""
+        if self._checkpoint is not None:
+            return self._checkpoint
+        c = self._open()
+        return Checkpoint([record for _, record in c.store.peek(c.run)])
+
+    @property
+    def outcome(self) -> Outcome[T]:
+        """How it rested; raises `RunFailed` if it failed, `Misused` while it runs (iterate it to the end, or `await wait()`)."""
+        self._open()
+        if self._task is None or not self._task.done():
+            raise Misused("the run has not come to rest yet: iterate it to its end, or `await run.wait()`")
+        return self._task.result()
+
+    async def wait(self) -> Outcome[T]:
+        """Wait until it rests."""
+        self._open()
+        assert self._task is not None
+        return await asyncio.shield(self._task)
+
+
+__all__ = ["MISSING", "Conversation", "Handle", "check_program", "next_turn"]

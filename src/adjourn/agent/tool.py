@@ -1,0 +1,199 @@
+"""Tools: functions that a model may call, with what they do to the world declared."""
+
+import inspect
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any, Literal, overload
+
+from adjourn.agent.context import ToolContext, pause_for
+from adjourn.agent.signature import ArgumentError, Signature, shape, summary
+from adjourn.core.codec import plain
+from adjourn.core.conversation import OUTPUT_TOOL
+from adjourn.core.digest import digest
+from adjourn.core.effect import Effect
+from adjourn.core.messages import ToolSpec
+from adjourn.core.policy import Duration, seconds
+from adjourn.core.schema import check, check_schema
+from adjourn.errors import InvalidAnswer, InvalidDefinition
+
+EffectName = Literal["read", "idempotent", "verifiable", "unsafe"]
+PolicyName = Literal["allow", "ask", "deny"]
+
+
+class Tool:
+    """A tool with an explicit schema: `Tool(name, description, input_schema, run)`. From a function: `@tool`.
+
+    `run` takes the arguments as one dict, or as named parameters if its parameters are the schema's properties; a
+    parameter annotated `ToolContext` is passed in. The rest is as for `@tool`.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        description: str,
+        input_schema: dict[str, Any] | None,
+        run: Callable[..., Any],
+        *,
+        effect: EffectName = "unsafe",
+        undo: Callable[..., Any] | None = None,
+        verify: Callable[..., Any] | None = None,
+        policy: PolicyName | None = None,
+        timeout: Duration | None = None,
+        key_ttl: Duration | None = None,
+        isolate: bool = False,
+    ) -> None:
+        _check_name(name)
+        if not callable(run):
+            raise InvalidDefinition(f"tool {name!r}: run must be a function, not {run!r}")
+        for what, function in (("undo", undo), ("verify", verify)):
+            if function is not None and not callable(function):
+                raise InvalidDefinition(f"tool {name!r}: {what}= takes a function, not {function!r}")
+        if policy not in (None, "allow", "ask", "deny"):
+            raise InvalidDefinition(f"tool {name!r}: policy= is 'allow', 'ask' or 'deny', not {policy!r}")
+        try:
+            self.effect = Effect(effect)
+        except ValueError:
+            raise InvalidDefinition(
+                f"tool {name!r}: effect= is 'read', 'idempotent', 'verifiable' or 'unsafe', not {effect!r}"
+            ) from None
+        if (self.effect == Effect.VERIFIABLE) != (verify is not None):
+            raise InvalidDefinition(f"tool {name!r}: effect='verifiable' and verify= go together")
+        self.name, self.description, self.run = name, description, run
+        self.undo, self.verify, self.policy, self.isolate = undo, verify, policy, isolate
+        self.timeout = None if timeout is None else seconds(timeout, "timeout")
+        self.key_ttl = 0.0 if key_ttl is None else seconds(key_ttl, "key_ttl")
+        self._given = input_schema
+        if input_schema is not None:
+            check_schema(input_schema, f"tool {name!r}: input_schema")
+
+    @cached_property
+    def signature(self) -> Signature:
+        """Its function, taken apart."""
+        return Signature.of(self.run, self.name, ToolContext)
+
+    @cached_property
+    def schema(self) -> dict[str, Any]:
+        """The JSON Schema of its arguments."""
+        return self.signature.schema if self._given is None else plain(self._given, "input_schema")
+
+    @cached_property
+    def spec(self) -> ToolSpec:
+        """What a model sees."""
+        return ToolSpec(self.name, self.description, self.schema)
+
+    @cached_property
+    def definition(self) -> str:
+        """Its digest: name, shape of the arguments, effect. A changed one voids approvals and refuses old runs."""
+        return digest("tool", self.name, shape(self.schema), self.effect.value)
+
+    @cached_property
+    def resources(self) -> dict[str, str]:
+        """Parameter → resource name."""
+        return self._explicit[1] if self._given is not None else self.signature.resources
+
+    @cached_property
+    def _explicit(self) -> tuple[str, dict[str, str], list[str]]:
+        """For a tool with a given schema: its context parameter, its resources, and the other parameters."""
+        context, resources, rest = "", dict[str, str](), list[str]()
+        try:
+            parts = Signature.of(self.run, self.name, ToolContext)
+            return parts.context, parts.resources, list(parts.parameters)
+        except InvalidDefinition:  # *args, **kwargs: it takes whatever the schema says
+            return context, resources, rest
+
+    def validate(self, args: Any) -> dict[str, Any]:
+        """The arguments as the JSON that is shown, digested and run; raises `ArgumentError` with a text for the model."""
+        if self._given is None:
+            return self.signature.validate(args)[1]
+        if not isinstance(args, dict):
+            raise ArgumentError(f"the arguments are not a JSON object: {args!r:.200}")
+        try:
+            check(self.schema, args, "arguments")
+        except InvalidAnswer as e:
+            raise ArgumentError(str(e).removesuffix("; nothing was recorded, the question stays open")) from None
+        return args  # pyright: ignore[reportUnknownVariableType]
+
+    def bind(self, args: dict[str, Any], context: ToolContext) -> tuple[list[Any], dict[str, Any]]:
+        """The positional and named arguments for `run`."""
+        named = {p: context.resources[name] for p, name in self.resources.items()}
+        if self._given is None:
+            values, _ = self.signature.validate(args)
+            if self.signature.context:
+                named[self.signature.context] = context
+            return [], {**named, **values}
+        where, _, rest = self._explicit
+        if where:
+            named[where] = context
+        if set(rest) <= set(self.schema.get("properties", {})) and (rest or not args):
+            return [], {**named, **{k: v for k, v in args.items() if k in rest}}
+        if len(rest) == 1:
+            return [], {**named, rest[0]: args}
+        return [], {**named, **args}
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the function itself, outside of any run."""
+        return self.run(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"Tool({self.name!r}, effect={self.effect.value!r})"
+
+
+def _check_name(name: Any) -> None:
+    if not isinstance(name, str) or not name or len(name) > 64 or not all(c.isalnum() or c in "_-." for c in name):
+        raise InvalidDefinition(f"a tool's name has up to 64 letters, digits, '_', '-' and '.', not {name!r:.80}")
+    if name == OUTPUT_TOOL:
+        raise InvalidDefinition(f"the tool name {OUTPUT_TOOL!r} is reserved for structured output; choose another")
+
+
+@overload
+def tool(function: Callable[..., Any], /) -> Tool: ...
+@overload
+def tool(
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    effect: EffectName = "unsafe",
+    undo: Callable[..., Any] | None = None,
+    verify: Callable[..., Any] | None = None,
+    policy: PolicyName | None = None,
+    timeout: Duration | None = None,
+    key_ttl: Duration | None = None,
+    isolate: bool = False,
+) -> Callable[[Callable[..., Any]], Tool]: ...
+def tool(
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    **options: Any,
+) -> Any:
+    """Make a tool of a function, sync (run in a thread) or async: schema from its signature, description from its docstring.
+
+    `effect` says what happens to a call that was in flight when its process died; `undo(ctx, args, result)` takes it
+    back on cancel; `verify(ctx, args)` asks the world whether it happened; `policy` is the least strict verdict;
+    `timeout` in seconds puts a call that is not `read` in doubt; `key_ttl` is how long the target remembers a key.
+    """
+
+    def make(function: Callable[..., Any]) -> Tool:
+        if not callable(function) or inspect.isclass(function):
+            raise InvalidDefinition(f"@tool is for functions, not for {function!r}")
+        text = description if description is not None else summary(function.__doc__ or "")
+        made = Tool(name or function.__name__, text, None, function, **options)
+        made.signature  # noqa: B018 (look at the parameters now: a mistake belongs to the line that made it)
+        return made
+
+    return make if function is None else make(function)
+
+
+def _ask_human(question: str) -> str:
+    """Ask a person a question and wait for the answer.
+
+    Args:
+        question: What to ask, in full sentences.
+    """
+    pause_for("question", {"question": question}, answer_schema={"type": "string"})
+
+
+ask_human = tool(name="ask_human", effect="read")(_ask_human)
+"""A ready tool: `ask_human(question: str) -> str`."""

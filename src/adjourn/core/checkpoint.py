@@ -1,0 +1,125 @@
+"""The envelope of a checkpoint: visible fields for routing, the journal as one string, a digest, and a MAC.
+
+Everything visible and the body are covered by the digest, and by the MAC when there is a key. Both are verified
+before the body is parsed. The sender chooses no algorithm.
+"""
+
+import hashlib
+import hmac
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from adjourn.core.codec import MAX_BYTES, encode, loads
+from adjourn.core.records import AnyRecord, Started, dump_list, parse_list
+from adjourn.errors import CheckpointInvalid, Invalid
+
+FORMAT = "adjourn/checkpoint"
+VERSION = 1
+UPGRADERS: dict[int, Callable[[list[dict[str, Any]]], list[dict[str, Any]]]] = {}
+"""From each older version to the next: what turns its records into those of the version after it."""
+
+
+class Envelope(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The outside of a checkpoint."""
+
+    format: str
+    version: int
+    run_id: str
+    program: str
+    kind: str
+    session: str
+    seq: int
+    status: str
+    fingerprint: str
+    digest: str
+    records: str
+    kid: str = ""
+    mac: str = ""
+
+
+_COVERED = ("format", "version", "run_id", "program", "kind", "session", "seq", "status", "fingerprint", "records")
+
+
+def _bytes(envelope: Mapping[str, Any]) -> bytes:
+    """The covered fields, each with its name and length, so that no two envelopes share their bytes."""
+    parts = [b"adjourn/checkpoint/1\0"]
+    for name in _COVERED:
+        raw = str(envelope[name]).encode()
+        parts.append(b"%s:%d:%s" % (name.encode(), len(raw), raw))
+    return b"".join(parts)
+
+
+def key_id(key: bytes) -> str:
+    """How a key is named in an envelope, without giving it away."""
+    return hashlib.sha256(b"adjourn/kid\0" + key).hexdigest()[:16]
+
+
+def seal(fields: dict[str, Any], records: Sequence[AnyRecord], keys: Sequence[bytes]) -> str:
+    """A checkpoint as JSON text; signed by the first key if there is one."""
+    fields = {"format": FORMAT, "version": VERSION, **fields, "records": dump_list(list(records))}
+    covered = _bytes(fields)
+    fields["digest"] = "sha256:" + hashlib.sha256(covered).hexdigest()
+    if keys:
+        fields["kid"] = key_id(keys[0])
+        fields["mac"] = "hmac-sha256:" + hmac.new(keys[0], covered, hashlib.sha256).hexdigest()
+    return encode(fields).decode()
+
+
+def unseal(data: str | bytes | Mapping[str, Any], keys: Sequence[bytes]) -> tuple[Envelope, list[AnyRecord]]:
+    """The envelope and the records, once nothing is wrong with them; raises `CheckpointInvalid` saying what is."""
+    envelope = _outside(data)
+    if envelope.format != FORMAT:
+        raise CheckpointInvalid(f"this is not a checkpoint: its format is {envelope.format!r:.60}, not {FORMAT!r}")
+    if not 1 <= envelope.version <= VERSION:
+        raise CheckpointInvalid(
+            f"checkpoint version {envelope.version} is not known (newest: {VERSION}); use a newer Adjourn"
+        )
+    _verify(envelope, keys)
+    records = _inside(envelope)
+    first = records[0] if records else None
+    if not isinstance(first, Started) or first.run != envelope.run_id or len(records) != envelope.seq:
+        raise CheckpointInvalid("the checkpoint's records are not those its envelope names")
+    return envelope, records
+
+
+def _outside(data: str | bytes | Mapping[str, Any]) -> Envelope:
+    if isinstance(data, str | bytes):
+        try:
+            data = loads(data, what="the checkpoint", limit=2 * MAX_BYTES)
+        except Invalid as e:
+            raise CheckpointInvalid(str(e)) from None
+    try:
+        return msgspec.convert(data, Envelope)
+    except (msgspec.ValidationError, RecursionError) as e:
+        raise CheckpointInvalid(f"this is not a checkpoint: {e}") from None
+
+
+def _verify(envelope: Envelope, keys: Sequence[bytes]) -> None:
+    covered = _bytes(msgspec.structs.asdict(envelope))
+    if not hmac.compare_digest(envelope.digest.encode(), b"sha256:" + hashlib.sha256(covered).hexdigest().encode()):
+        raise CheckpointInvalid("the checkpoint was altered or damaged: its digest does not match")
+    if not keys:
+        return
+    if not envelope.mac:
+        raise CheckpointInvalid("a secret is set, but the checkpoint is not signed; it was not read further")
+    for key in keys:
+        mac = b"hmac-sha256:" + hmac.new(key, covered, hashlib.sha256).hexdigest().encode()
+        if hmac.compare_digest(envelope.kid.encode(), key_id(key).encode()) and hmac.compare_digest(
+            envelope.mac.encode(), mac
+        ):
+            return
+    raise CheckpointInvalid("the checkpoint was altered, or signed with a key that is not in the key ring")
+
+
+def _inside(envelope: Envelope) -> list[AnyRecord]:
+    try:
+        plain = loads(envelope.records, what="the checkpoint's records")
+        for version in range(envelope.version, VERSION):
+            plain = UPGRADERS[version](plain)
+        return parse_list(encode(plain))
+    except Invalid as e:
+        raise CheckpointInvalid(str(e)) from None
+    except (msgspec.ValidationError, msgspec.DecodeError, RecursionError) as e:
+        raise CheckpointInvalid(f"the checkpoint's records are not valid: {e}") from None

@@ -1,0 +1,135 @@
+"""What an agent's records mean: threads of messages, one per agent in the run (the root's path is "")."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from adjourn.core.messages import Assistant, Message, Result, Text, ToolCall, User
+from adjourn.core.records import Broke, Replied
+
+OUTPUT_TOOL = "final_result"
+"""The reserved name of the call with which a model hands over a structured output."""
+
+_messages = msgspec.json.Decoder(list[Message])
+
+
+def messages_from(plain_messages: list[Any]) -> list[Message]:
+    """Messages out of their JSON form; raises `msgspec.ValidationError`."""
+    return msgspec.convert(plain_messages, list[Message])
+
+
+@dataclass(slots=True)
+class Slot:
+    """The place of one call's result in the transcript."""
+
+    call: str
+    part: ToolCall
+    result: Result | None = None
+
+
+@dataclass(slots=True)
+class Pending:
+    """A message no reply has read yet: said by a person at `seq`, or the late result of the queued call `call`."""
+
+    message: Message
+    seq: int = 0
+    call: str = ""
+
+    @property
+    def order(self) -> tuple[str, int]:
+        """What was said comes first, by seq; so the order does not depend on who folded first."""
+        return (self.call, self.seq)
+
+
+@dataclass(slots=True)
+class Thread:
+    """One agent's conversation. `turn` counts replies, broken ones too; `requests` counts failed calls as well."""
+
+    path: str
+    agent: str
+    transcript: list[Message] = field(default_factory=list[Message])
+    pending: list[Pending] = field(default_factory=list["Pending"])
+    slots: list[Slot] = field(default_factory=list[Slot])
+    turn: int = 0
+    requests: int = 0
+    unfilled: int = 0
+    final: bool = False
+    output: Any = None
+    text: str = ""
+    called: set[str] = field(default_factory=set[str])
+
+    def say(self, seq: int, text: str) -> None:
+        """A message that the next request will contain (or the one after it, if that is already on its way)."""
+        self.tell(Pending(User(text), seq=seq))
+
+    def tell(self, pending: Pending) -> None:
+        """One more message that wants to be read."""
+        self.pending.append(pending)
+        self.pending.sort(key=lambda p: p.order)
+        self.final = False
+
+    def request(self) -> tuple[Message, ...]:
+        """Everything a request made now contains. A copy: the fold goes on while the model works."""
+        return (*self.transcript, *(p.message for p in self.pending))
+
+    def replied(self, r: Replied) -> list[tuple[str, ToolCall]]:
+        """Take in a whole reply; gives the calls it spawns, with their ids."""
+        self._read(r.upto, r.heard)
+        self.transcript.append(Assistant(r.parts, r.model, r.details))
+        self.text = "".join(p.text for p in r.parts if isinstance(p, Text)) or self.text
+        calls = [p for p in r.parts if isinstance(p, ToolCall)]
+        prefix = f"{self.path}/" if self.path else ""
+        self.slots = [Slot(f"{prefix}{self.turn}.{k}", part) for k, part in enumerate(calls)]
+        self.unfilled = len(self.slots)
+        self.final = r.final and not self.pending
+        self.output = r.output
+        spawned: list[tuple[str, ToolCall]] = []
+        for slot in list(self.slots):
+            if slot.part.tool == OUTPUT_TOOL:
+                self.fill(slot.call, *self._output_result(r, alone=len(calls) == 1))
+            else:
+                spawned.append((slot.call, slot.part))
+                self.called.add(slot.part.tool)
+        if not calls and r.invalid:
+            self.transcript.append(User(r.invalid))
+        return spawned
+
+    @staticmethod
+    def _output_result(r: Replied, *, alone: bool) -> tuple[Any, bool]:
+        if not alone:
+            return f"not taken: call {OUTPUT_TOOL} again, alone, when the other results are there", True
+        return (r.invalid, True) if r.invalid else ("accepted", False)
+
+    def broke(self, r: Broke) -> None:
+        """Keep what a cut-off reply had said."""
+        self._read(r.upto, r.heard)
+        self.transcript.append(Assistant((Text(text=r.text),) if r.text else (), interrupted=True))
+        self.text = r.text or self.text
+
+    def fill(self, call: str, content: Any, error: bool) -> None:
+        """Put a call's one result in its place; when the last is there, all enter the transcript in call order."""
+        for slot in self.slots:
+            if slot.call == call and slot.result is None:
+                slot.result = Result(slot.part.id, slot.part.tool, content, error)
+                self.unfilled -= 1
+                break
+        if self.unfilled == 0 and self.slots:
+            self.transcript.extend(s.result for s in self.slots if s.result is not None)
+            self.slots = []
+
+    def due(self) -> bool:
+        """Whether the model should be called: no result is missing, and the last word is not the model's own."""
+        return not self.slots and not self.final
+
+    def _read(self, upto: int, heard: tuple[str, ...]) -> None:
+        """`upto` and `heard` say what the request contained; the rest comes after this reply's results."""
+        self.turn += 1
+        self.requests += 1
+        rest: list[Pending] = []
+        for p in self.pending:
+            if p.call in heard if p.call else p.seq <= upto:
+                self.transcript.append(p.message)
+            else:
+                rest.append(p)
+        self.pending = rest

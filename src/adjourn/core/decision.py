@@ -1,0 +1,57 @@
+"""A person's answer. (A policy's answer is a `Verdict`.)"""
+
+from typing import Any, Literal, Self
+
+from adjourn.core.codec import plain
+from adjourn.errors import InvalidAnswer
+
+
+class Decision:
+    """Approve, deny, or a value; make one with `Decision.approve`, `Decision.deny` or `Decision.value`."""
+
+    __slots__ = ("edit", "note", "scope", "value_", "verdict")
+
+    def __init__(
+        self,
+        verdict: Literal["approve", "deny", "value"],
+        *,
+        note: str = "",
+        edit: dict[str, Any] | None = None,
+        value: Any = None,
+        scope: Literal["once", "run"] = "once",
+    ) -> None:
+        if verdict not in ("approve", "deny", "value"):
+            raise InvalidAnswer(f"a decision is 'approve', 'deny' or 'value', not {verdict!r}")
+        if scope not in ("once", "run"):
+            raise InvalidAnswer(f"scope is 'once' or 'run' (this run, these exact arguments), not {scope!r}")
+        self.verdict: Literal["approve", "deny", "value"] = verdict
+        self.note = note
+        self.edit = edit
+        self.value_ = value
+        self.scope: Literal["once", "run"] = scope
+
+    @classmethod
+    def approve(
+        cls, note: str = "", edit: dict[str, Any] | None = None, scope: Literal["once", "run"] = "once"
+    ) -> Self:
+        """Let the call run: once, as shown; or with `edit` as its arguments; or again in this run for the same ones."""
+        if edit is not None:
+            if not isinstance(edit, dict):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise InvalidAnswer(f"edit= takes the whole new arguments as a dict, not {type(edit).__name__}")
+            edit = plain(edit, "edit")
+        return cls("approve", note=note, edit=edit, scope=scope)
+
+    @classmethod
+    def deny(cls, note: str = "") -> Self:
+        """Refuse the call; the model reads the refusal and the note."""
+        return cls("deny", note=note)
+
+    @classmethod
+    def value(cls, value: Any, note: str = "") -> Self:
+        """Answer a question."""
+        return cls("value", value=plain(value, "answer"), note=note)
+
+    def __repr__(self) -> str:
+        parts = [self.verdict]
+        parts += [f"{n}={v!r}" for n, v in (("note", self.note), ("edit", self.edit), ("value", self.value_)) if v]
+        return f"Decision({', '.join(parts)})"

@@ -1,0 +1,33 @@
+"""Names for exact things: canonical bytes and their SHA-256."""
+
+import hashlib
+from typing import Any
+
+import msgspec
+
+_canonical = msgspec.json.Encoder(order="deterministic").encode
+
+
+def canonical(value: Any) -> bytes:
+    """The same bytes for the same plain JSON value, whatever the order of its keys. Text is taken as it is (no NFC)."""
+    return _canonical(value)
+
+
+def digest(*fields: Any) -> str:
+    """A hex SHA-256 over the fields, each length-prefixed, so that no two different lists share their bytes."""
+    h = hashlib.sha256(b"adjourn/1\0")
+    for field in fields:
+        raw = field.encode() if isinstance(field, str) else field if isinstance(field, bytes) else _canonical(field)
+        h.update(b"%d:" % len(raw))
+        h.update(raw)
+    return h.hexdigest()
+
+
+def action_digest(run: str, call: str, tool: str, definition: str, args: Any) -> str:
+    """What an approval is for: this call of this run, this tool as defined, these exact arguments."""
+    return digest("action", run, call, tool, definition, args)
+
+
+def idempotency_key(run: str, call: str, tool: str, args: Any) -> str:
+    """Stable for a call, whatever the attempt: what a target needs to refuse the second of two."""
+    return digest("key", run, call, tool, args)

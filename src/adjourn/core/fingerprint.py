@@ -1,0 +1,38 @@
+"""What a program was when a run started, by names and schemas; and what changed since."""
+
+from collections.abc import Mapping
+from typing import Any
+
+
+def changes(name: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """What a resumed run would trip over, each in words. Additions that cannot loosen anything are not changes."""
+    found: list[str] = []
+    old, new = then.get("name", name), now.get("name", name)
+    if old != new:
+        found.append(f"the run is of {old!r}, not of {new!r}")
+    if then.get("output", "") != now.get("output", ""):
+        found.append("the output type is another")
+    found += _tools(then.get("tools", {}), now.get("tools", {}))
+    found += _policy(then.get("policy", []), now.get("policy", []))
+    for child, fingerprint in then.get("agents", {}).items():
+        if child in now.get("agents", {}):
+            found += [f"agent {child!r}: {what}" for what in changes(child, fingerprint, now["agents"][child])]
+        else:
+            found.append(f"agent {child!r} is gone")
+    return found
+
+
+def _tools(then: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
+    gone = [f"tool {name!r} is gone" for name in then if name not in now]
+    added = [name for name in now if name not in then]
+    if gone and added:
+        gone.append(f"new: {', '.join(map(repr, sorted(added)))} (renamed?)")
+    return gone + [f"tool {name!r} has another schema" for name in then if name in now and now[name] != then[name]]
+
+
+def _policy(then: list[str], now: list[str]) -> list[str]:
+    gone = [f"the policy's «{rule}» is gone" for rule in then if rule not in now]
+    loosened = [
+        f"the policy's «{rule}» is new" for rule in now if rule not in then and rule.startswith(("allow", "default"))
+    ]
+    return gone + loosened

@@ -1,0 +1,26 @@
+"""The kill switch's one question, asked by the plan and by every store about the same records."""
+
+from collections.abc import Iterable, Set
+
+from adjourn.core.records import Intended, Record
+from adjourn.errors import InvalidDefinition
+
+
+def scopes(agents: Iterable[str], tool: str = "") -> frozenset[str]:
+    """Every halt that would stop this: everything, each agent up the path, the tool."""
+    return frozenset({"*", *(f"agent:{a}" for a in agents), *((f"tool:{tool}",) if tool else ())})
+
+
+def halted(record: Record, program: str, halts: Set[str]) -> frozenset[str]:
+    """The halts that forbid this record; only intents can be forbidden."""
+    if not halts or not isinstance(record, Intended):
+        return frozenset()
+    return scopes((program, *record.under), record.tool) & halts
+
+
+def check_scope(scope: str) -> str:
+    """A well-formed scope, or `InvalidDefinition`."""
+    kind, _, name = scope.partition(":")
+    if scope == "*" or (kind in ("agent", "tool") and name):
+        return scope
+    raise InvalidDefinition(f"a halt's scope is '*', 'agent:NAME' or 'tool:NAME', not {scope!r}")

@@ -1,0 +1,167 @@
+"""Interrupts: the only way to wait. What opens one, what closes one, which answers fit."""
+
+from typing import Any, Literal
+
+import msgspec
+
+from adjourn.core.decision import Decision
+from adjourn.core.records import Asked, Decided, Suspended
+from adjourn.errors import InvalidAnswer, StaleDecision
+
+Kind = Literal["approval", "question", "event", "timer", "limit", "error", "in_doubt", "undo"]
+
+CHOICES: dict[str, dict[str, str]] = {
+    "in_doubt": {
+        "happened": "it happened; give its result as {'choice': 'happened', 'result': …}",
+        "run": "it did not happen: run it",
+        "cancel": "give up and undo",
+    },
+    "in_doubt!": {
+        "happened": "it happened: undo it",
+        "not": "it did not happen: nothing to undo",
+        "leave": "leave it; it is listed as residue",
+    },
+    "error": {"retry": "try the failed step again", "cancel": "give up and undo"},
+    "limit": {"extend": "go on; {'choice': 'extend', 'amount': n} says by how much", "stop": "end the run here"},
+    "undo": {"retry": "run the undo again", "done": "it is done", "leave": "leave it; it is listed as residue"},
+}
+
+
+class PendingToolCall(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The call that waits for approval, exactly as it would run. `digest` names it."""
+
+    call_id: str
+    tool: str
+    arguments: dict[str, Any]
+    reason: str = ""
+    rule: str = ""
+    digest: str = ""
+    description: str = ""
+    effect: str = ""
+    undo: bool = False
+
+
+class Interrupt(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Something a run waits for. `kind` is ours (a closed set), `type` is the author's own word."""
+
+    id: str
+    run_id: str
+    kind: Kind
+    type: str
+    payload: Any = None
+    call: PendingToolCall | None = None
+    answer_schema: dict[str, Any] | bool | None = None
+    path: str = ""
+    opened_at: float = 0.0
+    expires_at: float | None = None
+    choices: dict[str, str] = {}
+    on_expiry: str = "deny"
+    approvers: int = 1
+    groups: tuple[str, ...] = ()
+    seq: int = 0
+
+
+def public_id(run: str, i: str) -> str:
+    """Generated ids (they contain `?`) are qualified by their run; given ones stay as their author wrote them."""
+    return f"{run}:{i}" if "?" in i else i
+
+
+def choices(record: Asked | Suspended) -> dict[str, str]:
+    """What may be chosen, for the kinds that are not a free question."""
+    if not isinstance(record, Asked):
+        return {}
+    if record.kind == "in_doubt" and record.undoing:
+        return CHOICES["in_doubt!"]
+    return CHOICES.get(record.kind, {})
+
+
+def view(run: str, seq: int, record: Asked | Suspended) -> Interrupt:
+    """The interrupt that `record` opened, as people see it."""
+    call = None
+    type_: str = record.kind
+    if isinstance(record, Suspended):
+        type_ = record.type
+    elif record.call and record.kind in ("approval", "in_doubt"):
+        call = PendingToolCall(
+            call_id=record.call,
+            tool=record.tool,
+            arguments=record.args if isinstance(record.args, dict) else {},
+            reason=record.reason,
+            rule=", ".join(record.rules),
+            digest=record.digest,
+            description=record.describes,
+            effect=record.effect,
+            undo=record.undo,
+        )
+    where = record.call or (record.step.partition(":")[2] if isinstance(record, Asked) else "")
+    quorum = isinstance(record, Asked)
+    return Interrupt(
+        id=public_id(run, record.i),
+        run_id=run,
+        kind=record.kind,
+        type=type_,
+        payload=record.payload,
+        call=call,
+        answer_schema=record.schema,
+        path=where.rpartition("/")[0] if record.call else where,
+        opened_at=record.at,
+        expires_at=record.expires or None,
+        choices=choices(record),
+        on_expiry=record.on_expiry,
+        approvers=record.approvers if quorum else 1,
+        groups=record.groups if quorum else (),
+        seq=seq,
+    )
+
+
+def decided(record: Asked | Suspended, answer: Any, by: str = "", digest: str = "") -> Decided:
+    """`answer` (a `Decision`, True/False, or a value) as the record to deliver.
+
+    Raises `InvalidAnswer` if it does not fit; a validator for `schema` is the caller's business (it is not pure data).
+    """
+    kind = record.kind
+    if kind in ("event", "timer"):
+        raise InvalidAnswer(
+            f"interrupt {record.i!r} waits for {'an event' if kind == 'event' else 'time'}, not for an answer"
+        )
+    if kind == "approval":
+        return _approval(record, answer, by, digest)
+    if isinstance(answer, Decision):
+        value = {"approve": True, "deny": False, "value": answer.value_}[answer.verdict]
+        if answer.edit is not None:
+            raise InvalidAnswer("edit= is for approvals: this interrupt has no call to edit")
+        note = answer.note
+    else:
+        value, note = answer, ""
+    if kind == "question":
+        return Decided(i=record.i, verdict="value", value=value, by=by, note=note, digest=digest)
+    return Decided(i=record.i, verdict="value", value=_choice(record, value), by=by, note=note, digest=digest)
+
+
+def _approval(record: Asked | Suspended, answer: Any, by: str, digest: str) -> Decided:
+    if answer is True or answer is False:
+        answer = Decision("approve" if answer else "deny")
+    if not isinstance(answer, Decision) or answer.verdict == "value":
+        raise InvalidAnswer(
+            f"interrupt {record.i!r} is an approval: answer with Decision.approve(...), Decision.deny(...), "
+            f"True or False, not {answer!r:.80}; nothing was approved"
+        )
+    shown = record.digest if isinstance(record, Asked) else ""
+    if digest and shown and digest != shown:
+        raise StaleDecision(record.i, digest, shown)
+    return Decided(
+        i=record.i, verdict=answer.verdict, edit=answer.edit, by=by, note=answer.note,
+        digest=digest or shown, scope=answer.scope,
+    )  # fmt: skip
+
+
+def _choice(record: Asked | Suspended, value: Any) -> dict[str, Any]:
+    allowed = choices(record)
+    chosen: Any = {"choice": value} if isinstance(value, str) else value
+    if not isinstance(chosen, dict) or chosen.get("choice") not in allowed:  # pyright: ignore[reportUnknownMemberType]
+        listed = "; ".join(f"{name!r}: {what}" for name, what in allowed.items())
+        raise InvalidAnswer(f"interrupt {record.i!r} ({record.kind}) takes one of these: {listed}; got {value!r:.80}")
+    amount: Any = chosen.get("amount")  # pyright: ignore[reportUnknownMemberType,reportUnknownVariableType]
+    if record.kind == "limit" and amount is not None and (type(amount) not in (int, float) or amount <= 0):  # pyright: ignore[reportUnknownArgumentType]
+        raise InvalidAnswer(f"amount must be a positive number, not {amount!r:.80}")
+    return chosen  # pyright: ignore[reportUnknownVariableType]

@@ -1,0 +1,148 @@
+"""What goes to a model and what comes back, in our own words, so that a journal outlives any provider library."""
+
+from typing import Any
+
+import msgspec
+
+
+class Part(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """Whatever a provider needs to get back unchanged travels in `details`; nobody else looks at it."""
+
+    details: dict[str, Any] | None = None
+
+
+class Text(Part, frozen=True, omit_defaults=True, kw_only=True, tag="text"):
+    """Words of the model."""
+
+    text: str
+
+
+class Thinking(Part, frozen=True, omit_defaults=True, kw_only=True, tag="thinking"):
+    """Reasoning that the provider wants to see again, signature included (in `details`)."""
+
+    text: str = ""
+
+
+class ToolCall(Part, frozen=True, omit_defaults=True, kw_only=True, tag="call"):
+    """A call the model asks for. `args` is a dict, or the raw string if it was not a JSON object."""
+
+    id: str
+    tool: str
+    args: Any = {}
+
+
+class Opaque(Part, frozen=True, omit_defaults=True, kw_only=True, tag="opaque"):
+    """A part only its own provider understands (`details` holds it whole); other providers leave it out."""
+
+
+ReplyPart = Text | Thinking | ToolCall | Opaque
+
+
+class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Tokens and cost, added up over a run."""
+
+    requests: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cache_read_tokens: int = 0
+    cost: float = 0.0
+    estimated: bool = False
+
+    def __add__(self, other: "Usage") -> "Usage":
+        return Usage(
+            self.requests + other.requests,
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            self.cache_read_tokens + other.cache_read_tokens,
+            self.cost + other.cost,
+            self.estimated or other.estimated,
+        )
+
+    @property
+    def total_tokens(self) -> int:
+        """Input and output together."""
+        return self.input_tokens + self.output_tokens
+
+
+class Reply(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One whole answer of a model."""
+
+    parts: tuple[ReplyPart, ...] = ()
+    usage: Usage = Usage()
+    model: str = ""
+    details: dict[str, Any] | None = None
+
+    @property
+    def text(self) -> str:
+        """All its words, without thinking and calls."""
+        return "".join(p.text for p in self.parts if isinstance(p, Text))
+
+    @property
+    def calls(self) -> tuple[ToolCall, ...]:
+        """The calls it asks for, in order."""
+        return tuple(p for p in self.parts if isinstance(p, ToolCall))
+
+
+class User(msgspec.Struct, frozen=True, omit_defaults=True, tag="user"):
+    """Something the agent was told: the input, a message, an instruction, a correction."""
+
+    text: str
+
+
+class Assistant(msgspec.Struct, frozen=True, omit_defaults=True, tag="assistant"):
+    """A reply as it stands in the conversation. `interrupted`: it was cut off, and has no calls."""
+
+    parts: tuple[ReplyPart, ...] = ()
+    model: str = ""
+    details: dict[str, Any] | None = None
+    interrupted: bool = False
+
+    @property
+    def text(self) -> str:
+        """All its words."""
+        return "".join(p.text for p in self.parts if isinstance(p, Text))
+
+
+class Result(msgspec.Struct, frozen=True, omit_defaults=True, tag="result"):
+    """What a call gave, as the model reads it. Exactly one for every call, in call order."""
+
+    call_id: str
+    tool: str
+    content: Any = None
+    error: bool = False
+
+
+Message = User | Assistant | Result
+
+
+class ToolSpec(msgspec.Struct, frozen=True):
+    """A tool as a model sees it. `schema` is a JSON Schema of its arguments."""
+
+    name: str
+    description: str
+    schema: dict[str, Any]
+
+
+class ModelRequest(msgspec.Struct, frozen=True):
+    """One question to a model. `index` counts the model calls of this conversation before it, failed ones too."""
+
+    messages: tuple[Message, ...]
+    instructions: str = ""
+    tools: tuple[ToolSpec, ...] = ()
+    settings: dict[str, Any] | None = None
+    index: int = 0
+
+
+class TextDelta(msgspec.Struct, frozen=True):
+    """A piece of text as it arrives."""
+
+    text: str
+
+
+class ThinkingDelta(msgspec.Struct, frozen=True):
+    """A piece of reasoning as it arrives."""
+
+    text: str
+
+
+Delta = TextDelta | ThinkingDelta

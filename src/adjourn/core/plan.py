@@ -1,0 +1,361 @@
+"""What should be running now, and which moves are due: one pure function for first run, resume and recovery alike.
+
+It never asks what is running: a call intended at this epoch is, one intended at an older epoch is in doubt.
+"""
+
+from collections.abc import Set
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from adjourn.core.halt import halted, scopes
+from adjourn.core.records import (
+    Asked,
+    CancelAsked,
+    Cancelled,
+    Closed,
+    Fact,
+    Intended,
+    Move,
+    Parked,
+    Returned,
+    Suspended,
+)
+from adjourn.core.state import Call, Phase, State
+from adjourn.core.status import ENDED, Status
+
+UNDO_ATTEMPTS = 3
+AGAIN = 5
+"""Attempts of an idempotent call in doubt before a person is asked."""
+HOLD = 10.0
+"""Seconds a worker keeps a run that only waits to try something again."""
+POISON = 5
+"""So many claims in a row without one fact: the run kills its workers, so a person must look."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Something the driver runs: a model call, a call's body, an undo, a question to the world about a call in doubt."""
+
+    id: str
+    kind: Literal["model", "call", "undo", "verify"]
+    path: str = ""
+    call: Call | None = None
+    agents: tuple[str, ...] = ()
+    attempt: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Refuse:
+    """The call will not run; the model reads why."""
+
+    error: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A person must agree first."""
+
+    asked: Asked
+
+
+@dataclass(frozen=True, slots=True)
+class Go:
+    """The call may run, as this intent says. `key_ttl`: how long its target remembers an idempotency key."""
+
+    intended: Intended
+    gated: bool = False
+    key_ttl: float = 0.0
+
+
+Judged = Refuse | Ask | Go
+
+
+@dataclass(slots=True)
+class Plan:
+    """What `plan` found. `rest` is what to record when nothing runs and nothing starts."""
+
+    facts: list[Fact] = field(default_factory=list[Fact])
+    moves: list[Move] = field(default_factory=list[Move])
+    start: list[Step] = field(default_factory=list[Step])
+    abort: frozenset[str] = frozenset()
+    wake: float = 0.0
+    hold: float = 0.0
+    rest: Move | None = None
+
+    def wake_at(self, when: float) -> None:
+        """Look again then, at the latest."""
+        if when and (not self.wake or when < self.wake):
+            self.wake = when
+
+    def retry_at(self, when: float, now: float) -> None:
+        """Try again then. A short wait is not worth giving the run back for: `hold` it."""
+        if when - now > HOLD:
+            self.wake_at(when)
+        elif not self.hold or when < self.hold:
+            self.hold = when
+
+
+class Program(Protocol):
+    """The small pure questions an agent or a flow answers. None may have side effects; each may be asked again."""
+
+    @property
+    def name(self) -> str:
+        """By which runs find it."""
+        ...
+
+    def judge(self, state: State, call: Call, now: float) -> Judged:
+        """May this call run now?"""
+        ...
+
+    def next(self, state: State, now: float, plan: Plan) -> None:
+        """Add what is due beside the calls: model calls, limits, ends."""
+        ...
+
+
+def plan(state: State, program: Program, now: float, halts: Set[str]) -> Plan:
+    """The first that applies decides; all it yields goes into one commit."""
+    p = Plan()
+    if state.status in ENDED:
+        return p
+    if state.status == Status.CANCELLING:
+        _cancelling(p, state, now)
+    elif state.status == Status.PAUSING:
+        p.abort = frozenset({"model"}) if state.pause and state.pause.now else frozenset()
+        p.rest = Parked()
+    elif state.gave_up:
+        p.moves.append(CancelAsked(by=state.gave_up, reason="a person gave up on it"))
+    elif state.claims >= POISON:
+        _poisoned(p, state)
+    else:
+        _working(p, state, program, now)
+    _drop_halted(p, state, program, halts)
+    if p.rest is None:
+        p.rest = Parked(wake_at=p.wake)
+    return p
+
+
+def _working(p: Plan, state: State, program: Program, now: float) -> None:
+    _deadlines(p, state, now)
+    if p.moves:
+        return
+    for id in list(state.owed):
+        _owed(p, state, program, state.live[id], now)
+    if not p.facts:
+        program.next(state, now, p)
+
+
+def _poisoned(p: Plan, state: State) -> None:
+    if not any(o.record.kind == "error" for o in state.open.values()):
+        text = f"{state.claims} workers in a row took this run and recorded nothing; it may be killing them"
+        p.moves.append(
+            Asked(
+                i=f"poison?{state.asked_count.get('poison', 0)}", kind="error", step="poison", payload={"error": text}
+            )
+        )
+
+
+def _deadlines(p: Plan, state: State, now: float) -> None:
+    for opened in state.open.values():
+        x = opened.record
+        if not x.expires:
+            continue
+        if x.expires > now:
+            p.wake_at(x.expires)
+        elif isinstance(x, Suspended) and x.kind == "timer":
+            p.moves.append(Closed(i=x.i, why="due"))
+        elif x.on_expiry == "escalate" and isinstance(x, Asked) and not x.escalated:
+            p.moves += [Closed(i=x.i, why="void"), escalated(state, x)]
+        else:
+            p.moves.append(Closed(i=x.i, why="expired"))
+            if x.on_expiry == "cancel":
+                p.moves.append(CancelAsked(by="@expiry", reason=f"{x.i} expired"))
+
+
+def escalated(state: State, x: Asked) -> Asked:
+    """The same question, asked again of whoever handles escalations, without a deadline."""
+    fields: dict[str, Any] = {name: getattr(x, name) for name in x.__struct_fields__}
+    n = state.asked_count.get(x.call or x.step, 0)
+    fields |= {"i": f"{x.call or x.step}?{n}", "expires": 0.0, "escalated": True, "at": 0.0}
+    return Asked(**fields)
+
+
+def interrupt_id(state: State, of: str) -> str:
+    """The next local interrupt id of a call or step; the same again after a crash."""
+    return f"{of}?{state.asked_count.get(of, 0)}"
+
+
+def _owed(p: Plan, state: State, program: Program, call: Call, now: float) -> None:
+    if call.phase == Phase.FAULTED:
+        _faulted(p, state, program, call, now)
+        return
+    judged = program.judge(state, call, now)
+    if call.phase == Phase.DOUBT:
+        _doubt(p, state, call, judged, now)
+    elif isinstance(judged, Refuse):
+        p.facts.append(Returned(call=call.id, error=judged.error, why=judged.why, ran=False))
+    elif isinstance(judged, Ask):
+        p.moves.append(judged.asked)
+    else:
+        _go(p, call, judged)
+
+
+def _go(p: Plan, call: Call, go: Go) -> None:
+    x = go.intended
+    if x.effect != "read" or go.gated or x.agent:
+        p.moves.append(x)
+    if not x.agent:
+        p.start.append(Step(call.id, "call", call.path, call, x.under, x.attempt))
+
+
+def _faulted(p: Plan, state: State, program: Program, call: Call, now: float) -> None:
+    fault = state.faults.get(call.id)
+    if fault is None or fault.asked:
+        return
+    judged = program.judge(state, call, now)
+    if not fault.transient or isinstance(judged, Refuse):
+        payload = {"error": fault.error, "step": call.id, "tool": call.tool}
+        p.moves.append(Asked(i=interrupt_id(state, call.id), kind="error", call=call.id, step=call.id, payload=payload))
+    elif fault.retry_at > now:
+        p.retry_at(fault.retry_at, now)
+    elif isinstance(judged, Go):
+        _go(p, call, judged)
+
+
+def _doubt(p: Plan, state: State, call: Call, judged: Judged, now: float) -> None:
+    """By effect: again, again with the same key, ask the world, ask a person."""
+    go = judged if isinstance(judged, Go) else None
+    forgotten = go is not None and go.key_ttl > 0 and now - call.at > go.key_ttl
+    if go and (call.effect == "read" or (call.effect == "idempotent" and not forgotten and call.attempt < AGAIN)):
+        _go(p, call, go)
+    elif call.effect == "verifiable" and not call.verified:
+        p.start.append(Step(f"verify:{call.id}", "verify", call.path, call))
+    else:
+        p.moves.append(in_doubt(state, call, undoing=False))
+
+
+def in_doubt(state: State, call: Call, *, undoing: bool) -> Asked:
+    """The question to a person about a call that may or may not have happened."""
+    return Asked(
+        i=interrupt_id(state, call.id), kind="in_doubt", call=call.id, tool=call.tool, args=call.args, digest=call.digest,
+        effect=call.effect, undo=call.undo, undoing=undoing, reason=call.doubt,
+        payload={"question": f"Did {call.tool} happen?", "call": call.id, "attempt": call.attempt},
+    )  # fmt: skip
+
+
+def _cancelling(p: Plan, state: State, now: float) -> None:
+    """Settle what is in flight, then undo the latest effect, one at a time, then end."""
+    p.abort = frozenset({"model", "read"})
+    waiting = False
+    for call in list(state.live.values()):
+        waiting |= _settle(p, state, call, now)
+    if p.moves or p.start or waiting:
+        return
+    for call in [*reversed(started(state)), *reversed(state.effects.values())]:
+        if call.undo and not call.undone:
+            _intend_undo(p, state, f"{call.id}!undo", call.tool, 1)
+            return
+    p.moves.append(Cancelled(undone=tuple(undone(state)), residue=tuple(residue(state))))
+
+
+def started(state: State) -> list[Call]:
+    """Calls whose body ran and stopped to wait: an effect may stand, without a result."""
+    return [c for c in state.live.values() if c.attempt and not c.id.endswith("!undo") and c.id not in state.effects]
+
+
+def undone(state: State) -> list[str]:
+    """The calls that were undone, latest first."""
+    return [
+        c.id for c in [*reversed(started(state)), *reversed(state.effects.values())] if c.undone.startswith("undone")
+    ]
+
+
+def residue(state: State) -> list[dict[str, Any]]:
+    """What stays: undo failed or left, in doubt, and every completed call that is not `read` and has no undo."""
+    left: list[dict[str, Any]] = []
+    for call in [*state.effects.values(), *started(state)]:
+        if call.undone.startswith("undone") or call.effect == "read" or call.id in state.threads:
+            continue
+        why = call.undone or ("in doubt" if call.phase == Phase.DOUBT else "it has no undo")
+        left.append({"call": call.id, "tool": call.tool, "arguments": call.args, "why": why})
+    return left
+
+
+def _settle(p: Plan, state: State, call: Call, now: float) -> bool:
+    """One live call of a cancelling run; True while it must be waited for."""
+    asked = any(
+        o.record.call == call.id and isinstance(o.record, Asked) and o.record.undoing for o in state.open.values()
+    )
+    if asked:
+        return True
+    undoing = call.id.endswith("!undo")
+    if call.phase == Phase.INTENDED:
+        return call.id not in state.threads
+    if undoing:
+        return _settle_undo(p, state, call, now)
+    if call.phase == Phase.DOUBT and call.effect == "verifiable" and not call.verified:
+        p.start.append(Step(f"verify:{call.id}", "verify", call.path, call))
+        return True
+    if call.phase == Phase.DOUBT and call.effect != "read" and call.undo:
+        p.moves.append(in_doubt(state, call, undoing=True))
+        return True
+    return False
+
+
+def _settle_undo(p: Plan, state: State, call: Call, now: float) -> bool:
+    fault = state.faults.get(call.id)
+    if call.phase == Phase.FAULTED and fault and not fault.asked:
+        if fault.count >= UNDO_ATTEMPTS:
+            payload = {"error": fault.error, "undo": call.tool, "attempts": fault.count}
+            p.moves.append(
+                Asked(
+                    i=interrupt_id(state, call.id),
+                    kind="undo",
+                    call=call.id,
+                    step=call.id,
+                    tool=call.tool,
+                    payload=payload,
+                    undoing=True,
+                )
+            )
+        elif fault.retry_at > now:
+            p.retry_at(fault.retry_at, now)
+        else:
+            _intend_undo(p, state, call.id, call.tool, call.attempt + 1)
+    elif call.phase in (Phase.DOUBT, Phase.CLEARED):
+        _intend_undo(p, state, call.id, call.tool, call.attempt + 1)
+    return True
+
+
+def _intend_undo(p: Plan, state: State, id: str, tool: str, attempt: int) -> None:
+    target = id.removesuffix("!undo")
+    call = state.effects.get(target) or state.live[target]
+    p.moves.append(Intended(call=id, tool=tool, attempt=attempt, effect="idempotent", why="undo"))
+    p.start.append(Step(id, "undo", call.path, call, (), attempt))
+
+
+def _drop_halted(p: Plan, state: State, program: Program, halts: Set[str]) -> None:
+    """Take out what a halt names; if that was all there was to do, the run is blocked until it is lifted."""
+    if not halts:
+        return
+    blocked: set[str] = set()
+    kept: list[Move] = []
+    stopped: set[str] = set()
+    for move in p.moves:
+        found = halted(move, program.name, halts)
+        blocked |= found
+        if found and isinstance(move, Intended):
+            stopped.add(move.call)
+        else:
+            kept.append(move)
+    starts: list[Step] = []
+    for step in p.start:
+        named = scopes((program.name, *step.agents), step.call.tool if step.call else "") & halts
+        blocked |= named
+        if step.id not in stopped and not named:
+            starts.append(step)
+    p.moves, p.start = kept, starts
+    if any(named == "*" or named.startswith("agent:") for named in blocked):
+        p.abort |= frozenset({"model"})
+    if blocked:
+        p.rest = Parked(wake_at=p.wake, blocked=tuple(sorted(blocked)))

@@ -1,0 +1,252 @@
+"""Policy: rules that give a tool call a verdict. A pure question: same call, same verdict, with its reason."""
+
+import fnmatch
+import posixpath
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from enum import IntEnum
+from typing import Any, Literal
+
+from adjourn.errors import InvalidDefinition
+
+Duration = float | int | timedelta
+
+
+def seconds(value: Duration, what: str = "a duration") -> float:
+    """A duration in seconds; raises `InvalidDefinition` for anything that is not a positive, finite one."""
+    if isinstance(value, timedelta):
+        value = value.total_seconds()
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf"):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidDefinition(f"{what} must be seconds (a number, not negative) or a timedelta, not {value!r}")
+    return float(value)
+
+
+class Verdict(IntEnum):
+    """What a policy says of a call. The greater is the stricter."""
+
+    ALLOW = 0
+    ASK = 1
+    DENY = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A test of one argument; made by `eq`, `gt`, `one_of`, …"""
+
+    text: str
+    test: Callable[[Any], bool] = field(compare=False)
+
+
+def eq(value: Any) -> Condition:
+    """Equal, and of the same type: `eq(1)` is not true for `True`."""
+    return Condition(f"== {value!r}", lambda x: x == value and isinstance(x, bool) == isinstance(value, bool))
+
+
+def ne(value: Any) -> Condition:
+    """Not equal."""
+    same = eq(value).test
+    return Condition(f"!= {value!r}", lambda x: not same(x))
+
+
+def _number(x: Any) -> Any:
+    if isinstance(x, bool):
+        raise TypeError("a bool is not a number here")
+    return x
+
+
+def gt(value: Any) -> Condition:
+    """Greater than."""
+    return Condition(f"> {value!r}", lambda x: _number(x) > value)
+
+
+def ge(value: Any) -> Condition:
+    """Greater than or equal."""
+    return Condition(f">= {value!r}", lambda x: _number(x) >= value)
+
+
+def lt(value: Any) -> Condition:
+    """Less than."""
+    return Condition(f"< {value!r}", lambda x: _number(x) < value)
+
+
+def le(value: Any) -> Condition:
+    """Less than or equal."""
+    return Condition(f"<= {value!r}", lambda x: _number(x) <= value)
+
+
+def one_of(*values: Any) -> Condition:
+    """Equal to one of the values."""
+    tests = [eq(v).test for v in values]
+    return Condition(f"in {list(values)!r}", lambda x: any(t(x) for t in tests))
+
+
+def matches(pattern: str) -> Condition:
+    """The whole text matches the regular expression."""
+    try:
+        compiled = re.compile(pattern)
+    except re.error as e:
+        raise InvalidDefinition(f"matches({pattern!r}): {e}") from None
+    return Condition(f"matches {pattern!r}", lambda x: compiled.fullmatch(x) is not None)
+
+
+def under(folder: str) -> Condition:
+    """A path that lies in `folder` once `..` is taken out. Symbolic links are the tool's own business."""
+    root = posixpath.normpath(folder)
+
+    def inside(x: Any) -> bool:
+        path = posixpath.normpath(posixpath.join(root, x))
+        return path == root or path.startswith(root.rstrip("/") + "/")
+
+    return Condition(f"under {folder!r}", inside)
+
+
+When = Mapping[str, Condition | Any] | Callable[[dict[str, Any]], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One line of a policy."""
+
+    verdict: Verdict
+    pattern: str
+    when: When | None = None
+    reason: str = ""
+    expires_in: float = 0.0
+    on_expiry: str = "deny"
+    remind_every: float = 0.0
+    approvers: int = 1
+    groups: tuple[str, ...] = ()
+    not_requester: bool = False
+    queue: bool = False
+    valid_for: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.pattern, str) or not self.pattern:  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidDefinition(f"a rule's pattern is a tool's name or a glob, not {self.pattern!r}")
+        if self.when is not None and not callable(self.when) and not isinstance(self.when, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidDefinition(
+                f"when= takes {{argument: condition}} or a callable over the arguments, not {self.when!r}"
+            )
+
+    @property
+    def text(self) -> str:
+        """The rule as people read it; also its identity in approvals and fingerprints."""
+        head = f"{self.verdict.name.lower()} {self.pattern}"
+        if self.when is None:
+            return head
+        if not isinstance(self.when, Mapping):
+            return f"{head} when {getattr(self.when, '__qualname__', type(self.when).__name__)}()"
+        parts = [f"{k} {v.text if isinstance(v, Condition) else f'== {v!r}'}" for k, v in self.when.items()]
+        return f"{head} when {' and '.join(parts)}"
+
+    def applies(self, tool: str, args: dict[str, Any]) -> bool:
+        """Whether it matches this call; may raise, which means: not executed."""
+        if not fnmatch.fnmatchcase(tool, self.pattern):
+            return False
+        if self.when is None:
+            return True
+        if not isinstance(self.when, Mapping):
+            answer = self.when(args)
+            if not isinstance(answer, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise TypeError(f"the condition returned {type(answer).__name__}, not True or False")
+            return answer
+        return all(
+            k in args and (v.test(args[k]) if isinstance(v, Condition) else eq(v).test(args[k]))
+            for k, v in self.when.items()
+        )
+
+
+def allow(pattern: str, *, when: When | None = None, reason: str = "") -> Rule:
+    """Let matching calls run."""
+    return Rule(Verdict.ALLOW, pattern, when, reason)
+
+
+def deny(pattern: str, *, when: When | None = None, reason: str = "") -> Rule:
+    """Refuse matching calls; the model reads the reason."""
+    return Rule(Verdict.DENY, pattern, when, reason)
+
+
+def ask(
+    pattern: str,
+    *,
+    when: When | None = None,
+    reason: str = "",
+    expires_in: Duration | None = None,
+    on_expiry: Literal["deny", "cancel", "escalate"] = "deny",
+    remind_every: Duration | None = None,
+    approvers: int = 1,
+    groups: Iterable[str] = (),
+    not_requester: bool = False,
+    queue: bool = False,
+    valid_for: Duration | None = None,
+) -> Rule:
+    """Stop before matching calls until a person decides."""
+    if on_expiry not in ("deny", "cancel", "escalate"):
+        raise InvalidDefinition(f"on_expiry is 'deny', 'cancel' or 'escalate', not {on_expiry!r}")
+    if isinstance(approvers, bool) or not isinstance(approvers, int) or approvers < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidDefinition(f"approvers must be a whole number of at least 1, not {approvers!r}")
+    if isinstance(groups, str):
+        raise InvalidDefinition(f"groups takes a list of names, not the string {groups!r}")
+    return Rule(
+        Verdict.ASK, pattern, when, reason,
+        expires_in=0.0 if expires_in is None else seconds(expires_in, "expires_in"),
+        on_expiry=on_expiry,
+        remind_every=0.0 if remind_every is None else seconds(remind_every, "remind_every"),
+        approvers=approvers, groups=tuple(groups), not_requester=not_requester, queue=queue,
+        valid_for=0.0 if valid_for is None else seconds(valid_for, "valid_for"),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """A verdict, why, and the rules of that verdict that matched."""
+
+    verdict: Verdict
+    reason: str = ""
+    rules: tuple[Rule, ...] = ()
+
+
+class Policy:
+    """Rules for tool calls: the strictest match wins (DENY > ASK > ALLOW), whatever the order."""
+
+    def __init__(self, rules: Iterable[Rule] = (), default: Literal["allow", "ask", "deny"] = "ask") -> None:
+        self.rules = tuple(rules)
+        for rule in self.rules:
+            if not isinstance(rule, Rule):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise InvalidDefinition(f"a policy is made of allow(...), ask(...) and deny(...), not {rule!r}")
+        if default not in ("allow", "ask", "deny"):
+            raise InvalidDefinition(f"default is 'allow', 'ask' or 'deny', not {default!r}")
+        self.default = Verdict[default.upper()]
+
+    def judge(self, tool: str, args: dict[str, Any]) -> Judgement:
+        """The verdict for a call with these parsed arguments. Never raises: an error in a rule is a DENY."""
+        found: list[Rule] = []
+        for rule in self.rules:
+            try:
+                if rule.applies(tool, args):
+                    found.append(rule)
+            except Exception as e:
+                return Judgement(Verdict.DENY, f"the rule «{rule.text}» could not be judged ({type(e).__name__}: {e})")
+        if not found:
+            return Judgement(self.default, f"no rule matches; the default is {self.default.name.lower()}")
+        verdict = max(rule.verdict for rule in found)
+        winners = tuple(rule for rule in found if rule.verdict == verdict)
+        return Judgement(verdict, "; ".join(rule.reason for rule in winners if rule.reason), winners)
+
+    @property
+    def fingerprint(self) -> list[str]:
+        """The policy by its words: what a run's approvals were judged by."""
+        return [*sorted(rule.text for rule in self.rules), f"default {self.default.name.lower()}"]
+
+
+def strictest(judgements: Iterable[Judgement]) -> Judgement:
+    """The strictest of several; equal ones are taken together."""
+    best = Judgement(Verdict.ALLOW)
+    for j in judgements:
+        if j.verdict > best.verdict:
+            best = j
+        elif j.verdict == best.verdict:
+            best = Judgement(j.verdict, "; ".join(filter(None, (best.reason, j.reason))), (*best.rules, *j.rules))
+    return best

@@ -1,0 +1,304 @@
+"""The lines of a journal.
+
+*People's* records arrive through `Store.deliver`. A worker's are *facts* (they happened: they always land if the
+epoch is right) or *moves* (conclusions drawn from a state: they land only if nothing is unseen and nothing they name
+is halted). Call and interrupt ids are local to their run and derived from it, so a crash derives the same ones again.
+"""
+
+from typing import Any, Literal
+
+import msgspec
+
+from adjourn.core.messages import ReplyPart, Usage
+
+
+class Record(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, tag_field="t", forbid_unknown_fields=True):
+    """One line. `at` is the store's time in seconds since 1970."""
+
+    at: float = 0.0
+
+
+# People (and timers, webhooks, other runs)
+
+
+class Started(Record, frozen=True, tag="started"):
+    """The first record of every run."""
+
+    run: str
+    kind: str
+    program: str
+    fingerprint: dict[str, Any] = {}
+    input: Any = None
+    by: str = ""
+    session: str = ""
+    labels: dict[str, str] = {}
+    history: list[Any] = []
+    forked_from: str = ""
+
+
+class Decided(Record, frozen=True, tag="decided"):
+    """A person's answer to the interrupt `i`."""
+
+    i: str
+    verdict: Literal["approve", "deny", "value"]
+    value: Any = None
+    edit: dict[str, Any] | None = None
+    by: str = ""
+    note: str = ""
+    digest: str = ""
+    scope: str = ""
+
+
+class PauseAsked(Record, frozen=True, tag="pause_asked"):
+    """A person wants it to stop at the next boundary, or `now`."""
+
+    now: bool = False
+    by: str = ""
+    reason: str = ""
+
+
+class Resumed(Record, frozen=True, tag="resumed"):
+    """A person lets a paused run go on, perhaps with an instruction."""
+
+    instruction: str = ""
+    by: str = ""
+
+
+class CancelAsked(Record, frozen=True, tag="cancel_asked"):
+    """Undo and end. Also a worker's move (`by="@expiry"`, `"@in_doubt"`)."""
+
+    by: str = ""
+    reason: str = ""
+
+
+class Said(Record, frozen=True, tag="said"):
+    """A message to the agent."""
+
+    text: str
+    by: str = ""
+    abandon: bool = False
+
+
+class Emitted(Record, frozen=True, tag="emitted"):
+    """An event from outside."""
+
+    event: str
+    value: Any = None
+    by: str = ""
+
+
+# Facts
+
+
+class Claimed(Record, frozen=True, tag="claimed"):
+    """A worker took the run. Calls that were in flight under an older epoch are in doubt from here on."""
+
+    epoch: int
+    worker: str = ""
+
+
+class Replied(Record, frozen=True, tag="replied"):
+    """A model's whole reply. `upto`: the last record its request contained. `invalid`: why it is not the output."""
+
+    path: str = ""
+    upto: int = 0
+    heard: tuple[str, ...] = ()
+    parts: tuple[ReplyPart, ...] = ()
+    usage: Usage = Usage()
+    model: str = ""
+    details: dict[str, Any] | None = None
+    output: Any = None
+    final: bool = False
+    invalid: str = ""
+    took: float = 0.0
+
+
+class Broke(Record, frozen=True, tag="broke"):
+    """A model call that was cut off, with what it had said."""
+
+    path: str = ""
+    upto: int = 0
+    heard: tuple[str, ...] = ()
+    text: str = ""
+    usage: Usage = Usage()
+    took: float = 0.0
+
+
+class Returned(Record, frozen=True, tag="returned"):
+    """A call's one result. `ran` is False when its body never did (denied, invalid, expired)."""
+
+    call: str
+    value: Any = None
+    error: str = ""
+    why: str = ""
+    ran: bool = True
+    changes: list[Any] = []
+    emits: list[Any] = []
+    took: float = 0.0
+
+
+class Suspended(Record, frozen=True, tag="suspended"):
+    """A body stopped to wait; opens the interrupt `i`."""
+
+    call: str
+    i: str
+    kind: Literal["question", "event", "timer"] = "question"
+    type: str = "question"
+    payload: Any = None
+    key: str = ""
+    resume_to: str = "next"
+    event: str = ""
+    schema: dict[str, Any] | bool | None = None
+    expires: float = 0.0
+    on_expiry: str = "deny"
+
+
+class Stepped(Record, frozen=True, tag="stepped"):
+    """`ctx.step` and `ctx.save`: a memo of the call, filled in by its body. `undo` is `ctx.on_cancel`."""
+
+    call: str
+    key: str
+    value: Any = None
+
+
+class Yielded(Record, frozen=True, tag="yielded"):
+    """A body stopped at `ctx.save` because a pause is wanted; it is due again."""
+
+    call: str
+
+
+class Faulted(Record, frozen=True, tag="faulted"):
+    """An attempt that failed. Attempts are counted by the fold, never in memory."""
+
+    step: str
+    error: str
+    kind: str = "error"
+    transient: bool = False
+    retry_at: float = 0.0
+
+
+class Doubted(Record, frozen=True, tag="doubted"):
+    """A body that ended without anybody knowing whether its effect happened: a timeout, or it said so itself."""
+
+    call: str
+    why: str = ""
+
+
+class Verified(Record, frozen=True, tag="verified"):
+    """What the world says about a call in doubt."""
+
+    call: str
+    answer: Literal["happened", "not", "unknown"]
+    value: Any = None
+
+
+# Moves
+
+
+class Intended(Record, frozen=True, tag="intended"):
+    """This call is about to start. Its existence consumes the approval that allowed it."""
+
+    call: str
+    tool: str
+    attempt: int = 1
+    digest: str = ""
+    effect: str = "unsafe"
+    undo: bool = False
+    under: tuple[str, ...] = ()
+    agent: str = ""
+    input: Any = None
+    why: str = ""
+
+
+class Asked(Record, frozen=True, tag="asked"):
+    """The program needs a person: policy, limit, error, in doubt, undo. Opens the interrupt `i`."""
+
+    i: str
+    kind: Literal["approval", "limit", "error", "in_doubt", "undo"]
+    call: str = ""
+    step: str = ""
+    tool: str = ""
+    args: Any = None
+    definition: str = ""
+    describes: str = ""
+    effect: str = ""
+    undo: bool = False
+    payload: Any = None
+    digest: str = ""
+    reason: str = ""
+    rules: tuple[str, ...] = ()
+    approvers: int = 1
+    groups: tuple[str, ...] = ()
+    not_requester: bool = False
+    queue: bool = False
+    valid_for: float = 0.0
+    remind_every: float = 0.0
+    schema: dict[str, Any] | bool | None = None
+    expires: float = 0.0
+    on_expiry: str = "deny"
+    undoing: bool = False
+    escalated: bool = False
+
+
+class Closed(Record, frozen=True, tag="closed"):
+    """An interrupt that no person decided: it expired, its event came, or it became void."""
+
+    i: str
+    why: Literal["expired", "event", "due", "void", "abandoned"]
+    value: Any = None
+
+
+class Parked(Record, frozen=True, tag="parked"):
+    """Nothing to do until `wake_at`, a person's word, or the lifting of a halt. Gives the lease back."""
+
+    wake_at: float = 0.0
+    blocked: tuple[str, ...] = ()
+
+
+class Completed(Record, frozen=True, tag="completed"):
+    """The end. `stopped` is the limit that tripped, `by` the condition of success that did, if one did."""
+
+    output: Any = None
+    stopped: str = ""
+    by: str = ""
+
+
+class Cancelled(Record, frozen=True, tag="cancelled"):
+    """The other end."""
+
+    undone: tuple[str, ...] = ()
+    residue: tuple[Any, ...] = ()
+
+
+Command = Decided | PauseAsked | Resumed | CancelAsked | Said | Emitted
+Fact = Claimed | Replied | Broke | Returned | Suspended | Stepped | Yielded | Faulted | Doubted | Verified
+Move = Intended | Asked | Closed | Parked | Completed | Cancelled | CancelAsked
+AnyRecord = (
+    Started | Decided | PauseAsked | Resumed | CancelAsked | Said | Emitted
+    | Claimed | Replied | Broke | Returned | Suspended | Stepped | Yielded | Faulted | Doubted | Verified
+    | Intended | Asked | Closed | Parked | Completed | Cancelled
+)  # fmt: skip
+
+_encoder = msgspec.json.Encoder()
+_decoder = msgspec.json.Decoder(AnyRecord)
+_list_decoder = msgspec.json.Decoder(list[AnyRecord])
+
+
+def dump(record: Record) -> str:
+    """A record as one line of JSON."""
+    return _encoder.encode(record).decode()
+
+
+def parse(body: str | bytes) -> AnyRecord:
+    """The record of a line that `dump` made; raises `msgspec.ValidationError` otherwise."""
+    return _decoder.decode(body)
+
+
+def parse_list(body: str | bytes) -> list[AnyRecord]:
+    """A JSON array of records."""
+    return _list_decoder.decode(body)
+
+
+def dump_list(records: list[AnyRecord]) -> str:
+    """A JSON array of records."""
+    return _encoder.encode(records).decode()

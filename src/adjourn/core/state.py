@@ -1,0 +1,514 @@
+"""The fold: what a journal means. A state is never written anywhere; it is this, computed again.
+
+People's records commute with facts, so a worker may fold its own facts before it knows where they will stand.
+Therefore nothing here may compare the seq of a fact.
+"""
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from adjourn.core import records as r
+from adjourn.core.codec import encode
+from adjourn.core.conversation import Pending, Thread, messages_from
+from adjourn.core.digest import action_digest
+from adjourn.core.interrupt import Interrupt, public_id, view
+from adjourn.core.messages import Message, Usage, User
+from adjourn.core.status import ENDED, Status, after
+
+
+class Phase(StrEnum):
+    """A call's life: new → asked → approved → intended → returned, with suspended, doubt and faulted beside it."""
+
+    NEW = "new"
+    ASKED = "asked"
+    APPROVED = "approved"
+    CLEARED = "cleared"
+    INTENDED = "intended"
+    SUSPENDED = "suspended"
+    DOUBT = "doubt"
+    FAULTED = "faulted"
+    RETURNED = "returned"
+
+
+OWING = frozenset({Phase.NEW, Phase.APPROVED, Phase.CLEARED, Phase.DOUBT, Phase.FAULTED})
+"""Phases in which a call owes the plan a decision."""
+
+
+@dataclass(slots=True)
+class Approval:
+    """A person's yes: for these rules, this digest, until then."""
+
+    rules: tuple[str, ...]
+    digest: str
+    by: str
+    until: float
+
+
+@dataclass(slots=True)
+class Call:
+    """The unit of work: a tool call, a nested agent, an undo, a chunk's activation."""
+
+    id: str
+    tool: str
+    args: Any
+    path: str = ""
+    phase: Phase = Phase.NEW
+    attempt: int = 0
+    epoch: int = 0
+    at: float = 0.0
+    effect: str = "unsafe"
+    undo: bool = False
+    digest: str = ""
+    memo: dict[str, Any] = field(default_factory=dict[str, Any])
+    approval: Approval | None = None
+    edited: bool = False
+    queued: bool = False
+    verified: str = ""
+    doubt: str = ""
+    value: Any = None
+    error: str = ""
+    ran: bool = False
+    suspended: str = ""
+    resume_to: str = ""
+    undone: str = ""
+
+
+@dataclass(slots=True)
+class Open:
+    """An open interrupt. `seq` is for people to find its record; the fold never compares it."""
+
+    record: r.Asked | r.Suspended
+    seq: int
+    votes: dict[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(slots=True)
+class Fault:
+    """Failed attempts of one step, counted here so that a crash loop gives up as well."""
+
+    count: int
+    error: str
+    kind: str
+    transient: bool
+    retry_at: float
+    asked: bool = False
+
+
+class State:
+    """A run, folded. Mutable and fast; only `fold` changes it."""
+
+    def __init__(self) -> None:
+        self.run = ""
+        self.started: r.Started = r.Started(run="", kind="", program="")
+        self.status: Status | None = None
+        self.seq = 0
+        self.epoch = 0
+        self.at = 0.0
+        self.usage = Usage()
+        self.steps = 0
+        self.claims = 0
+        self.live: dict[str, Call] = {}
+        self.owed: dict[str, None] = {}
+        self.effects: dict[str, Call] = {}
+        self.open: dict[str, Open] = {}
+        self.ids: set[str] = set()
+        self.asked_count: dict[str, int] = {}
+        self.faults: dict[str, Fault] = {}
+        self.granted: dict[str, Approval] = {}
+        self.threads: dict[str, Thread] = {}
+        self.pause: r.PauseAsked | None = None
+        self.cancel: r.CancelAsked | None = None
+        self.gave_up = ""
+        self.extended: dict[str, float] = {}
+        self.stop_now = ""
+        self.flags: set[str] = set()
+        self.parked: r.Parked | None = None
+        self.ended: r.Completed | r.Cancelled | None = None
+
+    def fold(self, seq: int, record: r.AnyRecord) -> None:
+        """Take in one record; `seq` 0 means: mine, its place is not known yet."""
+        status = after(self.status, record)
+        if status is None:
+            raise ValueError(f"a {type(record).__name__} cannot follow status {self.status} (record {seq})")
+        self.status = status
+        if seq > self.seq:
+            self.seq = seq
+        self.at = record.at
+        _ON[type(record)](self, seq, record)
+
+    def fold_all(self, records: Iterable[tuple[int, r.AnyRecord]]) -> "State":
+        """Fold many; returns itself."""
+        for seq, record in records:
+            self.fold(seq, record)
+        return self
+
+    # Views
+
+    @property
+    def interrupts(self) -> list[Interrupt]:
+        """What is open, as people see it. A cancelling run shows only what its undoing needs."""
+        cancelling = self.status in (Status.CANCELLING, Status.STUCK)
+        shown = [o for o in self.open.values() if not cancelling or _undoing(o.record)]
+        shown.sort(key=lambda o: natural(o.record.call or o.record.i))
+        return [view(self.run, o.seq, o.record) for o in shown]
+
+    @property
+    def failed(self) -> bool:
+        """Waiting with only errors open."""
+        kinds = {o.record.kind for o in self.open.values()}
+        return self.status == Status.WAITING and kinds == {"error"}
+
+    @property
+    def view(self) -> str:
+        """The status that people see."""
+        if self.failed:
+            return "failed"
+        if isinstance(self.ended, r.Completed) and self.ended.stopped:
+            return "stopped"
+        return self.status.value if self.status else ""
+
+    @property
+    def messages(self) -> list[Message]:
+        """The root agent's conversation so far."""
+        root = self.threads.get("")
+        return list(root.request()) if root else []
+
+    # Folding
+
+    def _started(self, _seq: int, x: r.Started) -> None:
+        self.run, self.started = x.run, x
+        if x.kind == "agent":
+            thread = self.threads[""] = Thread("", x.program)
+            thread.transcript = messages_from(x.history)
+            thread.requests = sum(1 for m in thread.transcript if type(m).__name__ == "Assistant")
+            thread.transcript.append(User(input_text(x.input)))
+
+    def _claimed(self, _seq: int, x: r.Claimed) -> None:
+        self.epoch = x.epoch
+        self.claims += 1
+        self.parked = None
+        for call in self.live.values():
+            if call.phase == Phase.INTENDED and call.id not in self.threads:
+                call.doubt = "it was in flight when its process died"
+                self._phase(call, Phase.DOUBT)
+
+    def _replied(self, _seq: int, x: r.Replied) -> None:
+        self._counted(x.usage)
+        self.faults.pop(f"model:{x.path}", None)
+        for id, part in self.threads[x.path].replied(x):
+            self._spawn(Call(id, part.tool, part.args, x.path))
+
+    def _broke(self, _seq: int, x: r.Broke) -> None:
+        self._counted(x.usage)
+        self.threads[x.path].broke(x)
+
+    def _counted(self, usage: Usage) -> None:
+        self.usage = self.usage + usage
+        self.steps += 1
+        self.claims = 0
+
+    def _intended(self, _seq: int, x: r.Intended) -> None:
+        call = self.live.get(x.call)
+        if call is None:  # an undo is spawned by its own intent
+            call = self.live[x.call] = Call(x.call, x.tool, None)
+        call.attempt, call.epoch, call.effect, call.undo, call.digest = (
+            x.attempt,
+            self.epoch,
+            x.effect,
+            x.undo,
+            x.digest,
+        )
+        call.approval, call.verified, call.at = None, "", x.at
+        self._phase(call, Phase.INTENDED)
+        if x.agent and x.call not in self.threads:
+            thread = self.threads[x.call] = Thread(x.call, x.agent)
+            thread.transcript.append(User(input_text(x.input)))
+
+    def _returned(self, _seq: int, x: r.Returned) -> None:
+        self.claims = 0
+        call = self.live.get(x.call)
+        if call is not None:
+            self._finish(call, x.value, x.error, ran=x.ran, kept=x.why == "unrecorded")
+
+    def _suspended(self, seq: int, x: r.Suspended) -> None:
+        self.claims = 0
+        call = self.live[x.call]
+        call.suspended, call.resume_to = x.i, x.resume_to
+        self._phase(call, Phase.SUSPENDED)
+        if x.resume_to == "next":
+            self._effect(call)
+        self._opened(x, seq)
+
+    def _stepped(self, _seq: int, x: r.Stepped) -> None:
+        self.claims = 0
+        if call := self.live.get(x.call):
+            call.memo[x.key] = x.value
+
+    def _yielded(self, _seq: int, x: r.Yielded) -> None:
+        self.claims = 0
+        self._phase(self.live[x.call], Phase.CLEARED)
+
+    def _faulted(self, _seq: int, x: r.Faulted) -> None:
+        self.claims = 0
+        old = self.faults.get(x.step)
+        count = 1 + (old.count if old else 0)
+        self.faults[x.step] = Fault(count, x.error, x.kind, x.transient, x.retry_at)
+        if x.step.startswith("model:"):
+            self.threads[x.step.partition(":")[2]].requests += 1
+        elif call := self.live.get(x.step):
+            self._phase(call, Phase.FAULTED)
+
+    def _doubted(self, _seq: int, x: r.Doubted) -> None:
+        self.claims = 0
+        call = self.live[x.call]
+        call.doubt, call.verified = x.why, ""
+        self._phase(call, Phase.DOUBT)
+
+    def _verified(self, _seq: int, x: r.Verified) -> None:
+        self.claims = 0
+        call = self.live[x.call]
+        call.verified = x.answer
+        if x.answer == "happened":
+            self._finish(call, x.value, "", ran=True)
+        else:
+            self._phase(call, Phase.CLEARED if x.answer == "not" else Phase.DOUBT)
+
+    def _asked(self, seq: int, x: r.Asked) -> None:
+        self._opened(x, seq)
+        if x.step in self.faults:
+            self.faults[x.step].asked = True
+        call = self.live.get(x.call)
+        if call is None or x.undoing:
+            return
+        self._phase(call, Phase.ASKED)
+        if x.queue and not call.queued:
+            call.queued = True
+            self.threads[call.path].fill(
+                call.id, f"queued for approval: {x.reason or x.tool}. Go on; the result will follow.", False
+            )
+
+    def _closed(self, _seq: int, x: r.Closed) -> None:
+        opened = self.open.pop(x.i, None)
+        if opened is None:
+            return
+        record = opened.record
+        call = self.live.get(record.call)
+        if call is None:
+            return
+        if isinstance(record, r.Suspended):
+            self._unsuspend(call, record, x.why, x.value)
+        elif record.kind == "approval" and x.why in ("expired", "abandoned"):
+            self._finish(call, None, "the approval expired: nobody decided in time, so it was not run", ran=False)
+        elif record.kind == "approval":
+            self._phase(call, Phase.NEW)
+
+    def _unsuspend(self, call: Call, x: r.Suspended, why: str, value: Any) -> None:
+        """The answer, the event or the time is there, or never came."""
+        lost = {
+            "expired": "nobody answered in time: the question expired",
+            "abandoned": "the question was dropped",
+        }.get(why)
+        call.suspended = ""
+        if x.resume_to == "self":
+            call.memo[x.key] = {"expired": lost} if lost else {"value": value}
+            self._phase(call, Phase.CLEARED)
+        else:
+            self._finish(call, value, lost or "", ran=True)
+
+    def _decided(self, _seq: int, x: r.Decided) -> None:
+        opened = self.open[x.i]
+        record = opened.record
+        if x.verdict == "approve" and isinstance(record, r.Asked):
+            opened.votes[x.by] = x.note
+            if len(opened.votes) < record.approvers:
+                return
+        del self.open[x.i]
+        _DECIDED[record.kind](self, record, x)
+
+    def _decided_approval(self, record: r.Asked, x: r.Decided) -> None:
+        call = self.live.get(record.call)
+        if call is None:
+            return
+        if x.verdict == "deny":
+            note = f": {x.note}" if x.note else ""
+            self._finish(call, None, f"denied by {x.by or 'a person'}{note}. It was not run.", ran=False)
+            return
+        if x.edit is not None:
+            call.args, call.edited = x.edit, True
+        shown = (
+            action_digest(self.run, call.id, call.tool, record.definition, x.edit)
+            if x.edit is not None
+            else record.digest
+        )
+        until = x.at + record.valid_for if record.valid_for else 0.0
+        call.approval = Approval(record.rules, shown, x.by, until)
+        if x.scope == "run":
+            args = x.edit if x.edit is not None else record.args
+            self.granted[action_digest(self.run, "", call.tool, record.definition, args)] = call.approval
+        self._phase(call, Phase.APPROVED)
+
+    def _decided_question(self, record: r.Suspended, x: r.Decided) -> None:
+        if call := self.live.get(record.call):
+            self._unsuspend(call, record, "answer", x.value)
+
+    def _decided_doubt(self, record: r.Asked, x: r.Decided) -> None:
+        call = self.live.get(record.call)
+        choice = x.value["choice"]
+        if call is None:
+            return
+        if choice == "happened":
+            self._finish(call, x.value.get("result"), "", ran=True)
+        elif choice == "run":
+            self._phase(call, Phase.CLEARED)
+        elif choice == "not":
+            self._finish(call, None, "it did not happen", ran=False)
+        elif choice == "leave":
+            call.undone = "in doubt: left"
+            self._effect(call)
+            self._finish(call, None, "in doubt", ran=True)
+        else:
+            self.gave_up = "@in_doubt"
+
+    def _decided_error(self, record: r.Asked, x: r.Decided) -> None:
+        if x.value["choice"] == "cancel":
+            self.gave_up = "@error"
+        self.faults.pop(record.step, None)
+        self.claims = 0
+        if call := self.live.get(record.step):
+            self._phase(call, Phase.CLEARED)
+
+    def _decided_limit(self, record: r.Asked, x: r.Decided) -> None:
+        if x.value["choice"] == "stop":
+            self.stop_now = record.step
+        else:
+            more = x.value.get("amount") or record.payload.get("limit", 0)
+            self.extended[record.step] = self.extended.get(record.step, 0.0) + more
+
+    def _decided_undo(self, record: r.Asked, x: r.Decided) -> None:
+        choice = x.value["choice"]
+        self.faults.pop(record.step, None)
+        undo = self.live.get(record.step)
+        if choice == "retry":
+            if undo:
+                self._phase(undo, Phase.CLEARED)
+            return
+        if undo:
+            self.live.pop(undo.id, None)
+            self.owed.pop(undo.id, None)
+        target = self.effects[record.step.removesuffix("!undo")]
+        target.undone = "undone: a person says so" if choice == "done" else "left: its undo failed"
+
+    def _pause_asked(self, _seq: int, x: r.PauseAsked) -> None:
+        self.pause = x
+
+    def _resumed(self, seq: int, x: r.Resumed) -> None:
+        self.pause = None
+        if x.instruction and "" in self.threads:
+            self.threads[""].say(seq, x.instruction)
+
+    def _cancel_asked(self, _seq: int, x: r.CancelAsked) -> None:
+        self.cancel = x
+
+    def _said(self, seq: int, x: r.Said) -> None:
+        if "" in self.threads:
+            self.threads[""].say(seq, x.text)
+
+    def _emitted(self, _seq: int, x: r.Emitted) -> None:
+        self.flags.add(x.event)
+        for o in [o for o in self.open.values() if isinstance(o.record, r.Suspended) and o.record.event == x.event]:
+            del self.open[o.record.i]
+            if isinstance(o.record, r.Suspended) and (call := self.live.get(o.record.call)):
+                self._unsuspend(call, o.record, "event", x.value)
+
+    def _parked(self, _seq: int, x: r.Parked) -> None:
+        self.parked = x
+
+    def _completed(self, _seq: int, x: r.Completed | r.Cancelled) -> None:
+        self.ended = x
+        self.open.clear()
+        self.owed.clear()
+
+    # Parts
+
+    def _spawn(self, call: Call) -> None:
+        self.live[call.id] = call
+        self.owed[call.id] = None
+
+    def _phase(self, call: Call, phase: Phase) -> None:
+        call.phase = phase
+        if phase in OWING:
+            self.owed[call.id] = None
+        else:
+            self.owed.pop(call.id, None)
+
+    def _opened(self, record: r.Asked | r.Suspended, seq: int) -> None:
+        self.open[record.i] = Open(record, seq)
+        self.ids.add(record.i)
+        key = record.call or (record.step if isinstance(record, r.Asked) else "")
+        self.asked_count[key] = self.asked_count.get(key, 0) + 1
+
+    def _effect(self, call: Call) -> None:
+        """Its body has done what it does: from here on a cancel has something to undo, or to list."""
+        if call.effect != "read" and not call.id.endswith("!undo"):
+            self.effects[call.id] = call
+
+    def _finish(self, call: Call, value: Any, error: str, *, ran: bool, kept: bool = False) -> None:
+        self.live.pop(call.id, None)
+        self._phase(call, Phase.RETURNED)
+        call.value, call.error, call.ran = value, error, ran
+        call.memo = {}
+        self.faults.pop(call.id, None)
+        if call.id.endswith("!undo"):
+            self.effects[call.id.removesuffix("!undo")].undone = "undone"
+            return
+        if ran and (not error or kept or call.id in self.effects):
+            self._effect(call)
+        thread = self.threads.get(call.path)
+        if thread is None:
+            return
+        content = error if error else value
+        if call.edited and not error:
+            content = {"ran_with_edited_arguments": call.args, "result": value}
+        if call.queued:
+            told = (
+                f"The queued call {call.tool} was not run: {error}"
+                if error
+                else f"The queued call {call.tool} ran; its result: {value!r}"
+            )
+            thread.tell(Pending(User(told), call=call.id))
+        else:
+            thread.fill(call.id, content, bool(error))
+
+
+def natural(id: str) -> list[tuple[int, str]]:
+    """A sort key for which call 2.10 comes after call 2.9."""
+    return [(int(part), "") if part.isdigit() else (0, part) for part in re.split(r"(\d+)", id)]
+
+
+def input_text(value: Any) -> str:
+    """An input as the words of a user."""
+    return value if isinstance(value, str) else encode(value).decode()
+
+
+def _undoing(record: r.Asked | r.Suspended) -> bool:
+    return isinstance(record, r.Asked) and record.undoing
+
+
+_ON: dict[type, Callable[[State, int, Any], None]] = {
+    r.Started: State._started, r.Claimed: State._claimed, r.Replied: State._replied, r.Broke: State._broke,
+    r.Intended: State._intended, r.Returned: State._returned, r.Suspended: State._suspended,
+    r.Stepped: State._stepped, r.Yielded: State._yielded, r.Faulted: State._faulted, r.Doubted: State._doubted, r.Verified: State._verified,
+    r.Asked: State._asked, r.Closed: State._closed, r.Decided: State._decided, r.PauseAsked: State._pause_asked,
+    r.Resumed: State._resumed, r.CancelAsked: State._cancel_asked, r.Said: State._said, r.Emitted: State._emitted,
+    r.Parked: State._parked, r.Completed: State._completed, r.Cancelled: State._completed,
+}  # fmt: skip
+_DECIDED: dict[str, Callable[[State, Any, r.Decided], None]] = {
+    "approval": State._decided_approval, "question": State._decided_question, "event": State._decided_question,
+    "in_doubt": State._decided_doubt, "error": State._decided_error, "limit": State._decided_limit,
+    "undo": State._decided_undo,
+}  # fmt: skip
+
+__all__ = ["ENDED", "OWING", "Approval", "Call", "Fault", "Open", "Phase", "State", "input_text", "public_id"]

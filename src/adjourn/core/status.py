@@ -1,0 +1,76 @@
+"""Every legal move of a run's status. Nothing outside this file changes one."""
+
+from enum import StrEnum
+
+from adjourn.core.records import (
+    CancelAsked,
+    Cancelled,
+    Claimed,
+    Completed,
+    Decided,
+    Emitted,
+    Parked,
+    PauseAsked,
+    Record,
+    Resumed,
+    Said,
+    Started,
+)
+
+
+class Status(StrEnum):
+    """Where a run is. `running`, `failed` and `stopped` are views, not statuses."""
+
+    READY = "ready"
+    WAITING = "waiting"
+    PAUSING = "pausing"
+    PAUSED = "paused"
+    CANCELLING = "cancelling"
+    STUCK = "stuck"
+    COMPLETED = "completed"
+    CANCELLED = "cancelled"
+
+
+S = Status
+_WORDS = (Decided, Said, Emitted)
+
+NEXT: dict[Status, dict[type[Record], Status]] = {
+    S.READY: {Claimed: S.READY, Parked: S.WAITING, Completed: S.COMPLETED, PauseAsked: S.PAUSING,
+              CancelAsked: S.CANCELLING, **dict.fromkeys(_WORDS, S.READY)},
+    S.WAITING: {Claimed: S.READY, PauseAsked: S.PAUSED, CancelAsked: S.CANCELLING, **dict.fromkeys(_WORDS, S.READY)},
+    S.PAUSING: {Claimed: S.PAUSING, Parked: S.PAUSED, PauseAsked: S.PAUSING, Resumed: S.READY,
+                CancelAsked: S.CANCELLING, **dict.fromkeys(_WORDS, S.PAUSING)},
+    S.PAUSED: {Resumed: S.READY, CancelAsked: S.CANCELLING, **dict.fromkeys(_WORDS, S.PAUSED)},
+    S.CANCELLING: {Claimed: S.CANCELLING, Parked: S.STUCK, Cancelled: S.CANCELLED, Decided: S.CANCELLING},
+    S.STUCK: {Claimed: S.CANCELLING, Decided: S.CANCELLING},
+    S.COMPLETED: {},
+    S.CANCELLED: {},
+}  # fmt: skip
+
+RUNNABLE = frozenset({S.READY, S.PAUSING, S.CANCELLING})
+ENDED = frozenset({S.COMPLETED, S.CANCELLED})
+CANCELS = frozenset({S.CANCELLING, S.STUCK, S.CANCELLED})
+"""Statuses in which a second cancel is acknowledged and nothing is appended."""
+
+_STEERING = (Claimed, Parked, Completed, Cancelled, PauseAsked, Resumed, CancelAsked, Decided, Said, Emitted)
+
+
+def after(status: Status | None, record: Record) -> Status | None:
+    """The status after `record`, or None if the table does not admit it. Other worker records keep the status."""
+    if status is None:
+        return S.READY if isinstance(record, Started) else None
+    if isinstance(record, _STEERING):
+        return NEXT[status].get(type(record))
+    return None if status in ENDED or isinstance(record, Started) else status
+
+
+def to_mermaid() -> str:
+    """The state diagram of the docs, made from the table."""
+    lines = ["stateDiagram-v2", "    [*] --> ready: started"]
+    for status, moves in NEXT.items():
+        for record, to in moves.items():
+            tag = record.__struct_config__.tag
+            if to != status:
+                lines.append(f"    {status.value} --> {to.value}: {tag}")
+    lines += [f"    {end.value} --> [*]" for end in sorted(ENDED)]
+    return "\n".join(lines)

@@ -1,0 +1,252 @@
+"""Stop conditions: small, composable with `|` and `&`; the leaf that tripped is recorded."""
+
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Literal, Self
+
+from adjourn.core.policy import Duration, seconds
+from adjourn.errors import InvalidDefinition
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """All a condition may look at."""
+
+    steps: int
+    tokens: int
+    cost: float
+    elapsed: float
+    text: str
+    called: frozenset[str]
+    flags: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Tripped:
+    """A condition came true: the leaf, and what is to happen."""
+
+    leaf: "Leaf"
+    action: Literal["stop", "pause"]
+
+
+class Stop:
+    """A stop condition."""
+
+    __slots__ = ()
+
+    def check(self, progress: Progress, extended: dict[str, float]) -> Tripped | None:
+        """The leaf that makes it true, or None. `extended` is what people added to limits, by leaf."""
+        raise NotImplementedError
+
+    def leaves(self) -> "list[Leaf]":
+        """All leaves, left to right."""
+        raise NotImplementedError
+
+    def __or__(self, other: "Stop") -> "Stop":
+        return Either(self, _stop(other))
+
+    def __and__(self, other: "Stop") -> "Stop":
+        return Both(self, _stop(other))
+
+
+def _stop(value: object) -> Stop:
+    if not isinstance(value, Stop):
+        raise InvalidDefinition(
+            f"combine stop conditions with each other, for example MaxSteps(30) | MaxCost(5), not with {value!r}"
+        )
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class Either(Stop):
+    """True when one of them is."""
+
+    left: Stop
+    right: Stop
+
+    def check(self, progress: Progress, extended: dict[str, float]) -> Tripped | None:
+        return self.left.check(progress, extended) or self.right.check(progress, extended)
+
+    def leaves(self) -> "list[Leaf]":
+        return self.left.leaves() + self.right.leaves()
+
+    def __repr__(self) -> str:
+        return f"({self.left!r} | {self.right!r})"
+
+
+@dataclass(frozen=True, slots=True)
+class Both(Stop):
+    """True when both are; the right one is the leaf that tripped."""
+
+    left: Stop
+    right: Stop
+
+    def check(self, progress: Progress, extended: dict[str, float]) -> Tripped | None:
+        return self.right.check(progress, extended) if self.left.check(progress, extended) else None
+
+    def leaves(self) -> "list[Leaf]":
+        return self.left.leaves() + self.right.leaves()
+
+    def __repr__(self) -> str:
+        return f"({self.left!r} & {self.right!r})"
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf(Stop):
+    """A single condition. `.then("pause")` asks a person to extend it instead of ending the run."""
+
+    action: Literal["stop", "pause"] = "stop"
+
+    def then(self, action: Literal["stop", "pause"]) -> Self:
+        """What happens when it trips: `"stop"` (the default) or `"pause"`."""
+        if action not in ("stop", "pause"):
+            raise InvalidDefinition(f"then() takes 'stop' or 'pause', not {action!r}")
+        return replace(self, action=action)
+
+    def leaves(self) -> "list[Leaf]":
+        return [self]
+
+    def check(self, progress: Progress, extended: dict[str, float]) -> Tripped | None:
+        return Tripped(self, self.action) if self.true(progress, extended.get(self.name, 0.0)) else None
+
+    @property
+    def name(self) -> str:
+        """How it is recorded, for example `MaxSteps(30)`."""
+        return repr(self)
+
+    @property
+    def budget(self) -> float:
+        """The limit, for the kinds that have one."""
+        return 0.0
+
+    def true(self, progress: Progress, more: float) -> bool:
+        """Whether it has tripped, with `more` added to its limit."""
+        raise NotImplementedError
+
+
+class _Max(Leaf):
+    """A limit that is a number: only `unit` and what is measured differ."""
+
+    __slots__ = ("limit",)
+    limit: float
+
+    def __init__(self, limit: float, action: Literal["stop", "pause"] = "stop") -> None:
+        if isinstance(limit, bool) or not isinstance(limit, int | float) or not 0 < limit < float("inf"):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidDefinition(f"{type(self).__name__} takes a number greater than 0, not {limit!r}")
+        object.__setattr__(self, "limit", limit)
+        object.__setattr__(self, "action", action)
+
+    def then(self, action: Literal["stop", "pause"]) -> Self:
+        if action not in ("stop", "pause"):
+            raise InvalidDefinition(f"then() takes 'stop' or 'pause', not {action!r}")
+        return type(self)(self.limit, action)
+
+    @property
+    def budget(self) -> float:
+        return self.limit
+
+    def measure(self, progress: Progress) -> float:
+        """The number that is limited."""
+        raise NotImplementedError
+
+    def true(self, progress: Progress, more: float) -> bool:
+        return self.measure(progress) >= self.limit + more
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.limit})"
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            type(other) is type(self)
+            and isinstance(other, _Max)
+            and (other.limit, other.action) == (self.limit, self.action)
+        )
+
+    def __hash__(self) -> int:
+        return hash((type(self), self.limit, self.action))
+
+
+class MaxSteps(_Max):
+    """At most so many model calls, nested agents' and interrupted ones included."""
+
+    def measure(self, progress: Progress) -> float:
+        return progress.steps
+
+
+class MaxTokens(_Max):
+    """At most so many tokens, input and output together."""
+
+    def measure(self, progress: Progress) -> float:
+        return progress.tokens
+
+
+class MaxCost(_Max):
+    """At most so much money, in the currency of the provider's price list."""
+
+    def measure(self, progress: Progress) -> float:
+        return progress.cost
+
+
+class MaxTime(_Max):
+    """At most so long since the start, waiting included."""
+
+    def __init__(self, limit: Duration, action: Literal["stop", "pause"] = "stop") -> None:
+        super().__init__(seconds(limit, "MaxTime") if isinstance(limit, timedelta) else limit, action)
+
+    def measure(self, progress: Progress) -> float:
+        return progress.elapsed
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class TextMention(Leaf):
+    """The model has said this."""
+
+    text: str = ""
+
+    def __init__(self, text: str, action: Literal["stop", "pause"] = "stop") -> None:
+        _named(self, "text", text, action)
+
+    def true(self, progress: Progress, more: float) -> bool:
+        return self.text in progress.text
+
+    def __repr__(self) -> str:
+        return f"TextMention({self.text!r})"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ToolCalled(Leaf):
+    """The model has called this tool."""
+
+    tool: str = ""
+
+    def __init__(self, tool: str, action: Literal["stop", "pause"] = "stop") -> None:
+        _named(self, "tool", tool, action)
+
+    def true(self, progress: Progress, more: float) -> bool:
+        return self.tool in progress.called
+
+    def __repr__(self) -> str:
+        return f"ToolCalled({self.tool!r})"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class External(Leaf):
+    """Somebody outside emitted this event to the run."""
+
+    event: str = "stop"
+
+    def __init__(self, event: str = "stop", action: Literal["stop", "pause"] = "stop") -> None:
+        _named(self, "event", event, action)
+
+    def true(self, progress: Progress, more: float) -> bool:
+        return self.event in progress.flags
+
+    def __repr__(self) -> str:
+        return f"External({self.event!r})"
+
+
+def _named(leaf: Leaf, attribute: str, value: str, action: str) -> None:
+    if not isinstance(value, str) or not value:  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidDefinition(f"{type(leaf).__name__} takes a text that is not empty, not {value!r}")
+    object.__setattr__(leaf, attribute, value)
+    object.__setattr__(leaf, "action", action)

@@ -1,0 +1,1 @@
+"""The one loop. It knows `Store` and `Program`, nothing else."""

@@ -1,0 +1,120 @@
+"""A checkpoint as users hold it: a run's journal, sealed."""
+
+import os
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+from adjourn.core.checkpoint import seal, unseal
+from adjourn.core.codec import encode
+from adjourn.core.interrupt import Interrupt
+from adjourn.core.messages import Message, Usage
+from adjourn.core.records import AnyRecord, Started
+from adjourn.core.state import State
+from adjourn.errors import CheckpointInvalid, InvalidDefinition
+
+SECRET = "ADJOURN_SECRET"
+
+
+def key_ring(secret: str | None = None) -> tuple[bytes, ...]:
+    """The keys of `secret`, or of the environment, read now: comma-separated; the first signs, all verify."""
+    text = os.environ.get(SECRET, "") if secret is None else secret
+    keys = tuple(k.strip().encode() for k in text.split(",") if k.strip())
+    if any(len(k) < 8 for k in keys):
+        raise InvalidDefinition(
+            f"a secret must have at least 8 characters; set {SECRET} or secret= to a long random text"
+        )
+    return keys
+
+
+class Checkpoint:
+    """A run, as data: it waits for weeks at no cost and goes on in another process. `to_json()` is all of it."""
+
+    def __init__(self, records: Sequence[AnyRecord], *, secret: str | None = None) -> None:
+        self.records = tuple(records)
+        self._secret = secret
+
+    @classmethod
+    def from_json(
+        cls, data: "str | bytes | Mapping[str, Any] | Checkpoint", *, secret: str | None = None
+    ) -> "Checkpoint":
+        """Read a checkpoint back: its JSON text, or that text already parsed. Verified first; `CheckpointInvalid` if wrong."""
+        if isinstance(data, Checkpoint):
+            return data
+        if not isinstance(data, str | bytes | Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise CheckpointInvalid(
+                f"a checkpoint is its JSON text, the parsed dict, or a Checkpoint, not {type(data).__name__}"
+            )
+        envelope, records = unseal(data, key_ring(secret))
+        checkpoint = cls(records, secret=secret)
+        try:
+            status = checkpoint.status
+        except (ValueError, LookupError, TypeError) as e:
+            raise CheckpointInvalid(f"the checkpoint's records do not make a run: {e}") from None
+        if status != envelope.status:
+            raise CheckpointInvalid(f"the checkpoint says {envelope.status!r:.40}, its records say {status!r}")
+        return checkpoint
+
+    def to_json(self) -> str:
+        """The checkpoint as text: for Redis, S3, a table, a file. Signed if a secret is set."""
+        s = self.started
+        fields = {
+            "run_id": s.run, "program": s.program, "kind": s.kind, "session": s.session, "seq": self.seq,
+            "status": self.status, "fingerprint": encode(s.fingerprint).decode(),
+        }  # fmt: skip
+        return seal(fields, self.records, key_ring(self._secret))
+
+    @cached_property
+    def state(self) -> State:
+        """The fold of its records. Don't change it; fold the records again instead."""
+        return State().fold_all(enumerate(self.records, 1))
+
+    @property
+    def started(self) -> Started:
+        """The first record."""
+        first = self.records[0]
+        assert isinstance(first, Started)
+        return first
+
+    @property
+    def run_id(self) -> str:
+        """The run's id."""
+        return self.started.run
+
+    @property
+    def session(self) -> str:
+        """The session it was started in, or ""."""
+        return self.started.session
+
+    @property
+    def status(self) -> str:
+        """The run's status when the checkpoint was taken."""
+        return self.state.status.value if self.state.status else ""
+
+    @property
+    def seq(self) -> int:
+        """How many records it has."""
+        return len(self.records)
+
+    @property
+    def input(self) -> Any:
+        """What the run was started with."""
+        return self.started.input
+
+    @property
+    def interrupts(self) -> list[Interrupt]:
+        """What it waits for."""
+        return self.state.interrupts
+
+    @property
+    def messages(self) -> list[Message]:
+        """The conversation so far."""
+        return self.state.messages
+
+    @property
+    def usage(self) -> Usage:
+        """Tokens and cost so far."""
+        return self.state.usage
+
+    def __repr__(self) -> str:
+        return f"Checkpoint(run_id={self.run_id!r}, status={self.status!r}, seq={self.seq})"

@@ -1,0 +1,79 @@
+"""What watchers see: records as they are appended, and what is live."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from typing import Literal
+
+import msgspec
+
+from adjourn.core.interrupt import Interrupt, PendingToolCall, view
+from adjourn.core.records import AnyRecord, Asked, Cancelled, Completed
+from adjourn.driver.feed import Feed, Published, TextArrived
+from adjourn.stores.store import Store
+
+
+class Recorded(msgspec.Struct, frozen=True):
+    """A record was appended."""
+
+    run_id: str
+    seq: int
+    record: AnyRecord
+
+    @property
+    def type(self) -> str:
+        """The record's word, for example `"returned"`."""
+        return str(self.record.__struct_config__.tag)
+
+
+class ToolCallApprovalRequired(msgspec.Struct, frozen=True):
+    """A policy stopped a call before it ran; a person must decide. Follows the record that asked."""
+
+    run_id: str
+    seq: int
+    interrupt: Interrupt
+    type: Literal["approval_required"] = "approval_required"
+
+    @property
+    def call(self) -> PendingToolCall:
+        """The call, exactly as it would run."""
+        assert self.interrupt.call is not None
+        return self.interrupt.call
+
+
+Event = Recorded | ToolCallApprovalRequired | TextArrived | Published
+
+
+async def watch(
+    store: Store, feed: Feed, run: str, after: int = 0, *, until: Callable[[], bool] = lambda: False
+) -> AsyncIterator[Event]:
+    """Every record after `after`, once and in order, and live items as they come; ends with the run, or when `until()`."""
+    bell = asyncio.Event()
+    live: list[TextArrived | Published] = []
+
+    def hear(item: object) -> None:
+        if isinstance(item, TextArrived | Published):
+            live.append(item)
+            bell.set()
+
+    ends = [store.subscribe(run, bell.set), feed.listen(run, hear)]
+    try:
+        while True:
+            bell.clear()
+            last = until()
+            records = await store.load(run, after)
+            while live:
+                yield live.pop(0)
+            for seq, record in records:
+                after = seq
+                yield Recorded(run, seq, record)
+                if isinstance(record, Asked) and record.kind == "approval":
+                    yield ToolCallApprovalRequired(run, seq, view(run, seq, record))
+                if isinstance(record, Completed | Cancelled):
+                    return
+            if last:
+                return
+            if not live:
+                await bell.wait()
+    finally:
+        for end in ends:
+            end()

@@ -1,0 +1,290 @@
+"""The one loop: what should run, minus what runs. First run, resume and recovery are the same code."""
+
+import asyncio
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from adjourn.core.messages import Message, Usage
+from adjourn.core.plan import Plan, Step, plan
+from adjourn.core.records import Broke, Cancelled, Completed, Fact, Move, Parked, Suspended
+from adjourn.core.state import Phase, State
+from adjourn.driver.clock import Clock, SystemClock
+from adjourn.driver.feed import Feed, Published, TextArrived
+from adjourn.driver.program import Program
+from adjourn.errors import LeaseLost
+from adjourn.stores.rules import stamped
+from adjourn.stores.store import Lease, Store
+
+log = logging.getLogger("adjourn.driver")
+
+RESTS = (Parked, Completed, Cancelled)
+
+
+@dataclass(slots=True)
+class Posted:
+    """A fact that waits for its commit, and who waits for that."""
+
+    fact: Fact
+    durable: asyncio.Future[None] | None = None
+
+
+class Desk:
+    """See `program.Desk`."""
+
+    def __init__(self, drive: "Drive", step: Step) -> None:
+        self._drive = drive
+        self.step = step
+        self.run_id = drive.state.run
+        self.epoch = drive.lease.epoch
+        self.loop = asyncio.get_running_loop()
+        self.partial = ""
+        self.upto = drive.state.seq
+        thread = drive.state.threads.get(step.path) if step.kind == "model" else None
+        # Taken now: the fold goes on while the model works, and `upto` must say what this request contained.
+        self.request: tuple[Message, ...] = thread.request() if thread else ()
+        self.heard = tuple(p.call for p in thread.pending if p.call) if thread else ()
+
+    @property
+    def state(self) -> State:
+        return self._drive.state
+
+    @property
+    def resources(self) -> Mapping[str, Any]:
+        return self._drive.resources
+
+    def now(self) -> float:
+        return self._drive.store.now()
+
+    def failed(self, error: BaseException) -> None:
+        self._drive.errors[self.step.id] = error
+
+    async def record(self, fact: Fact) -> None:
+        durable: asyncio.Future[None] = self.loop.create_future()
+        self._drive.post(fact, durable)
+        await durable
+
+    def publish(self, item: Any, *, path: str | None = None, thinking: bool = False) -> None:
+        if path is None:
+            self._drive.feed.send(Published(self.run_id, self.step.id, item))
+        else:
+            if not thinking:
+                self.partial += item
+            self._drive.feed.send(TextArrived(self.run_id, path, item, thinking))
+
+
+class Drive:
+    """One worker advancing one run until it rests. Its records land only while its epoch is the run's."""
+
+    def __init__(
+        self,
+        store: Store,
+        program: Program,
+        lease: Lease,
+        state: State,
+        *,
+        ttl: float,
+        resources: Mapping[str, Any] | None = None,
+        feed: Feed | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        self.store, self.program, self.lease, self.state = store, program, lease, state
+        self.ttl = ttl
+        self.resources = resources or {}
+        self.feed = feed or Feed()
+        self._clock = clock or SystemClock()
+        self._halts = lease.halts
+        self._posted: list[Posted] = []
+        self._running: dict[str, tuple[Step, asyncio.Task[Fact], Desk]] = {}
+        self._bell = asyncio.Event()
+        self._fence = store.now() + ttl
+        self._stopping = False
+        self._rung = False
+        self._broken: BaseException | None = None
+        self.errors: dict[str, BaseException] = {}
+        self._conflicts = 0
+
+    def post(self, fact: Fact, durable: asyncio.Future[None] | None = None) -> None:
+        """Hand in a fact; it is committed with whatever else has landed."""
+        self._posted.append(Posted(stamped(fact, self.store.now()), durable))
+        self._bell.set()
+
+    def _hear(self) -> None:
+        """Somebody else may have spoken."""
+        self._rung = True
+        self._bell.set()
+
+    def stop(self) -> None:
+        """Start nothing new, cut model calls, and rest as soon as no tool is in flight."""
+        self._stopping = True
+        self._bell.set()
+
+    @property
+    def in_flight(self) -> list[str]:
+        """The steps that run now."""
+        return list(self._running)
+
+    async def run(self) -> State:
+        """Advance until the run rests: parked, ended, or handed back after `stop`. Raises `LeaseLost`."""
+        unsubscribe = self.store.subscribe(self.state.run, self._hear, words=True)
+        try:
+            while not await self._round():
+                pass
+            return self.state
+        finally:
+            unsubscribe()
+            await self._abandon()
+
+    async def _round(self) -> bool:
+        """One turn of the loop; True when the run rests."""
+        self._bell.clear()
+        own = self._take()
+        p = self._plan(own)
+        self._abort(p)
+        start = [] if self._stopping else [s for s in p.start if s.id not in self._running]
+        moves = self._moves(p, start)
+        if own or moves or start or self._rung:
+            return await self._commit(own, moves, start)
+        if self._stopping and not self._running:
+            await self.store.release(self.lease)
+            return True
+        await self._wait(p)
+        return False
+
+    def _take(self) -> list[Posted]:
+        own, self._posted = self._posted, []
+        for posted in own:
+            self.state.fold(0, posted.fact)
+        return own
+
+    def _plan(self, own: list[Posted]) -> Plan:
+        """Plan until it has no more facts of its own (refusals), which are folded like any other."""
+        while True:
+            p = plan(self.state, self.program, self.store.now(), self._halts)
+            if not p.facts:
+                return p
+            for fact in p.facts:
+                own.append(Posted(stamped(fact, self.store.now())))
+                self.state.fold(0, fact)
+
+    def _moves(self, p: Plan, start: Sequence[Step]) -> list[Move]:
+        if self._stopping:
+            return []
+        if p.moves or start or self._running or p.hold:
+            return p.moves
+        return [p.rest] if p.rest else []
+
+    async def _commit(self, own: list[Posted], moves: list[Move], start: list[Step]) -> bool:
+        facts = [posted.fact for posted in own]
+        self._rung = False
+        self._fence = self.store.now() + self.ttl
+        try:
+            done = await self.store.commit(self.lease, facts, moves, seen=self.state.seq, ttl=self.ttl)
+        except BaseException as e:
+            _settle(own, e)
+            raise
+        _settle(own, None)
+        self._halts = done.halts
+        first = done.seq - len(facts) - (len(moves) if done.clean else 0) + 1
+        for seq, fact in enumerate(facts, first):
+            if isinstance(fact, Suspended) and fact.i in self.state.open:
+                self.state.open[fact.i].seq = seq
+        if not done.clean:
+            self._conflict(bool(done.records) or bool(facts))
+            for seq, record in done.records:
+                self.state.fold(seq, record)
+            self.state.seq = done.seq
+            return False
+        self._conflicts = 0
+        for seq, move in enumerate(moves, first + len(facts)):
+            self.state.fold(seq, move)
+        self.state.seq = done.seq
+        if any(isinstance(move, RESTS) for move in moves):
+            return True
+        await self._begin(start)
+        return False
+
+    def _conflict(self, progress: bool) -> None:
+        """A refused commit that plans the same thing again would spin for ever; that is a bug, so say so."""
+        self._conflicts = 0 if progress else self._conflicts + 1
+        if self._conflicts > 3:
+            raise RuntimeError(f"run {self.state.run!r}: the store refuses what the plan repeats; please report this")
+
+    async def _begin(self, start: list[Step]) -> None:
+        if start and self.store.now() >= self._fence:
+            # This process was frozen: make sure that nobody has taken the run before touching the world.
+            await self.store.renew(self.lease, self.ttl)
+        for step in start:
+            desk = Desk(self, step)
+            task = asyncio.get_running_loop().create_task(
+                self._perform(step, desk), name=f"adjourn:{self.state.run}:{step.id}"
+            )
+            self._running[step.id] = (step, task, desk)
+            task.add_done_callback(lambda t, step=step, desk=desk: self._ended(step, t, desk))
+
+    async def _perform(self, step: Step, desk: Desk) -> Fact:
+        return await self.program.perform(step, desk)
+
+    def _ended(self, step: Step, task: asyncio.Task[Fact], desk: Desk) -> None:
+        """Posting from here also covers a task that was cancelled before its first instruction."""
+        if self._running.get(step.id, (None, None))[1] is not task:
+            return
+        del self._running[step.id]
+        self._bell.set()
+        if not task.cancelled():
+            if error := task.exception():
+                self._broken = error
+                return
+            self.post(task.result())
+        elif step.kind == "model" and not self._stopping:
+            usage = _estimate(desk)
+            self.post(Broke(path=step.path, upto=desk.upto, heard=desk.heard, text=desk.partial, usage=usage))
+
+    def _abort(self, p: Plan) -> None:
+        if self._broken is not None:
+            raise self._broken
+        for step, task, _ in list(self._running.values()):
+            call = self.state.live.get(step.id)
+            unintended = step.kind == "call" and call is not None and call.phase != Phase.INTENDED
+            if (step.kind == "model" and ("model" in p.abort or self._stopping)) or (unintended and "read" in p.abort):
+                task.cancel()
+
+    async def _wait(self, p: Plan) -> None:
+        now = self.store.now()
+        until = self._fence - self.ttl * 2 / 3
+        if p.hold:
+            until = min(until, p.hold)
+        if p.wake and self._running:
+            until = min(until, p.wake)
+        await self._clock.wait(self._bell, max(0.0, until - now))
+        if not self._bell.is_set() and self.store.now() >= self._fence - self.ttl * 2 / 3:
+            await self.store.renew(self.lease, self.ttl)
+            self._fence = self.store.now() + self.ttl
+
+    async def _abandon(self) -> None:
+        """Leave no task behind. What was in flight is in doubt for whoever takes the run next."""
+        tasks = [task for _, task, _ in self._running.values()]
+        self._running.clear()
+        for task in tasks:
+            task.cancel()
+        _settle(self._posted, LeaseLost("the run was handed back before this was recorded"))
+        self._posted = []
+        if tasks:
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _settle(own: list[Posted], error: BaseException | None) -> None:
+    for posted in own:
+        if posted.durable is None or posted.durable.done():
+            continue
+        if error is None:
+            posted.durable.set_result(None)
+        else:
+            posted.durable.set_exception(error if isinstance(error, Exception) else LeaseLost("the worker stopped"))
+
+
+def _estimate(desk: Desk) -> Usage:
+    """A cut-off call reports no usage; four characters are about a token."""
+    asked = sum(len(str(m)) for m in desk.request)
+    return Usage(1, asked // 4, len(desk.partial) // 4, estimated=True)

@@ -1,0 +1,93 @@
+"""What the driver needs from an agent or a flow."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from adjourn.core import plan
+from adjourn.core.messages import Message
+from adjourn.core.plan import Step
+from adjourn.core.records import Fact
+from adjourn.core.state import State
+
+
+class Desk(Protocol):
+    """What a running step may use. One per step; it dies with it."""
+
+    @property
+    def run_id(self) -> str:
+        """The run."""
+        ...
+
+    @property
+    def epoch(self) -> int:
+        """The lease's epoch: what a target may check to refuse a worker that was replaced."""
+        ...
+
+    @property
+    def state(self) -> State:
+        """The run, folded. Look, don't touch."""
+        ...
+
+    @property
+    def resources(self) -> Mapping[str, Any]:
+        """The live objects that whoever advances the run has."""
+        ...
+
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop:
+        """The driver's event loop, for bodies that run in threads."""
+        ...
+
+    @property
+    def request(self) -> tuple[Message, ...]:
+        """For a model call: the messages, as they stood when it was planned."""
+        ...
+
+    @property
+    def upto(self) -> int:
+        """The last record that `request` contains."""
+        ...
+
+    @property
+    def heard(self) -> tuple[str, ...]:
+        """The queued calls whose late results `request` contains."""
+        ...
+
+    def failed(self, error: BaseException) -> None:
+        """Keep an error, so that whoever waits in this process gets it as the cause."""
+        ...
+
+    def now(self) -> float:
+        """The store's time."""
+        ...
+
+    async def record(self, fact: Fact) -> None:
+        """Append a fact and return once it is durable. Raises `LeaseLost` if another worker has the run."""
+        ...
+
+    def publish(self, item: Any, *, path: str | None = None, thinking: bool = False) -> None:
+        """Send an item to whoever watches; with `path`, a piece of that agent's reply."""
+        ...
+
+
+class Program(plan.Program, Protocol):
+    """An agent or a flow, as the driver sees it."""
+
+    @property
+    def kind(self) -> str:
+        """`"agent"` or `"flow"`."""
+        ...
+
+    @property
+    def fingerprint(self) -> dict[str, Any]:
+        """Names and schemas: what a resumed run depends on."""
+        ...
+
+    def missing(self, resources: Mapping[str, Any]) -> set[str]:
+        """Resources that it needs and that are not there."""
+        ...
+
+    async def perform(self, step: Step, desk: Desk) -> Fact:
+        """Run a step; the one fact that ends it."""
+        ...

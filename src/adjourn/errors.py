@@ -1,0 +1,263 @@
+"""Everything Adjourn raises. Each error says what happened and what to do next, and owns its HTTP status."""
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from adjourn.driver.checkpoint import Checkpoint
+
+
+class AdjournError(Exception):
+    """The root of everything raised here."""
+
+    status: int = 500
+
+
+# Fix: the caller's input is wrong; the same call will fail again.
+
+
+class Invalid(AdjournError):
+    """The input is wrong. Fix it; nothing was recorded."""
+
+    status = 422
+
+
+class NotJSON(Invalid, TypeError):
+    """A value that cannot be JSON. `path` says where, for example `payload.callback: function`."""
+
+    def __init__(self, path: str, what: str) -> None:
+        self.path = path
+        super().__init__(
+            f"{path}: {what} cannot be recorded as JSON; pass plain data, a pydantic model, a dataclass, a date or an enum"
+        )
+
+
+class InvalidAnswer(Invalid):
+    """An answer that does not fit its interrupt. Nothing was recorded; the question stays open."""
+
+
+class AnswerRequired(Invalid):
+    """The run waits for an answer and none was given."""
+
+    def __init__(self, interrupts: Sequence[tuple[str, str]]) -> None:
+        listed = ", ".join(f"{i!r} ({what})" for i, what in interrupts)
+        super().__init__(
+            f"the run waits for {len(interrupts)} answer(s): {listed}; pass answer= (one) or answers={{id: value}} (several)"
+        )
+
+
+class InvalidDefinition(Invalid, ValueError):
+    """An agent, tool, policy or condition that cannot work as written."""
+
+
+class MissingResource(Invalid):
+    """A tool needs a live object that nobody passed. Nothing was consumed."""
+
+    def __init__(self, names: Iterable[str], where: str) -> None:
+        self.names = sorted(names)
+        super().__init__(
+            f"missing resource(s) {', '.join(map(repr, self.names))} for {where}; pass resources={{name: object}}"
+        )
+
+
+class CheckpointInvalid(Invalid):
+    """A checkpoint that is malformed, altered, unsigned or too large. Its body was not used."""
+
+    status = 400
+
+
+class NoOutput(AdjournError):
+    """`.output` of an outcome that has none."""
+
+    status = 409
+
+
+# Reload: the world moved on since the caller looked.
+
+
+class Conflict(AdjournError):
+    """What was asked no longer applies. Reload the run to see where it is."""
+
+    status = 409
+
+
+class Refused(Conflict):
+    """The run's status does not admit this command."""
+
+    def __init__(self, run_id: str, verb: str, status: str, hint: str = "") -> None:
+        self.run_id, self.verb, self.run_status = run_id, verb, status
+        super().__init__(f"cannot {verb} run {run_id!r}: it is {status}" + (f"; {hint}" if hint else ""))
+
+
+class AlreadyDecided(Conflict):
+    """Somebody else's decision was first."""
+
+    def __init__(self, interrupt_id: str, by: str, how: str = "decided") -> None:
+        self.interrupt_id, self.by = interrupt_id, by
+        super().__init__(f"interrupt {interrupt_id!r} was {how} by {by!r}; reload the run to see how")
+
+
+class InterruptClosed(Conflict):
+    """The interrupt expired, was resolved by an event, or its run ended. Not a person's decision."""
+
+    def __init__(self, interrupt_id: str, why: str) -> None:
+        self.interrupt_id, self.why = interrupt_id, why
+        super().__init__(f"interrupt {interrupt_id!r} is closed: {why}; nothing was recorded")
+
+
+class StaleDecision(Conflict):
+    """The decision was about something else than what would run now."""
+
+    def __init__(self, interrupt_id: str, seen: str, now: str) -> None:
+        super().__init__(
+            f"interrupt {interrupt_id!r} changed: you saw {seen[:16]}, it is {now[:16]}; nothing ran; look again"
+        )
+
+
+class AlreadyResumed(Conflict):
+    """This checkpoint was resumed before, or its run has moved on. Nothing was done."""
+
+    def __init__(self, run_id: str, seq: int, at: int, status: str) -> None:
+        super().__init__(
+            f"the checkpoint of run {run_id!r} ends at record {seq}, but the run is at {at} and {status}; "
+            f"take a new checkpoint, or act on the run itself"
+        )
+
+
+class RunExists(Conflict):
+    """A run of this id exists and was started with another input or program."""
+
+    def __init__(self, run_id: str) -> None:
+        super().__init__(f"run {run_id!r} exists already, with another input or program; choose another run_id")
+
+
+class RequestReused(Conflict):
+    """One request id, two different commands."""
+
+    def __init__(self, request_id: str) -> None:
+        super().__init__(f"request id {request_id!r} was used for a different command; use a new id")
+
+
+class ProgramChanged(Conflict):
+    """The agent or flow is not the one the run was started with. Nothing was consumed."""
+
+    def __init__(self, name: str, changes: Sequence[str]) -> None:
+        self.program, self.changes = name, tuple(changes)
+        super().__init__(
+            f"{name!r} changed since the run started: {'; '.join(changes)}. "
+            f'Restore it, pass on_change="warn" to go on anyway, or register an upgrader'
+        )
+
+
+class Halted(Conflict):
+    """The kill switch is on for this."""
+
+    status = 423
+
+    def __init__(self, scope: str, reason: str = "") -> None:
+        super().__init__(
+            f"halted: {scope!r}" + (f" ({reason})" if reason else "") + "; unhalt it first; denying is still possible"
+        )
+
+
+# Not there.
+
+
+class NotFound(AdjournError, LookupError):
+    """There is no such thing in the store."""
+
+    status = 404
+
+
+class UnknownRun(NotFound):
+    """No run of that id."""
+
+    def __init__(self, run_id: str, hint: str = "") -> None:
+        super().__init__(f"no run {run_id!r} in this store" + (f"; {hint}" if hint else ""))
+
+
+class UnknownInterrupt(NotFound):
+    """No interrupt of that id; the pending ones are listed."""
+
+    def __init__(self, interrupt_id: str, pending: Sequence[str]) -> None:
+        listed = ", ".join(map(repr, pending)) or "none"
+        super().__init__(f"no interrupt {interrupt_id!r}; pending: {listed}")
+
+
+# Retry, or stop.
+
+
+class StoreError(AdjournError):
+    """The store failed. Whether the last write happened is unknown; reload before doing anything."""
+
+    status = 503
+
+
+class LeaseLost(AdjournError):
+    """Another worker has this run (a newer epoch). Drop what you have; it wrote nothing of yours."""
+
+    status = 409
+
+
+class LeaseBusy(AdjournError):
+    """Another live worker has this run. Not an acknowledgement: try again later."""
+
+    status = 409
+
+
+class ModelError(AdjournError):
+    """A model call failed. `transient`: another attempt may succeed."""
+
+    status = 502
+
+    def __init__(
+        self, message: str, *, transient: bool = False, retry_after: float | None = None, kind: str = "model"
+    ) -> None:
+        self.transient, self.retry_after, self.kind = transient, retry_after, kind
+        super().__init__(message)
+
+
+class RunFailed(AdjournError):
+    """The run cannot go on by itself. `.checkpoint` has everything done so far; resuming goes on at the failed step."""
+
+    status = 500
+
+    def __init__(
+        self, message: str, checkpoint: "Checkpoint | None" = None, *, run_id: str = "", resumable: bool = True
+    ) -> None:
+        self.checkpoint, self.run_id, self.resumable = checkpoint, run_id, resumable
+        super().__init__(message)
+
+
+class InDoubt(AdjournError):
+    """Raise it in a tool that cannot tell whether its effect happened. The call is then in doubt, not failed."""
+
+
+class ToolFailed(AdjournError):
+    """Raise it in a tool for an error the model should read, without a traceback in the logs."""
+
+
+class Misused(AdjournError, RuntimeError):
+    """The library was called in a way that cannot work; the message says how to call it."""
+
+
+class PauseRequest(BaseException):
+    """How a body stops to wait. A `BaseException`, so that `except Exception` cannot swallow it."""
+
+    def __init__(self, **fields: Any) -> None:
+        self.fields = fields
+        super().__init__("a tool or chunk paused here")
+
+
+def can_resume(error: BaseException) -> bool:
+    """Whether trying again may help: no for bad credentials or an invalid request, yes for timeouts and outages."""
+    seen: BaseException | None = error
+    while seen is not None:
+        if isinstance(seen, RunFailed):
+            return seen.resumable
+        if isinstance(seen, ModelError):
+            return seen.transient
+        if isinstance(seen, Invalid | NotFound):
+            return False
+        seen = seen.__cause__
+    return True

@@ -1,0 +1,1 @@
+"""Models: messages in, deltas and one reply out."""

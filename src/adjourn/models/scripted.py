@@ -1,0 +1,99 @@
+"""A model that says what it was told to say: for tests, docs and the demo."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import Any
+
+from adjourn.core.codec import plain
+from adjourn.core.messages import Delta, Message, ModelRequest, Reply, Text, TextDelta, ToolCall, Usage
+from adjourn.errors import InvalidDefinition, ModelError
+
+
+class Scripted:
+    """One tool call of a scripted reply; made by `call`."""
+
+    def __init__(self, tool: str, args: dict[str, Any]) -> None:
+        self.tool, self.args = tool, args
+
+    def __repr__(self) -> str:
+        return f"call({self.tool!r}, {', '.join(f'{k}={v!r}' for k, v in self.args.items())})"
+
+
+class Streamed:
+    """A text that arrives in pieces; made by `streamed`."""
+
+    def __init__(self, pieces: tuple[str, ...]) -> None:
+        self.pieces = pieces
+
+
+def call(tool: str, /, **args: Any) -> Scripted:
+    """A tool call in a reply: `ScriptedModel([call("refund", cents=500)], "done")`."""
+    return Scripted(tool, plain(args, "args"))
+
+
+def streamed(*pieces: str) -> Streamed:
+    """A text reply that arrives piece by piece."""
+    return Streamed(pieces)
+
+
+ScriptedReply = str | Scripted | Streamed | Reply | BaseException | type[BaseException] | Sequence["str | Scripted"]
+
+
+class ScriptedModel:
+    """The k-th reply answers the k-th model call of the conversation, also in another process.
+
+    A reply is a text, a list of `call(...)` (texts may stand among them), `streamed("a", "b")`, an exception, a whole
+    `Reply`, or a function over the messages that gives one of these. `delay` is the time before each reply (and
+    between the pieces of a streamed one).
+    """
+
+    def __init__(
+        self, *replies: ScriptedReply | Callable[[Sequence[Message]], ScriptedReply], delay: float = 0.0
+    ) -> None:
+        self.replies = replies
+        self.delay = delay
+        self.requests: list[ModelRequest] = []
+
+    @property
+    def name(self) -> str:
+        """See `Model.name`."""
+        return "scripted"
+
+    async def request(self, request: ModelRequest) -> AsyncIterator[Delta | Reply]:
+        """See `Model.request`."""
+        self.requests.append(request)
+        if request.index >= len(self.replies):
+            raise ModelError(
+                f"the script has {len(self.replies)} replies; this is model call {request.index + 1}", kind="script"
+            )
+        reply = self.replies[request.index]
+        if callable(reply) and not isinstance(reply, type):
+            reply = reply(request.messages)
+        if self.delay:
+            await asyncio.sleep(self.delay)
+        if isinstance(reply, BaseException) or (isinstance(reply, type) and issubclass(reply, BaseException)):
+            raise reply
+        if isinstance(reply, Streamed):
+            for n, piece in enumerate(reply.pieces):
+                if n and self.delay:
+                    await asyncio.sleep(self.delay)
+                yield TextDelta(piece)
+            reply = "".join(reply.pieces)
+        yield _reply(reply, request)
+
+
+def _reply(reply: Any, request: ModelRequest) -> Reply:
+    if isinstance(reply, Reply):
+        return reply
+    parts = [reply] if isinstance(reply, str | Scripted) else list(reply)
+    made: list[Any] = []
+    for n, part in enumerate(parts):
+        if isinstance(part, str):
+            made.append(Text(text=part))
+        elif isinstance(part, Scripted):
+            made.append(ToolCall(id=f"call_{request.index}_{n}", tool=part.tool, args=part.args))
+        else:
+            raise InvalidDefinition(f"a scripted reply is a text or a list of call(...), not {part!r:.80}")
+    words = sum(len(str(m)) for m in request.messages)
+    said = sum(len(p.text) if isinstance(p, Text) else 20 for p in made)
+    return Reply(tuple(made), Usage(1, words // 4, max(1, said // 4)), "scripted")

@@ -1,0 +1,394 @@
+"""Our messages as pydantic-ai's, and back. Needs pydantic-ai; imported with the first request only.
+
+What a provider wants to see again unchanged (signatures, ids, encrypted reasoning) is kept in `details`, in
+pydantic-ai's own JSON form, and given back only to the provider it came from.
+"""
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from typing import Any, cast
+
+from pydantic import ValidationError
+from pydantic_ai import direct, exceptions
+from pydantic_ai import messages as theirs
+from pydantic_ai.models import Model as ProviderModel
+from pydantic_ai.models import ModelRequestParameters, StreamedResponse
+from pydantic_ai.settings import ModelSettings
+from pydantic_ai.tools import ToolDefinition
+
+from adjourn.core import codec
+from adjourn.core.messages import (
+    Assistant,
+    Delta,
+    ModelRequest,
+    Opaque,
+    Reply,
+    ReplyPart,
+    Result,
+    Text,
+    TextDelta,
+    Thinking,
+    ThinkingDelta,
+    ToolCall,
+    Usage,
+    User,
+)
+from adjourn.errors import Invalid, ModelError
+
+GO_ON = "You were interrupted here. Please go on."
+"""Said for the user after a thought that was cut off: providers want the last word to be somebody else's."""
+
+
+# A request.
+
+
+@dataclass(frozen=True)
+class Question:
+    """One request in pydantic-ai's terms."""
+
+    model: ProviderModel
+    messages: list[theirs.ModelMessage]
+    settings: ModelSettings
+    parameters: ModelRequestParameters
+
+    @classmethod
+    def of(cls, model: ProviderModel, request: ModelRequest) -> "Question":
+        """`request`, for `model`. Nothing is sent yet."""
+        settings = dict(request.settings or {})
+        if not any("max_retries" in m.unsupported_settings for m in _leaves(model)):
+            # Retries are ours: each attempt is counted, recorded and can be interrupted.
+            settings.setdefault("max_retries", 0)
+        tools = [
+            ToolDefinition(name=t.name, description=t.description, parameters_json_schema=t.schema)
+            for t in request.tools
+        ]
+        return cls(
+            model,
+            history(request, {m.system for m in _leaves(model)}),
+            cast("ModelSettings", settings),
+            ModelRequestParameters(function_tools=tools, allow_text_output=True),
+        )
+
+    @property
+    def streams(self) -> bool:
+        """False if the model is known not to stream; one that only says so when asked raises NotImplementedError."""
+        return all(getattr(m, "stream_function", m) is not None for m in _leaves(self.model))
+
+    def stream(self) -> AbstractAsyncContextManager[StreamedResponse]:
+        """Send it; leaving the context closes the connection."""
+        return direct.model_request_stream(
+            self.model, self.messages, model_settings=self.settings, model_request_parameters=self.parameters
+        )
+
+    async def whole(self) -> theirs.ModelResponse:
+        """Send it to a model that does not stream."""
+        return await direct.model_request(
+            self.model, self.messages, model_settings=self.settings, model_request_parameters=self.parameters
+        )
+
+
+def refresh(model: ProviderModel) -> None:
+    """Make a model usable on this event loop: connections belong to the loop that opened them.
+
+    pydantic-ai's agents do the same before each run; `direct` does not, and `run_sync` has a new loop each time.
+    """
+    again = getattr(model, "_refresh_http_client", None)
+    if again is not None:
+        again()
+
+
+def _leaves(model: ProviderModel) -> Iterator[ProviderModel]:
+    """The models that talk to a provider, inside wrappers and fallbacks."""
+    inside: Any = getattr(model, "models", None) or getattr(model, "wrapped", None)
+    if inside is None:
+        yield model
+    else:
+        for m in cast("list[ProviderModel]", inside if isinstance(inside, list | tuple) else [inside]):
+            yield from _leaves(m)
+
+
+def history(request: ModelRequest, systems: set[str]) -> list[theirs.ModelMessage]:
+    """The conversation so far, for a provider known by one of the names in `systems`.
+
+    Results come before anything else that was said in between, as every provider demands.
+    """
+    sent: list[theirs.ModelMessage] = []
+    results: list[theirs.ModelRequestPart] = []
+    told: list[theirs.ModelRequestPart] = []
+
+    def turn() -> None:
+        parts = results + told
+        if not parts and sent and isinstance(sent[-1], theirs.ModelResponse):
+            parts = [theirs.UserPromptPart(GO_ON)]
+        if parts:
+            sent.append(theirs.ModelRequest(parts=parts, instructions=request.instructions or None))
+        results.clear()
+        told.clear()
+
+    for message in request.messages:
+        if isinstance(message, User):
+            told.append(theirs.UserPromptPart(message.text))
+        elif isinstance(message, Result):
+            results.append(theirs.ToolReturnPart(message.tool, _result_text(message.content), message.call_id))
+        elif (response := _response(message, systems)) is not None:
+            turn()
+            sent.append(response)
+    turn()
+    return sent
+
+
+def _result_text(content: Any) -> str:
+    return content if isinstance(content, str) else codec.encode(content).decode()
+
+
+def _response(message: Assistant, systems: set[str]) -> theirs.ModelResponse | None:
+    if message.interrupted:
+        # Its thinking has no signature and its calls no end: only the words can be said again.
+        parts: list[dict[str, Any]] = [{"part_kind": "text", "content": message.text}] if message.text.strip() else []
+        details: dict[str, Any] = {}
+    else:
+        details = message.details or {}
+        parts = [d for p in message.parts if (d := _part(p, details.get("provider_name"), systems)) is not None]
+    if not parts:
+        return None
+    try:
+        return _read({**details, "model_name": message.model or None, "parts": parts})
+    except ValidationError:
+        # Written by another version of pydantic-ai. What everybody understands is enough to go on.
+        known = {"text": ("content",), "tool-call": ("tool_name", "args", "tool_call_id")}
+        kept = [{k: p[k] for k in ("part_kind", *known[p["part_kind"]])} for p in parts if p["part_kind"] in known]
+        return _read({"parts": kept}) if kept else None
+
+
+def _read(fields: dict[str, Any]) -> theirs.ModelResponse:
+    [message] = theirs.ModelMessagesTypeAdapter.validate_python([{**fields, "kind": "response"}])
+    return cast("theirs.ModelResponse", message)
+
+
+def _part(part: ReplyPart, maker: str | None, systems: set[str]) -> dict[str, Any] | None:
+    """A part in pydantic-ai's JSON form, or None if it means nothing to this provider."""
+    details = part.details or {}
+    maker = details.get("provider_name") or maker
+    if isinstance(part, Text):
+        return {**details, "part_kind": "text", "content": part.text} if part.text or details else None
+    if isinstance(part, ToolCall):
+        # Providers accept nothing but an object, so arguments that were none travel inside one.
+        args: Any = part.args
+        if not isinstance(args, dict):
+            args = {theirs.INVALID_JSON_KEY: args}
+        return {**details, "part_kind": "tool-call", "tool_name": part.tool, "tool_call_id": part.id, "args": args}
+    if maker is not None and maker not in systems:
+        return None
+    if isinstance(part, Thinking):
+        return {**details, "part_kind": "thinking", "content": part.text}
+    return details
+
+
+# An answer.
+
+
+def delta(event: theirs.ModelResponseStreamEvent) -> Delta | None:
+    """What a watcher should see of a stream's event, if anything."""
+    if isinstance(event, theirs.PartStartEvent):
+        piece = event.part
+        text = piece.content if isinstance(piece, theirs.TextPart | theirs.ThinkingPart) else None
+        thinks = isinstance(piece, theirs.ThinkingPart)
+    elif isinstance(event, theirs.PartDeltaEvent):
+        piece = event.delta
+        text = piece.content_delta if isinstance(piece, theirs.TextPartDelta | theirs.ThinkingPartDelta) else None
+        thinks = isinstance(piece, theirs.ThinkingPartDelta)
+    else:
+        return None
+    if not text:
+        return None
+    return ThinkingDelta(_sound(text)) if thinks else TextDelta(_sound(text))
+
+
+_NO_ANSWER = {
+    "content_filter": "the provider's content filter refused it; change what is asked",
+    "length": "its token limit was reached before the first word; raise max_tokens in the settings",
+}
+_NOT_KEPT = (
+    *("parts", "usage", "model_name", "model_id", "timestamp", "kind", "run_id", "conversation_id"),
+    *("metadata", "workspace_ref", "failed_attempts", "state"),
+)
+
+
+def reply(response: theirs.ModelResponse, request: ModelRequest, name: str) -> Reply:
+    """A whole answer in our words. Call ids are made unique in the conversation, so that results can be told apart."""
+    if response.state == "suspended":
+        raise ModelError(f"{name} answered with a job to wait for; background mode is not supported, switch it off")
+    if response.state != "complete":
+        raise ModelError(f"{name} stopped in the middle of its answer", transient=True, kind="connection")
+    if response.finish_reason in _NO_ANSWER and all(isinstance(p, theirs.ThinkingPart) for p in response.parts):
+        raise ModelError(f"{name} gave no answer: {_NO_ANSWER[response.finish_reason]}", kind=response.finish_reason)
+    [dumped] = theirs.ModelMessagesTypeAdapter.dump_python([response], mode="json", fallback=str, warnings=False)
+    taken = {p.id for m in request.messages if isinstance(m, Assistant) for p in m.parts if isinstance(p, ToolCall)}
+    return Reply(
+        tuple(_our_part(part, plain, taken) for part, plain in zip(response.parts, dumped["parts"], strict=True)),
+        _usage(response),
+        response.model_name or name,
+        _kept(dumped, *_NOT_KEPT),
+    )
+
+
+def _our_part(part: theirs.ModelResponsePart, plain: dict[str, Any], taken: set[str]) -> ReplyPart:
+    if isinstance(part, theirs.TextPart):
+        return Text(text=_sound(part.content), details=_kept(plain, "part_kind", "content"))
+    if isinstance(part, theirs.ThinkingPart):
+        return Thinking(text=_sound(part.content), details=_kept(plain, "part_kind", "content"))
+    if isinstance(part, theirs.ToolCallPart):
+        return ToolCall(
+            id=_new_id(part.tool_call_id, taken),
+            tool=_sound(part.tool_name),
+            args=_arguments(part.args),
+            details=_kept(plain, "part_kind", "tool_name", "tool_call_id", "args"),
+        )
+    return Opaque(details=_sound(plain))
+
+
+def _kept(fields: Mapping[str, Any], *but: str) -> dict[str, Any] | None:
+    return _sound({k: v for k, v in fields.items() if v is not None and k not in but}) or None
+
+
+def _new_id(given: str, taken: set[str]) -> str:
+    base = unique = _sound(given) or "call"
+    n = 1
+    while unique in taken:
+        n += 1
+        unique = f"{base}_{n}"
+    taken.add(unique)
+    return unique
+
+
+def _arguments(args: Any) -> Any:
+    """A dict, or the raw text if it is not a JSON object that we would read from anybody else."""
+    if not args or (isinstance(args, str) and not args.strip()):
+        return {}
+    try:
+        read = codec.loads(args, what="the arguments") if isinstance(args, str) else codec.plain(args, "the arguments")
+    except Invalid:
+        read = None
+    if isinstance(read, dict):
+        return cast("dict[str, Any]", read)
+    return _sound(args if isinstance(args, str) else json.dumps(args))
+
+
+def _sound(value: Any) -> Any:
+    """JSON that every decoder takes: surrogate pairs joined, lone ones and NaN replaced."""
+    if isinstance(value, str):
+        return value if value.isascii() else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, dict):
+        return {_sound(k): _sound(v) for k, v in cast("dict[str, Any]", value).items()}
+    if isinstance(value, list):
+        return [_sound(v) for v in cast("list[Any]", value)]
+    return value
+
+
+def _usage(response: theirs.ModelResponse) -> Usage:
+    used = response.usage
+    return Usage(
+        requests=1,
+        input_tokens=used.input_tokens,
+        output_tokens=used.output_tokens,
+        cache_read_tokens=used.cache_read_tokens,
+        cost=_cost(response),
+        estimated=bool(getattr(used, "unmeasured_requests", 0)),
+    )
+
+
+def _cost(response: theirs.ModelResponse) -> float:
+    try:
+        cost = float(response.cost().total_price)
+    except Exception:  # no price is known; a missing price must not lose an answer that was paid for
+        return 0.0
+    return cost if math.isfinite(cost) else 0.0
+
+
+# A failure.
+
+_TRANSIENT = {408: "timeout", 409: "conflict", 425: "server", 429: "rate_limit"}
+_LASTING = {401: "auth", 402: "quota", 403: "auth", 404: "not_found"}
+_ADVICE = {
+    "auth": "check the API key and what it may use",
+    "quota": "the account's quota or credit is used up",
+    "not_found": "check the model's name",
+}
+
+
+def failure(name: str, error: BaseException) -> ModelError:
+    """`error` as a `ModelError`; the caller chains the cause."""
+    if isinstance(error, ModelError):
+        return error
+    if isinstance(error, BaseExceptionGroup):  # all models of a fallback failed
+        all_failed = [failure(name, e) for e in cast("BaseExceptionGroup[BaseException]", error).exceptions]
+        waits = [f.retry_after for f in all_failed if f.retry_after is not None]
+        return ModelError(
+            "; ".join(map(str, all_failed)),
+            transient=any(f.transient for f in all_failed),
+            retry_after=min(waits, default=None),
+            kind=all_failed[-1].kind,
+        )
+    kind, transient = _classify(error)
+    said = f"{name}: {_said(error)}"
+    if advice := _ADVICE.get(kind):
+        said = f"{said}; {advice}"
+    return ModelError(said, transient=transient, retry_after=_retry_after(error) if transient else None, kind=kind)
+
+
+def _classify(error: BaseException) -> tuple[str, bool]:
+    if isinstance(error, exceptions.ModelQuotaExceededError):
+        return "quota", False
+    if isinstance(error, exceptions.ModelContextWindowExceededError):
+        return "invalid_request", False
+    if isinstance(error, exceptions.ModelHTTPError):
+        status = error.status_code
+        if status >= 500:
+            return "server", True
+        if status in _TRANSIENT:
+            return _TRANSIENT[status], True
+        return _LASTING.get(status, "invalid_request"), False
+    if isinstance(error, exceptions.ModelTimeoutError | exceptions.ModelRequestTimeout | TimeoutError):
+        return "timeout", True
+    if isinstance(error, exceptions.ModelConnectionError | ConnectionError):
+        return "connection", True
+    if isinstance(error, exceptions.ModelRateLimitError):
+        return "rate_limit", True
+    if isinstance(error, exceptions.ModelUnavailableError | exceptions.ModelServerError):
+        return "server", True
+    if isinstance(error, exceptions.UserError):
+        return "invalid_request", False
+    # A broken connection that the provider's adapter let through: httpx and httpx2 name their errors alike.
+    ancestors = {c.__name__ for c in type(error).__mro__ if c.__module__.partition(".")[0] in ("httpx", "httpx2")}
+    if "TimeoutException" in ancestors:
+        return "timeout", True
+    return ("connection", True) if "TransportError" in ancestors else ("model", False)
+
+
+def _said(error: BaseException) -> str:
+    """The provider's own words where it has some."""
+    body = error.body if isinstance(error, exceptions.ModelAPIError) else None
+    while isinstance(body, dict):
+        known = cast("dict[str, Any]", body)
+        body = known.get("error") or known.get("message")
+    text = body if isinstance(body, str) and body else str(error) or type(error).__name__
+    status = f"HTTP {error.status_code}: " if isinstance(error, exceptions.ModelHTTPError) else ""
+    return status + text[:1000]
+
+
+def _retry_after(error: BaseException) -> float | None:
+    if not isinstance(error, exceptions.ModelAPIError):
+        return None
+    if error.retry_after is not None:
+        return error.retry_after
+    headers = error.headers if isinstance(error, exceptions.ModelHTTPError) else None
+    try:
+        seconds = float((headers or {}).get("retry-after", ""))
+    except ValueError:
+        return None
+    return seconds if 0 <= seconds < math.inf else None

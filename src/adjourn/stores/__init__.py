@@ -1,0 +1,1 @@
+"""Where journals live. Every store passes one contract suite: `adjourn.testing.StoreContract`."""

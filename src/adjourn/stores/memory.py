@@ -1,0 +1,208 @@
+"""Journals in memory: for storeless runs and for tests. Nothing outlives the object."""
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from adjourn.core.interrupt import Interrupt
+from adjourn.core.records import AnyRecord, Command, Fact, Move, Started, parse
+from adjourn.errors import UnknownRun
+from adjourn.stores import rules
+from adjourn.stores.bells import Bells
+from adjourn.stores.rules import InterruptRow
+from adjourn.stores.store import Bell, Committed, Filter, Halt, Lease, RunRow
+
+HIDDEN_KINDS = frozenset({"timer", "event"})
+
+
+class MemoryStore:
+    """A `Store` that is a few dicts. Each method is atomic because it never awaits."""
+
+    def __init__(self, now: Callable[[], float] = time.time) -> None:
+        self.now = now
+        self._runs: dict[str, RunRow] = {}
+        self._journals: dict[str, list[str]] = {}
+        self._interrupts: dict[str, dict[str, InterruptRow]] = {}
+        self._requests: dict[tuple[str, str], tuple[int, str]] = {}
+        self._halts: dict[str, Halt] = {}
+        self._bells = Bells()
+
+    def _write(self, run: str, work: Callable[["_Tx"], Any], *, own: bool = False) -> Any:
+        tx = _Tx(self)
+        result = work(tx)
+        tx.apply()
+        self._bells.ring(run, own=own)
+        return result
+
+    async def create(self, started: Started, records: Sequence[AnyRecord] = ()) -> bool:
+        """See `Store.create`."""
+        return self._write(started.run, lambda tx: rules.create(tx, self.now(), started, records))
+
+    async def get(self, run: str) -> RunRow:
+        """See `Store.get`."""
+        row = self._runs.get(run)
+        if row is None:
+            found = [r for id, r in self._runs.items() if id.startswith(run)] if run else []
+            if len(found) != 1:
+                raise UnknownRun(run, f"{len(found)} ids begin with it" if found else "")
+            row = found[0]
+        return replace(row)
+
+    async def load(self, run: str, after: int = 0) -> list[tuple[int, AnyRecord]]:
+        """See `Store.load`."""
+        if run not in self._journals:
+            raise UnknownRun(run)
+        return [(n, parse(body)) for n, body in enumerate(self._journals[run][after:], after + 1)]
+
+    def peek(self, run: str) -> list[tuple[int, AnyRecord]]:
+        """`load`, without awaiting."""
+        return [(n, parse(body)) for n, body in enumerate(self._journals[run], 1)]
+
+    def ring(self, run: str) -> None:
+        """Ring for a run although nothing was written."""
+        self._bells.ring(run)
+
+    async def acquire(self, run: str, worker: str, ttl: float, *, after: int = 0, replaces: str = "") -> Lease | None:
+        """See `Store.acquire`."""
+        return self._write(run, lambda tx: rules.acquire(tx, self.now(), run, worker, ttl, after, replaces), own=True)
+
+    async def renew(self, lease: Lease, ttl: float) -> None:
+        """See `Store.renew`."""
+        self._write(lease.run, lambda tx: rules.renew(tx, self.now(), lease, ttl), own=True)
+
+    async def release(self, lease: Lease) -> None:
+        """See `Store.release`."""
+        self._write(lease.run, lambda tx: rules.release(tx, lease))
+
+    async def commit(
+        self, lease: Lease, facts: Sequence[Fact], moves: Sequence[Move], *, seen: int, ttl: float
+    ) -> Committed:
+        """See `Store.commit`."""
+        return self._write(lease.run, lambda tx: rules.commit(tx, self.now(), lease, facts, moves, seen, ttl), own=True)
+
+    async def deliver(self, run: str, command: Command, *, request: str = "") -> int:
+        """See `Store.deliver`."""
+        return self._write(run, lambda tx: rules.deliver(tx, self.now(), run, command, request))
+
+    async def due(self, programs: Sequence[str], limit: int = 100) -> list[RunRow]:
+        """See `Store.due`."""
+        now, halts = self.now(), frozenset(self._halts)
+        found = [r for r in self._runs.values() if r.program in programs and r.due(now, halts)]
+        return [replace(r) for r in sorted(found, key=lambda r: r.updated_at)[:limit]]
+
+    async def inbox(self, filter: Filter) -> list[Interrupt]:
+        """See `Store.inbox`."""
+        found: list[Interrupt] = []
+        for id, interrupts in self._interrupts.items():
+            row = self._runs[id]
+            if (filter.run and id != filter.run) or (filter.program and row.program != filter.program):
+                continue
+            for x in interrupts.values():
+                if x.state != "open" or x.kind in HIDDEN_KINDS or not rules.visible(row, x):
+                    continue
+                if not filter.kind or x.kind == filter.kind:
+                    found.append(rules.shown(id, x.seq, self._journals[id][x.seq - 1]))
+        found.sort(key=lambda i: (i.opened_at, i.id))
+        ids = [i.id for i in found]
+        start = ids.index(filter.after) + 1 if filter.after in ids else 0
+        return found[start : start + filter.limit]
+
+    async def runs(self, filter: Filter) -> list[RunRow]:
+        """See `Store.runs`."""
+        now = self.now()
+        rows = [replace(r) for r in reversed(self._runs.values()) if rules.fits(r, filter, now)]
+        ids = [r.id for r in rows]
+        start = ids.index(filter.after) + 1 if filter.after in ids else 0
+        return rows[start : start + filter.limit]
+
+    async def halt(self, scope: str, *, by: str = "", reason: str = "", lift: bool = False) -> list[Halt]:
+        """See `Store.halt`."""
+        return self._write("", lambda tx: rules.halt(tx, self.now(), scope, by, reason, lift))
+
+    def subscribe(self, run: str, bell: Bell, *, words: bool = False) -> Callable[[], None]:
+        """See `Store.subscribe`."""
+        return self._bells.add(run, bell, words)
+
+    async def close(self) -> None:
+        """See `Store.close`."""
+        await asyncio.sleep(0)
+
+
+class _Tx:
+    """Buffered writes over the dicts, so that a rule that raises leaves nothing behind."""
+
+    def __init__(self, store: MemoryStore) -> None:
+        self._store = store
+        self._writes: list[Callable[[], None]] = []
+        self._rows: dict[str, RunRow] = {}
+        self._seen: dict[tuple[str, str], InterruptRow] = {}
+
+    def apply(self) -> None:
+        for write in self._writes:
+            write()
+
+    def run(self, id: str) -> RunRow | None:
+        if id not in self._rows:
+            row = self._store._runs.get(id)  # pyright: ignore[reportPrivateUsage]
+            if row is None:
+                return None
+            self._rows[id] = replace(row)
+        return self._rows[id]
+
+    def insert(self, row: RunRow) -> None:
+        s = self._store
+        self._rows[row.id] = row
+
+        def write() -> None:
+            s._journals[row.id], s._interrupts[row.id] = [], {}  # pyright: ignore[reportPrivateUsage]
+
+        self._writes.append(write)
+
+    def save(self, row: RunRow) -> None:
+        runs = self._store._runs  # pyright: ignore[reportPrivateUsage]
+        self._writes.append(lambda: runs.__setitem__(row.id, row))
+
+    def append(self, row: RunRow, seq: int, epoch: int, body: str, head: bytes) -> None:
+        journals = self._store._journals  # pyright: ignore[reportPrivateUsage]
+        self._writes.append(lambda: journals[row.id].append(body))
+        self._appended = [*getattr(self, "_appended", []), (seq, body)]
+
+    def tail(self, row: RunRow, after: int) -> list[tuple[int, str]]:
+        stored = self._store._journals.get(row.id, [])[after:]  # pyright: ignore[reportPrivateUsage]
+        fresh = [(s, b) for s, b in getattr(self, "_appended", []) if s > after]
+        return [*enumerate(stored, after + 1), *fresh]
+
+    def interrupt(self, row: RunRow, i: str) -> InterruptRow | None:
+        if (row.id, i) in self._seen:
+            return self._seen[row.id, i]
+        found = self._store._interrupts.get(row.id, {}).get(i)  # pyright: ignore[reportPrivateUsage]
+        return replace(found, votes=list(found.votes)) if found else None
+
+    def open_interrupts(self, row: RunRow) -> list[InterruptRow]:
+        stored = self._store._interrupts.get(row.id, {})  # pyright: ignore[reportPrivateUsage]
+        ids = [*stored, *(i for run, i in self._seen if run == row.id and i not in stored)]
+        rows = [x for i in ids if (x := self.interrupt(row, i))]
+        return [x for x in rows if x.state == "open"]
+
+    def put_interrupt(self, row: RunRow, interrupt: InterruptRow) -> None:
+        interrupts = self._store._interrupts  # pyright: ignore[reportPrivateUsage]
+        self._seen[row.id, interrupt.i] = interrupt
+        self._writes.append(lambda: interrupts[row.id].__setitem__(interrupt.i, interrupt))
+
+    def request(self, row: RunRow, id: str) -> tuple[int, str] | None:
+        return self._store._requests.get((row.id, id))  # pyright: ignore[reportPrivateUsage]
+
+    def put_request(self, row: RunRow, id: str, seq: int, body: str) -> None:
+        requests = self._store._requests  # pyright: ignore[reportPrivateUsage]
+        self._writes.append(lambda: requests.__setitem__((row.id, id), (seq, body)))
+
+    def halts(self) -> list[Halt]:
+        return list(self._store._halts.values())  # pyright: ignore[reportPrivateUsage]
+
+    def put_halt(self, halt: Halt) -> None:
+        self._store._halts[halt.scope] = halt  # pyright: ignore[reportPrivateUsage]
+
+    def drop_halt(self, scope: str) -> None:
+        self._store._halts.pop(scope, None)  # pyright: ignore[reportPrivateUsage]

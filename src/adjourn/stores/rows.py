@@ -1,0 +1,137 @@
+"""The row primitives of `rules.Tx`, in SQLite's SQL."""
+
+from typing import Any
+
+import apsw
+
+from adjourn.core.codec import decode, encode
+from adjourn.core.status import Status
+from adjourn.stores.rules import InterruptRow
+from adjourn.stores.store import Halt, RunRow
+
+_NAMES = (
+    "id", "kind", "program", "session", "labels", "title", "input_digest", "seq", "head", "status", "epoch", "worker",
+    "lease_until", "wake_at", "blocked", "opens", "errors", "stopped", "created_at", "updated_at", "n",
+)  # fmt: skip
+COLUMNS = ", ".join(_NAMES)
+_STORED = _NAMES[:-1]
+_CHANGING = (
+    "seq", "head", "status", "epoch", "worker", "lease_until", "wake_at", "blocked", "opens", "errors", "stopped", "updated_at",
+)  # fmt: skip
+_SELECT = f"select {COLUMNS} from run where id = ?"
+_INSERT = f"insert into run ({', '.join(_STORED)}) values ({', '.join('?' * len(_STORED))}) returning n"
+_UPDATE = f"update run set {', '.join(f'{c} = ?' for c in _CHANGING)} where n = ?"
+_INTERRUPT = "i, seq, kind, state, digest, event, expires, undoing, approvers, by, votes"
+_STATUS = {s.value: s for s in Status}
+
+
+def run_row(row: Any) -> RunRow:
+    """A row of `COLUMNS` as a `RunRow`."""
+    (id, kind, program, session, labels, title, input_digest, seq, head, status, epoch, worker,
+     lease_until, wake_at, blocked, opens, errors, stopped, created_at, updated_at, n) = row  # fmt: skip
+    return RunRow(
+        id, kind, program, session, decode(labels) if labels != "{}" else {}, title, input_digest, seq, head, _STATUS[status],
+        epoch, worker, lease_until, wake_at, tuple(blocked.split("\n")) if blocked else (), opens, errors, bool(stopped),
+        created_at, updated_at, n,
+    )  # fmt: skip
+
+
+def _interrupt(row: Any) -> InterruptRow:
+    *plain, undoing, approvers, by, votes = row
+    return InterruptRow(*plain, bool(undoing), approvers, by, decode(votes) if votes != "[]" else [])
+
+
+class Rows:
+    """`rules.Tx` over a connection inside a transaction."""
+
+    def __init__(self, db: apsw.Connection) -> None:
+        self._db = db
+
+    def run(self, id: str) -> RunRow | None:
+        """See `rules.Tx`."""
+        row = self._db.execute(_SELECT, (id,)).fetchone()
+        return run_row(row) if row else None
+
+    def insert(self, row: RunRow) -> None:
+        """See `rules.Tx`."""
+        values = (
+            row.id, row.kind, row.program, row.session, encode(row.labels).decode(), row.title, row.input_digest,
+            *_changing(row)[:11], row.created_at, row.updated_at,
+        )  # fmt: skip
+        [(row.n,)] = self._db.execute(_INSERT, values).fetchall()
+
+    def save(self, row: RunRow) -> None:
+        """See `rules.Tx`."""
+        self._db.execute(_UPDATE, (*_changing(row), row.n))
+
+    def append(self, row: RunRow, seq: int, epoch: int, body: str, head: bytes) -> None:
+        """See `rules.Tx`."""
+        self._db.execute("insert into journal values (?, ?, ?, ?, ?)", (row.n, seq, epoch, body, head))
+
+    def tail(self, row: RunRow, after: int) -> list[tuple[int, str]]:
+        """See `rules.Tx`."""
+        sql = "select seq, body from journal where run = ? and seq > ? order by seq"
+        return self._db.execute(sql, (row.n, after)).fetchall()
+
+    def interrupt(self, row: RunRow, i: str) -> InterruptRow | None:
+        """See `rules.Tx`."""
+        found = self._db.execute(f"select {_INTERRUPT} from interrupt where run = ? and i = ?", (row.n, i)).fetchone()
+        return _interrupt(found) if found else None
+
+    def open_interrupts(self, row: RunRow) -> list[InterruptRow]:
+        """See `rules.Tx`."""
+        if not row.opens:
+            return []
+        sql = f"select {_INTERRUPT} from interrupt where run = ? and state = 'open' order by seq"
+        return [_interrupt(x) for x in self._db.execute(sql, (row.n,)).fetchall()]
+
+    def put_interrupt(self, row: RunRow, interrupt: InterruptRow) -> None:
+        """See `rules.Tx`."""
+        x = interrupt
+        sql = (
+            f"insert into interrupt (run, {_INTERRUPT}, opened_at) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
+            "on conflict (run, i) do update set state = excluded.state, by = excluded.by, votes = excluded.votes"
+        )
+        votes = encode(x.votes).decode()
+        values = (
+            row.n,
+            x.i,
+            x.seq,
+            x.kind,
+            x.state,
+            x.digest,
+            x.event,
+            x.expires,
+            int(x.undoing),
+            x.approvers,
+            x.by,
+            votes,
+        )
+        self._db.execute(sql, (*values, row.updated_at))
+
+    def request(self, row: RunRow, id: str) -> tuple[int, str] | None:
+        """See `rules.Tx`."""
+        return self._db.execute("select seq, body from request where run = ? and id = ?", (row.n, id)).fetchone()  # pyright: ignore[reportReturnType]
+
+    def put_request(self, row: RunRow, id: str, seq: int, body: str) -> None:
+        """See `rules.Tx`."""
+        self._db.execute("insert into request values (?, ?, ?, ?)", (row.n, id, seq, body))
+
+    def halts(self) -> list[Halt]:
+        """See `rules.Tx`."""
+        return [Halt(*row) for row in self._db.execute("select scope, by, reason, at from halt order by at").fetchall()]  # pyright: ignore[reportArgumentType]
+
+    def put_halt(self, halt: Halt) -> None:
+        """See `rules.Tx`."""
+        self._db.execute("insert into halt values (?, ?, ?, ?)", (halt.scope, halt.by, halt.reason, halt.at))
+
+    def drop_halt(self, scope: str) -> None:
+        """See `rules.Tx`."""
+        self._db.execute("delete from halt where scope = ?", (scope,))
+
+
+def _changing(row: RunRow) -> tuple[Any, ...]:
+    return (
+        row.seq, row.head, row.status.value, row.epoch, row.worker, row.lease_until, row.wake_at, "\n".join(row.blocked),
+        row.opens, row.errors, int(row.stopped), row.updated_at,
+    )  # fmt: skip

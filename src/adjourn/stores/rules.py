@@ -1,0 +1,381 @@
+"""The rules of every store, written once over a few row primitives, so that no two stores can differ."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol, TypeVar
+
+from msgspec.structs import force_setattr
+
+from adjourn.core.digest import digest
+from adjourn.core.halt import check_scope, halted
+from adjourn.core.interrupt import Interrupt, public_id, view
+from adjourn.core.records import (
+    AnyRecord,
+    Asked,
+    CancelAsked,
+    Cancelled,
+    Claimed,
+    Closed,
+    Command,
+    Completed,
+    Decided,
+    Emitted,
+    Fact,
+    Move,
+    Parked,
+    Resumed,
+    Returned,
+    Started,
+    Suspended,
+    dump,
+    parse,
+)
+from adjourn.core.state import input_text
+from adjourn.core.status import CANCELS, ENDED, Status, after
+from adjourn.errors import (
+    AlreadyDecided,
+    Halted,
+    InterruptClosed,
+    LeaseBusy,
+    LeaseLost,
+    Refused,
+    RequestReused,
+    RunExists,
+    StaleDecision,
+    UnknownInterrupt,
+    UnknownRun,
+)
+from adjourn.stores.store import Committed, Filter, Halt, Lease, RunRow
+
+R = TypeVar("R", bound=AnyRecord)
+
+VERBS: dict[str, str] = {
+    "Decided": "answer", "PauseAsked": "pause", "Resumed": "resume", "CancelAsked": "cancel", "Said": "say to", "Emitted": "emit to",
+}  # fmt: skip
+
+
+@dataclass(slots=True)
+class InterruptRow:
+    """An interrupt as a row: people's compare-and-set point and the inbox's index."""
+
+    i: str
+    seq: int
+    kind: str
+    state: str = "open"
+    digest: str = ""
+    event: str = ""
+    expires: float = 0.0
+    undoing: bool = False
+    approvers: int = 1
+    by: str = ""
+    votes: list[str] = field(default_factory=list[str])
+
+
+class Tx(Protocol):
+    """The primitives a store supplies, inside one transaction. Writes are undone if the transaction's function raises."""
+
+    def run(self, id: str) -> RunRow | None: ...
+    def insert(self, row: RunRow) -> None: ...
+    def save(self, row: RunRow) -> None: ...
+    def append(self, row: RunRow, seq: int, epoch: int, body: str, head: bytes) -> None: ...
+    def tail(self, row: RunRow, after: int) -> list[tuple[int, str]]: ...
+    def interrupt(self, row: RunRow, i: str) -> InterruptRow | None: ...
+    def open_interrupts(self, row: RunRow) -> list[InterruptRow]: ...
+    def put_interrupt(self, row: RunRow, interrupt: InterruptRow) -> None: ...
+    def request(self, row: RunRow, id: str) -> tuple[int, str] | None: ...
+    def put_request(self, row: RunRow, id: str, seq: int, body: str) -> None: ...
+    def halts(self) -> list[Halt]: ...
+    def put_halt(self, halt: Halt) -> None: ...
+    def drop_halt(self, scope: str) -> None: ...
+
+
+def chain(head: bytes, body: str) -> bytes:
+    """The hash that ties a record to everything before it."""
+    return hashlib.sha256(head + body.encode()).digest()
+
+
+def stamped(record: R, now: float) -> R:
+    """The record with its time, if it has none yet."""
+    if not record.at:
+        force_setattr(record, "at", round(now, 3))  # ours alone until it is appended
+    return record
+
+
+def need(tx: Tx, run: str) -> RunRow:
+    """The row, or `UnknownRun`."""
+    row = tx.run(run)
+    if row is None:
+        raise UnknownRun(run)
+    return row
+
+
+def create(tx: Tx, now: float, started: Started, rest: Sequence[AnyRecord] = ()) -> bool:
+    """See `Store.create`."""
+    same = digest(started.kind, started.program, started.input)
+    old = tx.run(started.run)
+    if old is not None:
+        if old.input_digest != same:
+            raise RunExists(started.run)
+        return False
+    started = stamped(started, now)
+    title = input_text(started.input)[:200]
+    row = RunRow(
+        started.run, started.kind, started.program, started.session, dict(started.labels), title, same,
+        created_at=started.at, updated_at=started.at,
+    )  # fmt: skip
+    tx.insert(row)
+    for record in (started, *rest):
+        _append(tx, row, 0, stamped(record, now))
+    if rest:  # an imported journal belongs to nobody here, and its epochs are over
+        row.worker, row.lease_until = "", 0.0
+        row.epoch = max([0, *(x.epoch for x in rest if isinstance(x, Claimed))])
+    tx.save(row)
+    return True
+
+
+def _append(tx: Tx, row: RunRow, epoch: int, record: AnyRecord) -> int:
+    """Append, move the status by the table, and keep the rows equal to the fold."""
+    status = after(row.status if row.seq else None, record)
+    if status is None:
+        raise Refused(row.id, VERBS.get(type(record).__name__, f"record {type(record).__name__} in"), row.status.value)
+    body = dump(record)
+    row.seq += 1
+    row.status = status
+    row.head = chain(row.head, body)
+    row.updated_at = record.at
+    tx.append(row, row.seq, epoch, body, row.head)
+    _index(tx, row, record)
+    return row.seq
+
+
+def _index(tx: Tx, row: RunRow, record: AnyRecord) -> None:
+    match record:
+        case Asked() | Suspended():
+            tx.put_interrupt(row, _opened(row.seq, record))
+            row.opens += 1
+            row.errors += record.kind == "error"
+        case Decided():
+            _vote(tx, row, record)
+        case Closed():
+            if found := tx.interrupt(row, record.i):
+                _close(tx, row, found, record.why)
+        case Emitted() | Returned():
+            for found in _resolved_by(tx, row, record):
+                _close(tx, row, found, "event", record.by if isinstance(record, Emitted) else "")
+        case Parked():
+            row.wake_at, row.blocked = record.wake_at, record.blocked
+            row.worker, row.lease_until = "", 0.0
+        case Claimed():
+            row.wake_at, row.blocked = 0.0, ()
+        case Completed() | Cancelled():
+            for found in tx.open_interrupts(row):
+                _close(tx, row, found, "void")
+            row.stopped = isinstance(record, Completed) and bool(record.stopped)
+            row.worker, row.lease_until, row.wake_at, row.blocked = "", 0.0, 0.0, ()
+        case _:
+            pass
+
+
+def _opened(seq: int, record: Asked | Suspended) -> InterruptRow:
+    asked = isinstance(record, Asked)
+    return InterruptRow(
+        record.i, seq, record.kind,
+        digest=record.digest if asked else "",
+        event="" if asked else record.event,
+        expires=record.expires,
+        undoing=asked and record.undoing,
+        approvers=record.approvers if asked else 1,
+    )  # fmt: skip
+
+
+def _resolved_by(tx: Tx, row: RunRow, record: Emitted | Returned) -> list[InterruptRow]:
+    events = {record.event} if isinstance(record, Emitted) else {e[0] for e in record.emits}
+    return [x for x in tx.open_interrupts(row) if x.event and x.event in events] if events else []
+
+
+def _vote(tx: Tx, row: RunRow, record: Decided) -> None:
+    found = tx.interrupt(row, record.i)
+    if found is None:
+        return
+    if record.verdict == "approve" and record.by not in found.votes:
+        found.votes.append(record.by)
+        if len(found.votes) < found.approvers:
+            tx.put_interrupt(row, found)
+            return
+    _close(tx, row, found, "decided", record.by)
+
+
+def _close(tx: Tx, row: RunRow, found: InterruptRow, state: str, by: str = "") -> None:
+    if found.state == "open":
+        row.opens -= 1
+        row.errors -= found.kind == "error"
+    found.state, found.by = state, by
+    tx.put_interrupt(row, found)
+
+
+def acquire(tx: Tx, now: float, run: str, worker: str, ttl: float, after: int = 0, replaces: str = "") -> Lease | None:
+    """See `Store.acquire`."""
+    row = need(tx, run)
+    halts = frozenset(h.scope for h in tx.halts())
+    if row.worker and row.lease_until > now and row.worker != replaces:
+        raise LeaseBusy(f"run {run!r} is being advanced by {row.worker!r}")
+    if not row.due(now, halts):
+        return None
+    row.epoch += 1
+    row.worker, row.lease_until = worker, now + ttl
+    _append(tx, row, row.epoch, stamped(Claimed(epoch=row.epoch, worker=worker), now))
+    tx.save(row)
+    records = [(seq, parse(body)) for seq, body in tx.tail(row, after)]
+    return Lease(run, worker, row.epoch, row.seq, records, halts)
+
+
+def _held(tx: Tx, lease: Lease) -> RunRow:
+    row = need(tx, lease.run)
+    if row.epoch != lease.epoch:
+        raise LeaseLost(f"run {lease.run!r} is at epoch {row.epoch}; {lease.worker!r} had {lease.epoch}")
+    return row
+
+
+def renew(tx: Tx, now: float, lease: Lease, ttl: float) -> None:
+    """See `Store.renew`."""
+    row = _held(tx, lease)
+    if row.worker == lease.worker:
+        row.lease_until = now + ttl
+        tx.save(row)
+
+
+def release(tx: Tx, lease: Lease) -> None:
+    """See `Store.release`."""
+    row = tx.run(lease.run)
+    if row is not None and row.epoch == lease.epoch and row.worker == lease.worker:
+        row.worker, row.lease_until = "", 0.0
+        tx.save(row)
+
+
+def commit(
+    tx: Tx, now: float, lease: Lease, facts: Sequence[Fact], moves: Sequence[Move], seen: int, ttl: float
+) -> Committed:
+    """See `Store.commit`."""
+    row = _held(tx, lease)
+    if row.status in ENDED:
+        raise Refused(lease.run, "commit to", row.status.value)
+    unseen = [(seq, parse(body)) for seq, body in tx.tail(row, seen)] if row.seq > seen else []
+    halts = frozenset(h.scope for h in tx.halts())
+    clean = not unseen and not any(halted(m, row.program, halts) for m in moves)
+    if row.worker == lease.worker:
+        row.lease_until = now + ttl
+    for record in (*facts, *moves) if clean else facts:
+        _append(tx, row, lease.epoch, stamped(record, now))
+    tx.save(row)
+    return Committed(unseen, row.seq, clean, halts)
+
+
+def deliver(tx: Tx, now: float, run: str, command: Command, request: str = "") -> int:
+    """See `Store.deliver`."""
+    row = need(tx, run)
+    if request:
+        body = dump(command)
+        old = tx.request(row, request)
+        if old is not None:
+            if old[1] != digest(body):
+                raise RequestReused(request)
+            return old[0]
+        tx.put_request(row, request, row.seq + 1, digest(body))
+    if isinstance(command, CancelAsked) and row.status in CANCELS:
+        return row.seq
+    admit(tx, row, command, now)
+    seq = _append(tx, row, 0, stamped(command, now))
+    tx.save(row)
+    return seq
+
+
+def admit(tx: Tx, row: RunRow, command: Command, now: float) -> None:
+    """Whether a person's command still applies, from rows alone; raises with the reason if not."""
+    name = VERBS[type(command).__name__]
+    if isinstance(command, Decided):
+        _admit_decision(tx, row, command, now)
+    if after(row.status, command) is None:
+        hints = {
+            Status.WAITING: "answer its interrupts instead" if isinstance(command, Resumed) else "",
+            Status.READY: "it is not paused" if isinstance(command, Resumed) else "",
+            Status.CANCELLING: "it is being cancelled",
+            Status.STUCK: "its cancel waits for a person",
+        }
+        hint = "it has ended" if row.status in ENDED else hints.get(row.status, "")
+        raise Refused(row.id, name, row.status.value, hint)
+
+
+def _admit_decision(tx: Tx, row: RunRow, command: Decided, now: float) -> None:
+    found = tx.interrupt(row, command.i)
+    if found is None:
+        raise UnknownInterrupt(public_id(row.id, command.i), [public_id(row.id, x.i) for x in tx.open_interrupts(row)])
+    shown = public_id(row.id, command.i)
+    if found.state == "decided":
+        raise AlreadyDecided(shown, found.by)
+    if found.state != "open":
+        why = {"void": f"the run is {row.status.value}", "event": "its event came"}.get(found.state, found.state)
+        raise InterruptClosed(shown, why)
+    if found.expires and now >= found.expires:
+        raise InterruptClosed(shown, "it expired")
+    if command.digest and found.digest and command.digest != found.digest:
+        raise StaleDecision(shown, command.digest, found.digest)
+    if command.verdict == "approve" and command.by in found.votes:
+        raise AlreadyDecided(shown, command.by, "approved already")
+    if row.status in (Status.CANCELLING, Status.STUCK) and not found.undoing:
+        raise Refused(row.id, "answer", row.status.value, "it is being cancelled; only its undo can be decided")
+    if command.verdict == "approve" or found.kind in ("in_doubt", "error", "limit", "undo"):
+        _admit_under_halt(tx, row, found)
+
+
+def _admit_under_halt(tx: Tx, row: RunRow, found: InterruptRow) -> None:
+    """What lets work go on is refused while that work is halted; a denial is not."""
+    halts = {h.scope: h for h in tx.halts()}
+    if not halts:
+        return
+    opening = opened_by(tx, row, found)
+    tool = opening.tool if isinstance(opening, Asked) else ""
+    for scope in ("*", f"agent:{row.program}", f"tool:{tool}"):
+        if scope in halts:
+            raise Halted(scope, halts[scope].reason)
+
+
+def opened_by(tx: Tx, row: RunRow, found: InterruptRow) -> Asked | Suspended:
+    """The record that opened an interrupt."""
+    [(_, body), *_] = tx.tail(row, found.seq - 1)
+    record = parse(body)
+    assert isinstance(record, Asked | Suspended)
+    return record
+
+
+def halt(tx: Tx, now: float, scope: str, by: str, reason: str, lift: bool) -> list[Halt]:
+    """See `Store.halt`."""
+    if scope:
+        check_scope(scope)
+        if lift:
+            tx.drop_halt(scope)
+        elif scope not in {h.scope for h in tx.halts()}:
+            tx.put_halt(Halt(scope, by, reason, now))
+    return tx.halts()
+
+
+def visible(row: RunRow, found: InterruptRow) -> bool:
+    """Whether a person could decide it now."""
+    return found.undoing if row.status in (Status.CANCELLING, Status.STUCK) else row.status not in ENDED
+
+
+def shown(run: str, seq: int, body: str) -> Interrupt:
+    """An inbox item from the record that opened it."""
+    record = parse(body)
+    assert isinstance(record, Asked | Suspended)
+    return view(run, seq, record)
+
+
+def fits(row: RunRow, filter: Filter, now: float) -> bool:
+    """Whether a run belongs in a list."""
+    return (
+        (not filter.status or filter.status in (row.view(now), row.status.value))
+        and (not filter.program or row.program == filter.program)
+        and (not filter.session or row.session == filter.session)
+        and (filter.label is None or row.labels.get(filter.label[0]) == filter.label[1])
+    )

@@ -1,0 +1,332 @@
+"""Journals in one SQLite file, safe with several processes on it. Needs `apsw`, which brings a current SQLite."""
+
+import asyncio
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import apsw
+
+from adjourn.core.codec import encode
+from adjourn.core.interrupt import Interrupt
+from adjourn.core.records import AnyRecord, Command, Fact, Move, Started, parse
+from adjourn.errors import AdjournError, StoreError, UnknownRun
+from adjourn.stores import migrate, rules
+from adjourn.stores.bells import Bells
+from adjourn.stores.rows import COLUMNS, Rows, run_row
+from adjourn.stores.store import Bell, Committed, Filter, Halt, Lease, RunRow
+from adjourn.stores.writer import Request, Worker
+
+BUSY_SECONDS = 30.0
+HOT, IDLE = 0.05, 1.0
+"""How often other processes' writes are looked for: while somebody follows a run, and otherwise."""
+
+
+class SQLiteStore:
+    """A `Store` in a file: WAL, `synchronous=FULL`, one writer thread, group commit. Open with `await open()`."""
+
+    def __init__(self, path: str, now: Callable[[], float] = time.time) -> None:
+        self.path = path
+        self.now = now
+        self.commits = 0
+        self.transactions = 0
+        self._bells = Bells()
+        self._watch: asyncio.Task[None] | None = None
+        self._db = connect(path)
+        _migrate(self._db, path)
+        self._reading = connect(path)
+        self._watching = connect(path)
+        self._heads: dict[str, int] = {}
+        self._halts: Any = (0, None)
+        self._writer = Worker("adjourn-writer", self._transact, self._db.close)
+        self._reader = Worker("adjourn-reader", self._read_batch, self._reading.close)
+
+    # The writer thread
+
+    def _transact(self, batch: list[Request]) -> None:
+        light = all(request.light for request in batch)
+        try:
+            # A lease lost with the power costs nothing; the next FULL commit syncs it.
+            if light:
+                self._db.execute("pragma synchronous=normal")
+            with _transaction(self._db):
+                rows = Rows(self._db)
+                for request in batch:
+                    self._one(rows, request, alone=len(batch) == 1)
+        except Exception as e:
+            for request in batch:
+                request.error = (
+                    e if isinstance(e, AdjournError) else StoreError(f"{self.path}: {type(e).__name__}: {e}")
+                )
+        else:
+            self.transactions += not light
+            self.commits += len(batch)
+        finally:
+            if light:
+                with suppress(apsw.Error):
+                    self._db.execute("pragma synchronous=full")
+
+    def _one(self, rows: Rows, request: Request, *, alone: bool) -> None:
+        """A refused request takes back its own writes only; alone in its transaction, it takes that back."""
+        if alone:
+            request.result = request.work(rows)
+            return
+        self._db.execute("savepoint one")
+        try:
+            request.result = request.work(rows)
+        except AdjournError as e:
+            request.error = e
+            self._db.execute("rollback to one")
+        self._db.execute("release one")
+
+    async def _write(self, run: str, work: Callable[[Rows], Any], *, light: bool = False, own: bool = False) -> Any:
+        result = await self._writer.ask(work, light=light)
+        if run in self._heads:  # so that the watch tells other processes' writes from ours
+            self._heads[run] = getattr(result, "seq", result) or self._heads[run]
+        self._bells.ring(run, own=own)
+        return result
+
+    def _read_batch(self, batch: list[Request]) -> None:
+        for request in batch:
+            try:
+                request.result = request.work(self._reading)
+            except AdjournError as e:
+                request.error = e
+            except Exception as e:
+                request.error = StoreError(f"{self.path}: {type(e).__name__}: {e}")
+
+    # Store
+
+    async def create(self, started: Started, records: Sequence[AnyRecord] = ()) -> bool:
+        """See `Store.create`."""
+        return await self._write(started.run, lambda tx: rules.create(tx, self.now(), started, records))
+
+    async def get(self, run: str) -> RunRow:
+        """See `Store.get`."""
+
+        def work(db: apsw.Connection) -> RunRow:
+            row = db.execute(f"select {COLUMNS} from run where id = ?", (run,)).fetchone()
+            if row is None:
+                like = run.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "%"
+                found = db.execute(f"select {COLUMNS} from run where id like ? escape '\\' limit 2", (like,)).fetchall()
+                if not run or len(found) != 1:
+                    raise UnknownRun(run, "several ids begin with it" if found else "")
+                [row] = found
+            return run_row(row)
+
+        return await self._reader.ask(work)
+
+    async def load(self, run: str, after: int = 0) -> list[tuple[int, AnyRecord]]:
+        """See `Store.load`."""
+
+        def work(db: apsw.Connection) -> list[tuple[int, AnyRecord]]:
+            found = db.execute("select n from run where id = ?", (run,)).fetchone()
+            if found is None:
+                raise UnknownRun(run)
+            rows = db.execute("select seq, body from journal where run = ? and seq > ? order by seq", (found[0], after))
+            return [(seq, parse(body)) for seq, body in rows]
+
+        return await self._reader.ask(work)
+
+    async def acquire(self, run: str, worker: str, ttl: float, *, after: int = 0, replaces: str = "") -> Lease | None:
+        """See `Store.acquire`."""
+        return await self._write(
+            run, lambda tx: rules.acquire(tx, self.now(), run, worker, ttl, after, replaces), light=True, own=True
+        )
+
+    async def renew(self, lease: Lease, ttl: float) -> None:
+        """See `Store.renew`."""
+        await self._writer.ask(lambda tx: rules.renew(tx, self.now(), lease, ttl), light=True)
+
+    async def release(self, lease: Lease) -> None:
+        """See `Store.release`."""
+        await self._write(lease.run, lambda tx: rules.release(tx, lease), light=True)
+
+    async def commit(
+        self, lease: Lease, facts: Sequence[Fact], moves: Sequence[Move], *, seen: int, ttl: float
+    ) -> Committed:
+        """See `Store.commit`."""
+        light = not facts and not moves
+        work: Callable[[Rows], Committed] = lambda tx: rules.commit(tx, self.now(), lease, facts, moves, seen, ttl)  # noqa: E731
+        return await self._write(lease.run, work, light=light, own=True)
+
+    async def deliver(self, run: str, command: Command, *, request: str = "") -> int:
+        """See `Store.deliver`."""
+        return await self._write(run, lambda tx: rules.deliver(tx, self.now(), run, command, request))
+
+    async def due(self, programs: Sequence[str], limit: int = 100) -> list[RunRow]:
+        """See `Store.due`."""
+        now = self.now()
+
+        def work(db: apsw.Connection) -> list[RunRow]:
+            halts = frozenset(s for (s,) in db.execute("select scope from halt"))
+            names = encode(list(programs)).decode()
+            mine = "program in (select value from json_each(?))"
+            sql = (
+                f"select {COLUMNS} from run where status in ('ready', 'pausing', 'cancelling') and {mine} "
+                f"union select {COLUMNS} from run where wake_at > 0 and wake_at <= ? and {mine} "
+                f"union select {COLUMNS} from run where blocked <> '' and {mine} order by updated_at limit ?"
+            )
+            rows = [run_row(row) for row in db.execute(sql, (names, now, names, names, limit))]
+            return [row for row in rows if row.due(now, halts)]
+
+        return await self._reader.ask(work)
+
+    async def inbox(self, filter: Filter) -> list[Interrupt]:
+        """See `Store.inbox`."""
+        where = ["x.state = 'open'", "x.kind not in ('timer', 'event')"]
+        where.append("(case when r.status in ('cancelling', 'stuck') then x.undoing else 1 end)")
+        values: list[Any] = []
+        for column, value in (("r.id", filter.run), ("r.program", filter.program), ("x.kind", filter.kind)):
+            if value:
+                where.append(f"{column} = ?")
+                values.append(value)
+
+        def work(db: apsw.Connection) -> list[Interrupt]:
+            if filter.after:
+                run, _, i = filter.after.rpartition(":") if "?" in filter.after else ("", "", filter.after)
+                sql = "select x.opened_at, x.run, x.i from interrupt x join run r on r.n = x.run where x.i = ? and (? in ('', r.id))"
+                last = db.execute(sql, (i, run)).fetchone()
+                if last:
+                    where.append("(x.opened_at, x.run, x.i) > (?, ?, ?)")
+                    values.extend(last)
+            sql = (
+                "select r.id, x.seq, j.body from interrupt x join run r on r.n = x.run "
+                "join journal j on j.run = x.run and j.seq = x.seq "
+                f"where {' and '.join(where)} order by x.opened_at, x.run, x.i limit ?"
+            )
+            return [rules.shown(id, seq, body) for id, seq, body in db.execute(sql, (*values, filter.limit))]
+
+        return await self._reader.ask(work)
+
+    async def runs(self, filter: Filter) -> list[RunRow]:
+        """See `Store.runs`."""
+        now = self.now()
+        views = {"running": "ready", "failed": "waiting", "stopped": "completed"}
+        pairs = [
+            ("status", views.get(filter.status, filter.status)),
+            ("program", filter.program),
+            ("session", filter.session),
+        ]
+        where, values = ["1"], list[Any]()
+        for column, value in pairs:
+            if value:
+                where.append(f"{column} = ?")
+                values.append(value)
+        if filter.label:
+            where.append("json_extract(labels, '$.\"' || ? || '\"') = ?")
+            values += filter.label
+
+        def work(db: apsw.Connection) -> list[RunRow]:
+            if filter.after:
+                where.append("n < (select n from run where id = ?)")
+                values.append(filter.after)
+            found: list[RunRow] = []
+            for row in db.execute(f"select {COLUMNS} from run where {' and '.join(where)} order by n desc", values):
+                if rules.fits(one := run_row(row), filter, now):
+                    found.append(one)
+                    if len(found) >= filter.limit:
+                        break
+            return found
+
+        return await self._reader.ask(work)
+
+    async def halt(self, scope: str, *, by: str = "", reason: str = "", lift: bool = False) -> list[Halt]:
+        """See `Store.halt`."""
+        return await self._write("", lambda tx: rules.halt(tx, self.now(), scope, by, reason, lift))
+
+    def subscribe(self, run: str, bell: Bell, *, words: bool = False) -> Callable[[], None]:
+        """See `Store.subscribe`."""
+        end = self._bells.add(run, bell, words)
+        if self._watch is None or self._watch.done() or self._watch.get_loop() is not asyncio.get_running_loop():
+            self._watch = asyncio.get_running_loop().create_task(self._look(), name="adjourn-watch")
+        return end
+
+    async def _look(self) -> None:
+        """Ring for what other processes wrote. The file-control costs well under a microsecond."""
+        version = self._watching.data_version()
+        while self._bells:
+            await asyncio.sleep(HOT if self._bells.runs else IDLE)
+            seen = self._watching.data_version()
+            if seen != version:
+                version = seen
+                self._ring_changed()
+
+    def _ring_changed(self) -> None:
+        halts = self._watching.execute("select count(*), max(at) from halt").fetchone()
+        if halts != self._halts:
+            self._halts = halts
+            self._bells.ring("")
+        for run in self._bells.runs:
+            found = self._watching.execute("select seq from run where id = ?", (run,)).fetchone()
+            if found and self._heads.get(run) != found[0]:
+                self._heads[run] = found[0]
+                self._bells.ring(run)
+        self._heads = {run: self._heads[run] for run in self._bells.runs if run in self._heads}
+        self._bells.ring_any()
+
+    async def close(self) -> None:
+        """See `Store.close`."""
+        if self._watch is not None and not self._watch.done() and self._watch.get_loop() is asyncio.get_running_loop():
+            self._watch.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._watch
+        await self._writer.close()
+        await self._reader.close()
+        self._watching.close()
+
+
+def connect(path: str) -> apsw.Connection:
+    """A connection set up as every one of ours must be; refuses what would break the promises."""
+    folder = os.path.dirname(os.path.abspath(path))
+    if not os.path.isdir(folder):
+        raise StoreError(f"there is no folder {folder!r} for the database; create it, or use another path")
+    try:
+        db = apsw.Connection(path)
+        started = time.monotonic()
+
+        def busy(tries: int) -> bool:
+            # SQLite's own handler backs off to 100 ms; two processes on one file then wait ten times longer.
+            nonlocal started
+            if tries == 0:
+                started = time.monotonic()
+            time.sleep(0.001)
+            return time.monotonic() - started < BUSY_SECONDS
+
+        db.set_busy_handler(busy)
+        if db.pragma("journal_mode", "wal") != "wal":
+            raise StoreError(f"{path!r} cannot use write-ahead logging; put the database on a local disk")
+        # NORMAL may lose the last commits with the power; a recorded call would then run again.
+        db.pragma("synchronous", "full")
+        db.pragma("journal_size_limit", 16 * 1024 * 1024)
+    except apsw.Error as e:
+        raise StoreError(f"{path!r} cannot be opened: {e}") from e
+    return db
+
+
+@contextmanager
+def _transaction(db: apsw.Connection) -> Iterator[None]:
+    db.execute("begin immediate")
+    try:
+        yield
+        db.execute("commit")
+    except BaseException:
+        with suppress(apsw.Error):
+            db.execute("rollback")
+        raise
+
+
+def _migrate(db: apsw.Connection, path: str) -> None:
+    try:
+        version = int(db.pragma("user_version"))  # pyright: ignore[reportArgumentType]
+        if not migrate.pending(version, path):
+            return
+        with _transaction(db):
+            version = int(db.pragma("user_version"))  # pyright: ignore[reportArgumentType]
+            for number, sql in migrate.pending(version, path):
+                db.execute(sql)
+                db.execute(f"pragma user_version = {number}")
+    except apsw.Error as e:
+        raise StoreError(f"{path!r} is not an Adjourn database, or is damaged: {e}") from e

@@ -1,0 +1,187 @@
+"""What a store promises. The docstrings are the contract; `adjourn.testing.StoreContract` checks each of them."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from adjourn.core.interrupt import Interrupt
+from adjourn.core.records import AnyRecord, Command, Fact, Move, Started
+from adjourn.core.status import RUNNABLE, Status
+
+
+@dataclass(slots=True)
+class RunRow:
+    """A run as a row: what lists, leases and the sweep need. Derived from the journal in the same transaction."""
+
+    id: str
+    kind: str
+    program: str
+    session: str = ""
+    labels: dict[str, str] = field(default_factory=dict[str, str])
+    title: str = ""
+    input_digest: str = ""
+    seq: int = 0
+    head: bytes = b""
+    status: Status = Status.READY
+    epoch: int = 0
+    worker: str = ""
+    lease_until: float = 0.0
+    wake_at: float = 0.0
+    blocked: tuple[str, ...] = ()
+    opens: int = 0
+    errors: int = 0
+    stopped: bool = False
+    created_at: float = 0.0
+    updated_at: float = 0.0
+    n: int = 0
+
+    def view(self, now: float) -> str:
+        """The status that people see: `running`, `failed` and `stopped` are derived."""
+        if self.status == Status.READY and self.worker and self.lease_until > now:
+            return "running"
+        if self.status == Status.WAITING and self.opens and self.opens == self.errors:
+            return "failed"
+        return "stopped" if self.stopped else self.status.value
+
+    def due(self, now: float, halts: frozenset[str]) -> bool:
+        """Whether a worker has something to do here, were the lease free."""
+        if self.status in RUNNABLE:
+            return True
+        if self.status not in (Status.WAITING, Status.STUCK):
+            return False
+        return 0 < self.wake_at <= now or (bool(self.blocked) and not halts.intersection(self.blocked))
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """The right to advance one run. Its authority is `epoch`; time only says when another may take it."""
+
+    run: str
+    worker: str
+    epoch: int
+    seq: int
+    records: Sequence[tuple[int, AnyRecord]]
+    halts: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """What a commit found. `clean` False: others had spoken, or a halt forbade an intent; the moves are void."""
+
+    records: Sequence[tuple[int, AnyRecord]]
+    seq: int
+    clean: bool
+    halts: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Halt:
+    """A halt that is on."""
+
+    scope: str
+    by: str
+    reason: str
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """What a list shows. Empty fields do not filter. `after` is the last id of the page before."""
+
+    status: str = ""
+    program: str = ""
+    session: str = ""
+    label: tuple[str, str] | None = None
+    run: str = ""
+    kind: str = ""
+    after: str = ""
+    limit: int = 50
+
+
+Bell = Callable[[], None]
+
+
+class Store(Protocol):
+    """Journals with leases. Every method is one transaction; a method that raises has changed nothing,
+    except that after `StoreError` the caller does not know and must reload."""
+
+    def now(self) -> float:
+        """The store's clock, in seconds since 1970; the only time that leases, deadlines and plans go by."""
+        ...
+
+    async def create(self, started: Started, records: Sequence[AnyRecord] = ()) -> bool:
+        """Begin a run (with the rest of an imported journal). False: it exists, same program and input, unchanged.
+
+        Raises `RunExists` if the id is taken by another input or program.
+        """
+        ...
+
+    async def get(self, run: str) -> RunRow:
+        """The run's row; raises `UnknownRun`. A unique prefix of an id is enough."""
+        ...
+
+    async def load(self, run: str, after: int = 0) -> list[tuple[int, AnyRecord]]:
+        """Committed records with seq > `after`, in order; raises `UnknownRun`."""
+        ...
+
+    async def acquire(self, run: str, worker: str, ttl: float, *, after: int = 0, replaces: str = "") -> Lease | None:
+        """Take the run if it is due and its lease is free, expired, or held by `replaces`: epoch + 1, `Claimed` appended.
+
+        None: nothing to do there. Raises `LeaseBusy` if another worker has it. The lease carries the records after `after`.
+        """
+        ...
+
+    async def renew(self, lease: Lease, ttl: float) -> None:
+        """Keep the lease for `ttl` from now; raises `LeaseLost` on a newer epoch, never because time has passed."""
+        ...
+
+    async def release(self, lease: Lease) -> None:
+        """Give the lease back, with nothing in flight. On a newer epoch, nothing."""
+        ...
+
+    async def commit(
+        self, lease: Lease, facts: Sequence[Fact], moves: Sequence[Move], *, seen: int, ttl: float
+    ) -> Committed:
+        """One transaction: append `facts`; append `moves` only if nobody else has appended since `seen` and no halt
+        names an intent among them. Renews the lease; `Parked`, `Completed` and `Cancelled` give it back.
+
+        Raises `LeaseLost`, and changes nothing, if the run has a newer epoch, whatever the clocks say.
+        """
+        ...
+
+    async def deliver(self, run: str, command: Command, *, request: str = "") -> int:
+        """Append a person's command if the run's status, the interrupt's row and the clock admit it; its seq.
+
+        The same `request` again gives the same seq and appends nothing; with another command: `RequestReused`.
+        Raises `UnknownRun`, `Refused`, `UnknownInterrupt`, `AlreadyDecided`, `InterruptClosed`, `StaleDecision`, `Halted`.
+        """
+        ...
+
+    async def due(self, programs: Sequence[str], limit: int = 100) -> list[RunRow]:
+        """Runs of these programs that a worker could take now or when their owner is found dead, oldest first."""
+        ...
+
+    async def inbox(self, filter: Filter) -> list[Interrupt]:
+        """Open interrupts that a person can decide now, oldest first; not those of cancelling runs unless undoing."""
+        ...
+
+    async def runs(self, filter: Filter) -> list[RunRow]:
+        """Runs, newest first."""
+        ...
+
+    async def halt(self, scope: str, *, by: str = "", reason: str = "", lift: bool = False) -> list[Halt]:
+        """Set or lift a halt; the halts that are on afterwards. With an empty scope only list them."""
+        ...
+
+    def subscribe(self, run: str, bell: Bell, *, words: bool = False) -> Callable[[], None]:
+        """Ring `bell` in the caller's event loop after the run ("" = any run) may have changed, by whichever process.
+
+        `words`: only for what others than the lease's holder append, and for halts.
+        Rings may be spurious and are merged; the result ends the subscription. Nothing is lost between subscribing
+        and the first ring if the caller looks once after subscribing.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Finish what was accepted and let go of threads, files and connections."""
+        ...
