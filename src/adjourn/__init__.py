@@ -7,8 +7,69 @@ from adjourn.agent.agent import Agent
 from adjourn.agent.context import ToolContext, pause_for
 from adjourn.agent.outcome import Cancelled, Completed, Outcome, Paused, Stopped, is_paused
 from adjourn.agent.signature import Resource
+from adjourn.agent.storeless import Handle
 from adjourn.agent.tool import Tool, ask_human, tool
 from adjourn.core.decision import Decision
+from adjourn.core.interrupt import Interrupt, PendingToolCall
+from adjourn.core.messages import Usage
 from adjourn.core.policy import Policy, Verdict, allow, ask, deny, eq, ge, gt, le, lt, matches, ne, one_of, under
 from adjourn.core.stop import External, MaxCost, MaxSteps, MaxTime, MaxTokens, TextMention, ToolCalled
 from adjourn.driver.checkpoint import Checkpoint
+from adjourn.driver.events import Event, Published, Recorded, TextArrived, ToolCallApprovalRequired
+from adjourn.errors import (
+    AdjournError,
+    AlreadyDecided,
+    AlreadyResumed,
+    AnswerRequired,
+    CheckpointInvalid,
+    Conflict,
+    Halted,
+    InDoubt,
+    InterruptClosed,
+    Invalid,
+    InvalidAnswer,
+    InvalidDefinition,
+    LeaseLost,
+    MissingResource,
+    Misused,
+    ModelError,
+    NoOutput,
+    NotFound,
+    NotJSON,
+    PauseRequest,
+    ProgramChanged,
+    Refused,
+    RequestReused,
+    RunExists,
+    RunFailed,
+    StaleDecision,
+    StoreError,
+    ToolFailed,
+    UnknownInterrupt,
+    UnknownRun,
+    can_resume,
+)
+from adjourn.models.model import Model
+from adjourn.runtime.run import Run, RunState
+from adjourn.runtime.runtime import Runtime
+from adjourn.stores.store import Store
+
+__all__ = [
+    # agents and tools
+    "Agent", "Tool", "tool", "ToolContext", "Resource", "pause_for", "ask_human", "Model",
+    # policy and limits
+    "Policy", "Verdict", "allow", "ask", "deny", "eq", "ne", "gt", "ge", "lt", "le", "one_of", "matches", "under",
+    "MaxSteps", "MaxTokens", "MaxCost", "MaxTime", "TextMention", "ToolCalled", "External",
+    # outcomes
+    "Outcome", "Completed", "Paused", "Stopped", "Cancelled", "is_paused", "Usage", "Checkpoint", "Handle",
+    # people
+    "Interrupt", "PendingToolCall", "Decision",
+    # runtime
+    "Runtime", "Run", "RunState", "Store", "Event", "Recorded", "TextArrived", "Published", "ToolCallApprovalRequired",
+    # errors
+    "AdjournError", "AlreadyDecided", "AlreadyResumed", "AnswerRequired", "CheckpointInvalid", "Conflict", "Halted",
+    "InDoubt", "InterruptClosed", "Invalid", "InvalidAnswer", "InvalidDefinition", "LeaseLost", "MissingResource",
+    "Misused", "ModelError", "NoOutput", "NotFound", "NotJSON", "PauseRequest", "ProgramChanged", "Refused",
+    "RequestReused", "RunExists", "RunFailed", "StaleDecision", "StoreError", "ToolFailed", "UnknownInterrupt",
+    "UnknownRun", "can_resume",
+]  # fmt: skip

@@ -114,18 +114,21 @@ def view(run: str, seq: int, record: Asked | Suspended) -> Interrupt:
     )
 
 
-def decided(record: Asked | Suspended, answer: Any, by: str = "", digest: str = "") -> Decided:
-    """`answer` (a `Decision`, True/False, or a value) as the record to deliver.
+def local_id(interrupt: Interrupt) -> str:
+    """Its id inside its run."""
+    return interrupt.id.removeprefix(f"{interrupt.run_id}:")
 
-    Raises `InvalidAnswer` if it does not fit; a validator for `schema` is the caller's business (it is not pure data).
+
+def decided(interrupt: Interrupt, answer: Any, by: str = "", digest: str = "") -> Decided:
+    """`answer` (a `Decision`, True/False, or a value) as the record to deliver; raises `InvalidAnswer` if it does not fit.
+
+    The schema is not looked at here.
     """
-    kind = record.kind
+    kind, i = interrupt.kind, local_id(interrupt)
     if kind in ("event", "timer"):
-        raise InvalidAnswer(
-            f"interrupt {record.i!r} waits for {'an event' if kind == 'event' else 'time'}, not for an answer"
-        )
+        raise InvalidAnswer(f"interrupt {i!r} waits for {'an event' if kind == 'event' else 'time'}, not for an answer")
     if kind == "approval":
-        return _approval(record, answer, by, digest)
+        return _approval(interrupt, answer, by, digest)
     if isinstance(answer, Decision):
         value = {"approve": True, "deny": False, "value": answer.value_}[answer.verdict]
         if answer.edit is not None:
@@ -133,35 +136,37 @@ def decided(record: Asked | Suspended, answer: Any, by: str = "", digest: str = 
         note = answer.note
     else:
         value, note = answer, ""
-    if kind == "question":
-        return Decided(i=record.i, verdict="value", value=value, by=by, note=note, digest=digest)
-    return Decided(i=record.i, verdict="value", value=_choice(record, value), by=by, note=note, digest=digest)
+    if kind != "question":
+        value = _choice(interrupt, value)
+    return Decided(i=i, verdict="value", value=value, by=by, note=note, digest=digest)
 
 
-def _approval(record: Asked | Suspended, answer: Any, by: str, digest: str) -> Decided:
+def _approval(interrupt: Interrupt, answer: Any, by: str, digest: str) -> Decided:
     if answer is True or answer is False:
         answer = Decision("approve" if answer else "deny")
     if not isinstance(answer, Decision) or answer.verdict == "value":
         raise InvalidAnswer(
-            f"interrupt {record.i!r} is an approval: answer with Decision.approve(...), Decision.deny(...), "
+            f"interrupt {interrupt.id!r} is an approval: answer with Decision.approve(...), Decision.deny(...), "
             f"True or False, not {answer!r:.80}; nothing was approved"
         )
-    shown = record.digest if isinstance(record, Asked) else ""
+    shown = interrupt.call.digest if interrupt.call else ""
     if digest and shown and digest != shown:
-        raise StaleDecision(record.i, digest, shown)
+        raise StaleDecision(interrupt.id, digest, shown)
     return Decided(
-        i=record.i, verdict=answer.verdict, edit=answer.edit, by=by, note=answer.note,
-        digest=digest or shown, scope=answer.scope,
+        i=local_id(interrupt), verdict=answer.verdict, edit=answer.edit, by=by, note=answer.note,
+        digest=digest or shown, scope="" if answer.scope == "once" else answer.scope,
     )  # fmt: skip
 
 
-def _choice(record: Asked | Suspended, value: Any) -> dict[str, Any]:
-    allowed = choices(record)
-    chosen: Any = {"choice": value} if isinstance(value, str) else value
-    if not isinstance(chosen, dict) or chosen.get("choice") not in allowed:  # pyright: ignore[reportUnknownMemberType]
-        listed = "; ".join(f"{name!r}: {what}" for name, what in allowed.items())
-        raise InvalidAnswer(f"interrupt {record.i!r} ({record.kind}) takes one of these: {listed}; got {value!r:.80}")
-    amount: Any = chosen.get("amount")  # pyright: ignore[reportUnknownMemberType,reportUnknownVariableType]
-    if record.kind == "limit" and amount is not None and (type(amount) not in (int, float) or amount <= 0):  # pyright: ignore[reportUnknownArgumentType]
+def _choice(interrupt: Interrupt, value: Any) -> dict[str, Any]:
+    given: Any = {"choice": value} if isinstance(value, str) else value
+    chosen: dict[str, Any] = given if isinstance(given, dict) else {}
+    if chosen.get("choice") not in interrupt.choices:
+        listed = "; ".join(f"{name!r}: {what}" for name, what in interrupt.choices.items())
+        raise InvalidAnswer(
+            f"interrupt {interrupt.id!r} ({interrupt.kind}) takes one of these: {listed}; got {value!r:.80}"
+        )
+    amount = chosen.get("amount")
+    if amount is not None and (type(amount) not in (int, float) or amount <= 0):
         raise InvalidAnswer(f"amount must be a positive number, not {amount!r:.80}")
-    return chosen  # pyright: ignore[reportUnknownVariableType]
+    return chosen

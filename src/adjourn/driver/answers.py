@@ -5,8 +5,8 @@ from typing import Any, Final
 
 from adjourn.core.codec import plain
 from adjourn.core.decision import Decision
-from adjourn.core.interrupt import decided, public_id
-from adjourn.core.records import Asked, Decided, Suspended
+from adjourn.core.interrupt import Interrupt, decided, public_id
+from adjourn.core.records import Decided
 from adjourn.core.schema import check
 from adjourn.core.state import State
 from adjourn.errors import AnswerRequired, InterruptClosed, InvalidAnswer, UnknownInterrupt
@@ -22,15 +22,15 @@ class Missing:
 MISSING: Final = Missing()
 
 
-def answered(record: Asked | Suspended, answer: Any, *, by: str = "", digest: str = "") -> Decided:
+def answered(interrupt: Interrupt, answer: Any, *, by: str = "", digest: str = "") -> Decided:
     """`answer` as a checked command; raises `InvalidAnswer` (or `NotJSON`), with nothing recorded."""
     if not isinstance(answer, Decision):
         answer = plain(answer, "answer")
-    command = decided(record, answer, by, digest)
-    if isinstance(record, Suspended):
-        check(record.schema, command.value, "answer")
+    command = decided(interrupt, answer, by, digest)
+    if interrupt.kind == "question":
+        check(interrupt.answer_schema, command.value, "answer")
     elif command.edit is not None:
-        check(record.schema, command.edit, "edit")
+        check(interrupt.answer_schema, command.edit, "edit")
     return command
 
 
@@ -43,28 +43,30 @@ def answers_for(
     given = [x for x in (answer is not MISSING, answers is not None, approved is not None) if x]
     if len(given) > 1:
         raise InvalidAnswer("pass one of answer=, answers= and approved=, not several")
-    waiting = {o.record.i: o.record for o in state.open.values() if o.record.kind not in ("timer", "event")}
-    for record in waiting.values():
-        if given and record.expires and record.expires <= now:
-            raise InterruptClosed(public_id(state.run, record.i), "it expired")
+    waiting = {i.id: i for i in state.interrupts if i.kind not in ("timer", "event")}
     if answers is not None:
-        return [answered(_find(state, waiting, id), value, by=by) for id, value in answers.items()]
+        return [_answer(_find(state, waiting, id), value, by, now) for id, value in answers.items()]
     if not given:
-        errors = [x for x in waiting.values() if x.kind == "error"]
-        return [answered(x, "retry", by=by) for x in errors]
-    if len(waiting) != 1:
-        if not waiting:
-            raise InvalidAnswer(f"the run waits for no answer: it is {state.view}")
-        raise AnswerRequired([(public_id(state.run, i), x.kind) for i, x in waiting.items()])
-    [record] = waiting.values()
-    return [answered(record, answer if approved is None else approved, by=by)]
+        return [answered(i, "retry", by=by) for i in waiting.values() if i.kind == "error"]
+    if not waiting:
+        raise InvalidAnswer(f"the run waits for no answer: it is {state.view}")
+    if len(waiting) > 1:
+        raise AnswerRequired([(i.id, i.kind) for i in waiting.values()])
+    [interrupt] = waiting.values()
+    return [_answer(interrupt, answer if approved is None else approved, by, now)]
 
 
-def _find(state: State, waiting: Mapping[str, Asked | Suspended], id: str) -> Asked | Suspended:
-    local = id.removeprefix(f"{state.run}:")
-    if local not in waiting:
-        raise UnknownInterrupt(id, [public_id(state.run, i) for i in waiting])
-    return waiting[local]
+def _answer(interrupt: Interrupt, answer: Any, by: str, now: float) -> Decided:
+    if interrupt.expires_at and interrupt.expires_at <= now:
+        raise InterruptClosed(interrupt.id, "it expired")
+    return answered(interrupt, answer, by=by)
+
+
+def _find(state: State, waiting: Mapping[str, Interrupt], id: str) -> Interrupt:
+    found = waiting.get(id) or waiting.get(public_id(state.run, id))
+    if found is None:
+        raise UnknownInterrupt(id, list(waiting))
+    return found
 
 
 def describe(state: State) -> list[tuple[str, str]]:

@@ -100,7 +100,10 @@ class MemoryStore:
             if (filter.run and id != filter.run) or (filter.program and row.program != filter.program):
                 continue
             for x in interrupts.values():
-                if x.state != "open" or x.kind in HIDDEN_KINDS or not rules.visible(row, x):
+                if filter.interrupt:
+                    if x.i != filter.interrupt:
+                        continue
+                elif x.state != "open" or x.kind in HIDDEN_KINDS or not rules.visible(row, x):
                     continue
                 if not filter.kind or x.kind == filter.kind:
                     found.append(rules.shown(id, x.seq, self._journals[id][x.seq - 1]))

@@ -178,8 +178,11 @@ class SQLiteStore:
         """See `Store.inbox`."""
         where = ["x.state = 'open'", "x.kind not in ('timer', 'event')"]
         where.append("(case when r.status in ('cancelling', 'stuck') then x.undoing else 1 end)")
+        if filter.interrupt:
+            where = []
         values: list[Any] = []
-        for column, value in (("r.id", filter.run), ("r.program", filter.program), ("x.kind", filter.kind)):
+        wanted = {"r.id": filter.run, "r.program": filter.program, "x.kind": filter.kind, "x.i": filter.interrupt}
+        for column, value in wanted.items():
             if value:
                 where.append(f"{column} = ?")
                 values.append(value)

@@ -86,7 +86,10 @@ class Halt:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """What a list shows. Empty fields do not filter. `after` is the last id of the page before."""
+    """What a list shows. Empty fields do not filter. `after` is the last id of the page before.
+
+    `interrupt` is an interrupt's local id: it is then found whatever its state.
+    """
 
     status: str = ""
     program: str = ""
@@ -94,6 +97,7 @@ class Filter:
     label: tuple[str, str] | None = None
     run: str = ""
     kind: str = ""
+    interrupt: str = ""
     after: str = ""
     limit: int = 50
 

@@ -56,7 +56,7 @@ create table interrupt (
 ) strict, without rowid;
 
 create index interrupt_open on interrupt (opened_at, run, i) where state = 'open';
-create index interrupt_id on interrupt (i) where state = 'open';
+create index interrupt_id on interrupt (i);
 
 create table request (
     run integer not null,

@@ -1,0 +1,1 @@
+"""The control surface: a store, programs, and every verb."""

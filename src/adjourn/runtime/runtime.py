@@ -1,0 +1,317 @@
+"""The runtime: a store, programs, and every verb. Any number of processes may have one on the same store."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal, Self
+
+from typing_extensions import TypeVar
+
+from adjourn.agent.agent import Agent, Saved, check_on_change
+from adjourn.agent.storeless import check_program, next_turn
+from adjourn.core.codec import plain
+from adjourn.core.decision import Decision
+from adjourn.core.interrupt import Interrupt
+from adjourn.core.policy import seconds
+from adjourn.core.records import Command, Resumed, Said, Started
+from adjourn.core.status import Status
+from adjourn.driver.answers import MISSING, answered, answers_for, describe
+from adjourn.driver.checkpoint import Checkpoint
+from adjourn.driver.clock import Clock, SystemClock
+from adjourn.driver.feed import Feed
+from adjourn.driver.identity import new_run_id
+from adjourn.errors import (
+    AlreadyDecided,
+    AlreadyResumed,
+    AnswerRequired,
+    Invalid,
+    InvalidDefinition,
+    Misused,
+    Refused,
+    UnknownInterrupt,
+    UnknownRun,
+)
+from adjourn.runtime.run import Run
+from adjourn.runtime.worker import Worker
+from adjourn.stores.open import open_store
+from adjourn.stores.store import Filter, Halt, RunRow, Store
+
+T = TypeVar("T", default=str)
+
+
+class Runtime:
+    """Store, programs and all verbs. Without programs it can read, decide and control; with a run's program it advances it.
+
+    Use it as `async with Runtime("sqlite:///adjourn.db", [agent]) as rt:`. Leaving it waits `grace` seconds for tools
+    in flight, aborts model calls and hands the runs back: another process, or the next one, goes on with them.
+    """
+
+    def __init__(
+        self,
+        store: str | Store,
+        programs: Iterable[Agent[Any]] = (),
+        *,
+        resources: Mapping[str, Any] | None = None,
+        secret: str | None = None,
+        lease: float = 2.0,
+        grace: float = 5.0,
+        concurrency: int = 100,
+        on_change: Literal["refuse", "warn"] = "refuse",
+    ) -> None:
+        check_on_change(on_change)
+        if isinstance(concurrency, bool) or not isinstance(concurrency, int) or concurrency < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidDefinition(f"concurrency is a whole number of at least 1, not {concurrency!r}")
+        if seconds(lease, "lease") < 0.1:
+            raise InvalidDefinition(f"lease must be at least 0.1 s, not {lease!r}")
+        self._address = store
+        self._programs = list(programs)
+        self._options = {"ttl": float(lease), "concurrency": concurrency, "on_change": on_change}
+        self._grace = seconds(grace, "grace")
+        self._resources = dict(resources or {})
+        self.secret = secret
+        self.agents: dict[str, Agent[Any]] = {}
+        self.feed = Feed()
+        self.clock: Clock = SystemClock()
+        self._store: Store | None = None
+        self._worker: Worker | None = None
+
+    async def __aenter__(self) -> Self:
+        if self._store is not None:
+            raise Misused("this runtime is open already")
+        self._store = open_store(self._address) if isinstance(self._address, str) else self._address
+        self._worker = Worker(self._store, self.feed, self.clock, resources=self._resources, **self._options)
+        for program in self._programs:
+            self._register(program)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._worker is not None:
+            await self._worker.close(self._grace)
+        if self._store is not None and isinstance(self._address, str):
+            await self._store.close()
+        self._store = self._worker = None
+
+    @property
+    def store(self) -> Store:
+        """The store."""
+        if self._store is None:
+            raise Misused("open the runtime first: `async with Runtime(...) as rt:`")
+        return self._store
+
+    @property
+    def worker(self) -> Worker:
+        """What advances runs in this process."""
+        if self._worker is None:
+            raise Misused("open the runtime first: `async with Runtime(...) as rt:`")
+        return self._worker
+
+    def _register(self, program: Agent[Any]) -> None:
+        if not isinstance(program, Agent):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidDefinition(f"a runtime advances agents, not {program!r:.80}")
+        known = self.agents.get(program.name)
+        if known is not None and known is not program and known.fingerprint != program.fingerprint:
+            raise InvalidDefinition(
+                f"two different agents are named {program.name!r}; runs find their program by name: rename one"
+            )
+        self.agents[program.name] = program
+        self.worker.register(program.program)
+
+    # Runs
+
+    async def start(
+        self,
+        program: Agent[T],
+        input: Any,
+        *,
+        run_id: str | None = None,
+        session: str | None = None,
+        labels: Mapping[str, str] | None = None,
+        by: str = "",
+        after: Saved | None = None,
+    ) -> Run[T]:
+        """Begin a run and return at once. An existing `run_id` with the same input gives that run, else `RunExists`."""
+        self._register(program)
+        history, before = next_turn(after)
+        started = Started(
+            run=_checked_id(run_id) if run_id is not None else new_run_id(), kind="agent", program=program.name,
+            fingerprint=program.fingerprint, input=plain(input, "input"), by=by, session=session or before,
+            labels=_labels(labels), history=history,
+        )  # fmt: skip
+        await self.store.create(started)
+        self.worker.wake(started.run)
+        return Run(self, started.run)
+
+    async def get(self, run_id: str) -> Run[Any]:
+        """The run of this id, or of the only id that begins so; raises `UnknownRun`."""
+        return Run(self, (await self.store.get(run_id)).id)
+
+    async def runs(
+        self,
+        *,
+        status: str = "",
+        agent: str = "",
+        session: str = "",
+        label: tuple[str, str] | None = None,
+        after: str = "",
+        limit: int = 50,
+    ) -> list[RunRow]:
+        """Runs, newest first; `after` is the last id of the page before. `status` may be a view such as `failed`."""
+        known = {*(s.value for s in Status), "running", "failed", "stopped"}
+        if status and status not in known:
+            raise Invalid(f"no status {status!r}; there are {', '.join(sorted(known))}")
+        found = Filter(status=status, program=agent, session=session, label=label, after=after, limit=_limit(limit))
+        return await self.store.runs(found)
+
+    async def inbox(
+        self, *, agent: str = "", kind: str = "", run: str = "", after: str = "", limit: int = 50
+    ) -> list[Interrupt]:
+        """What waits for a person, oldest first, across all runs."""
+        return await self.store.inbox(Filter(program=agent, kind=kind, run=run, after=after, limit=_limit(limit)))
+
+    # Decisions
+
+    async def interrupt(self, interrupt_id: str) -> Interrupt:
+        """An interrupt by its id, whatever its state; raises `UnknownInterrupt`, listing the pending ones."""
+        run, found, i = interrupt_id.rpartition(":")
+        if not found:
+            run, i = "", interrupt_id
+        items = await self.store.inbox(Filter(run=run, interrupt=i, limit=2))
+        if len(items) == 1:
+            return items[0]
+        if items:
+            raise Invalid(f"several runs have an interrupt {interrupt_id!r}; write it as RUN:{interrupt_id}")
+        if run:
+            await self.store.get(run)
+        pending = [x.id for x in await self.store.inbox(Filter(run=run, limit=20))]
+        raise UnknownInterrupt(interrupt_id, pending)
+
+    async def approve(
+        self,
+        interrupt_id: str,
+        *,
+        by: str,
+        note: str = "",
+        digest: str = "",
+        edit: dict[str, Any] | None = None,
+        scope: Literal["once", "run"] = "once",
+        request_id: str = "",
+    ) -> int:
+        """Let a call run: once, exactly as shown, or as edited. The record's seq. One decision wins, the others `AlreadyDecided`."""
+        return await self._decide(interrupt_id, Decision.approve(note, edit, scope), by, digest, request_id)
+
+    async def deny(self, interrupt_id: str, *, by: str, note: str = "", digest: str = "", request_id: str = "") -> int:
+        """Refuse a call; the model reads the refusal and goes on."""
+        return await self._decide(interrupt_id, Decision.deny(note), by, digest, request_id)
+
+    async def answer(
+        self, interrupt_id: str, value: Any, *, by: str, note: str = "", digest: str = "", request_id: str = ""
+    ) -> int:
+        """Answer a question, or choose for a call in doubt, an error, a limit or an undo."""
+        if note and not isinstance(value, Decision):
+            interrupt = await self.interrupt(interrupt_id)
+            if interrupt.kind != "approval":
+                value = Decision.value(value, note)
+        return await self._decide(interrupt_id, value, by, digest, request_id)
+
+    async def _decide(self, interrupt_id: str, answer: Any, by: str, digest: str, request_id: str) -> int:
+        if not isinstance(by, str) or not by:  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise Invalid("a decision needs by=: who decides")
+        interrupt = await self.interrupt(interrupt_id)
+        command = answered(interrupt, answer, by=by, digest=digest)
+        return await self.deliver(interrupt.run_id, command, request_id)
+
+    async def deliver(self, run_id: str, command: Command, request_id: str = "") -> int:
+        """Append a command and wake its run."""
+        seq = await self.store.deliver(run_id, command, request=request_id)
+        self.worker.wake(run_id)
+        return seq
+
+    # Checkpoints
+
+    async def resume(
+        self,
+        checkpoint: Saved,
+        answer: Any = MISSING,
+        *,
+        answers: Mapping[str, Any] | None = None,
+        approved: bool | None = None,
+        instruction: str | None = None,
+        by: str = "",
+        on_change: Literal["refuse", "warn"] | None = None,
+    ) -> Run[Any]:
+        """Go on from a checkpoint, once: the second time, and for a run that has moved on, `AlreadyResumed`.
+
+        A checkpoint from elsewhere is imported. Everything is checked before anything is recorded.
+        """
+        saved = Checkpoint.from_json(checkpoint, secret=self.secret)
+        state, run = saved.state, saved.run_id
+        if (agent := self.agents.get(saved.started.program)) is not None:
+            check_program(agent, saved.started, on_change or str(self._options["on_change"]))
+        row = await self._row(run)
+        if row is not None and row.seq != saved.seq:
+            raise AlreadyResumed(run, saved.seq, row.seq, row.status.value)
+        if state.ended is not None:
+            raise Refused(run, "resume", state.view, "it has ended")
+        commands: list[Command] = [*answers_for(state, answer, answers, approved, by, self.store.now())]
+        paused = state.status in (Status.PAUSED, Status.PAUSING)
+        if not commands and not instruction and not paused and state.status == Status.WAITING:
+            raise AnswerRequired(describe(state))
+        if paused:
+            commands.append(Resumed(instruction=instruction or "", by=by))
+        elif instruction:
+            commands.append(Said(text=instruction, by=by))
+        if row is None:
+            await self.store.create(saved.started, saved.records[1:])
+        try:
+            for command in commands:
+                await self.deliver(run, command)
+        except (AlreadyDecided, Refused):
+            now = await self.store.get(run)
+            raise AlreadyResumed(run, saved.seq, now.seq, now.status.value) from None
+        self.worker.wake(run)
+        return Run(self, run)
+
+    async def _row(self, run: str) -> RunRow | None:
+        try:
+            row = await self.store.get(run)
+        except UnknownRun:
+            return None
+        return row if row.id == run else None
+
+    # The kill switch
+
+    async def halt(self, scope: str, *, reason: str, by: str) -> list[Halt]:
+        """Stop everything (`"*"`), one agent (`"agent:NAME"`) or one tool (`"tool:NAME"`): no new call, no new model call."""
+        if not reason or not by:
+            raise Invalid("a halt needs reason= and by=")
+        return await self.store.halt(scope, by=by, reason=reason)
+
+    async def unhalt(self, scope: str, *, by: str, reason: str = "") -> list[Halt]:
+        """Lift a halt; held runs go on."""
+        return await self.store.halt(scope, by=by, reason=reason, lift=True)
+
+    async def halts(self) -> Sequence[Halt]:
+        """The halts that are on."""
+        return await self.store.halt("")
+
+
+def _limit(limit: Any) -> int:
+    if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= 1000:
+        raise Invalid(f"limit is a whole number from 1 to 1000, not {limit!r}")
+    return limit
+
+
+def _checked_id(run_id: Any) -> str:
+    allowed = (
+        isinstance(run_id, str)
+        and 0 < len(run_id) <= 200
+        and not any(c in ":?/!#\\" or not c.isprintable() for c in run_id)
+    )
+    if not allowed:
+        raise Invalid(f"run_id is a text of up to 200 characters without : ? / ! # and backslash, not {run_id!r:.80}")
+    return run_id
+
+
+def _labels(labels: Mapping[str, str] | None) -> dict[str, str]:
+    found = dict(labels or {})
+    if not all(isinstance(k, str) and isinstance(v, str) for k, v in found.items()):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise Invalid("labels are texts: {name: text}")
+    return found

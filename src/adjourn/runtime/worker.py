@@ -1,0 +1,208 @@
+"""What wakes runs in this process: it takes those that are due, drives them, and hands them back."""
+
+import asyncio
+import logging
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import Any
+
+from adjourn.core.fingerprint import changes
+from adjourn.core.state import State
+from adjourn.core.status import ENDED
+from adjourn.driver.clock import Clock
+from adjourn.driver.feed import Feed
+from adjourn.driver.identity import is_dead, new_worker_id
+from adjourn.driver.loop import Drive
+from adjourn.driver.program import Program
+from adjourn.errors import AdjournError, LeaseBusy, LeaseLost, MissingResource, ProgramChanged, StoreError
+from adjourn.stores.store import RunRow, Store
+
+log = logging.getLogger("adjourn.worker")
+
+SWEEP = 1.0
+HOT = 512
+"""How many folded states are kept after a park: an answer then costs the tail of the journal, not all of it."""
+
+
+class Worker:
+    """Advances the runs of its programs, `concurrency` at a time. Safety is the store's; this is only liveness."""
+
+    def __init__(
+        self,
+        store: Store,
+        feed: Feed,
+        clock: Clock,
+        *,
+        resources: Mapping[str, Any],
+        ttl: float,
+        concurrency: int,
+        on_change: str,
+    ) -> None:
+        self.id = new_worker_id()
+        self.programs: dict[str, Program] = {}
+        self.refusals: dict[str, AdjournError] = {}
+        self.errors: dict[str, BaseException] = {}
+        self._store, self._feed, self._resources, self._ttl = store, feed, resources, ttl
+        self._clock, self._on_change = clock, on_change
+        self._slots = asyncio.Semaphore(concurrency)
+        self._drives: dict[str, asyncio.Task[None]] = {}
+        self._running: dict[str, Drive] = {}
+        self._again: set[str] = set()
+        self._hot: OrderedDict[str, State] = OrderedDict()
+        self._bell = asyncio.Event()
+        self._wakes: dict[str, float] = {}
+        self._sweeper: asyncio.Task[None] | None = None
+        self._closing = False
+
+    def register(self, program: Program) -> None:
+        """Advance this program's runs from now on."""
+        self.programs[program.name] = program
+        if self._sweeper is None:
+            self._sweeper = asyncio.get_running_loop().create_task(self._sweep(), name="adjourn-sweep")
+        self._bell.set()
+
+    def wake(self, run: str, *, replaces: str = "") -> None:
+        """Somebody knows that there is something to do for this run. Harmless if not."""
+        if self._closing or not self.programs:
+            return
+        if run in self._drives:
+            self._again.add(run)
+            return
+        task = asyncio.get_running_loop().create_task(self._advance(run, replaces), name=f"adjourn-run:{run}")
+        self._drives[run] = task
+        task.add_done_callback(lambda _: self._rested(run))
+
+    def _rested(self, run: str) -> None:
+        self._drives.pop(run, None)
+        if run in self._again:
+            self._again.discard(run)
+            self.wake(run)
+
+    async def _sweep(self) -> None:
+        """The backstop: whatever was missed, or lost with its owner, is found here."""
+        while True:
+            try:
+                for row in await self._store.due(list(self.programs)):
+                    if row.id not in self._drives:
+                        self._consider(row)
+            except StoreError as e:
+                log.warning("the sweep failed and goes on: %s", e)
+            self._bell.clear()
+            await self._clock.wait(self._bell, self._until_next())
+
+    def _until_next(self) -> float:
+        """How long the sweep may sleep: until the next wake that this process knows of, at most `SWEEP`."""
+        now = self._store.now()
+        for run in [run for run, at in self._wakes.items() if at <= now]:
+            del self._wakes[run]
+            self.wake(run)
+        return min([SWEEP, *(at - now for at in self._wakes.values())])
+
+    def _consider(self, row: RunRow) -> None:
+        if not row.worker or row.lease_until <= self._store.now():
+            self.wake(row.id)
+        elif is_dead(row.worker):
+            self.wake(row.id, replaces=row.worker)
+
+    async def _advance(self, run: str, replaces: str) -> None:
+        async with self._slots:
+            try:
+                while await self._drive(run, replaces):
+                    replaces = ""
+            except (LeaseBusy, LeaseLost) as e:
+                self._hot.pop(run, None)
+                log.debug("%s", e)
+            except StoreError as e:
+                self._hot.pop(run, None)
+                log.warning("run %s: %s; the sweep will take it again", run, e)
+            except (ProgramChanged, MissingResource) as e:
+                if run not in self.refusals:
+                    log.warning("run %s is not advanced here: %s", run, e)
+                self.refusals[run] = e
+            except Exception:
+                self._hot.pop(run, None)
+                log.exception("run %s: the driver failed; the run is safe and will be taken again", run)
+                await asyncio.sleep(SWEEP)
+
+    async def _drive(self, run: str, replaces: str) -> bool:
+        """Take the run and drive it until it rests; True if it may be due again at once."""
+        state = self._hot.pop(run, None) or State()
+        program = await self._program_for(run, state)
+        if program is None:
+            return False
+        lease = await self._store.acquire(run, self.id, self._ttl, after=state.seq, replaces=replaces)
+        if lease is None:
+            self._keep(run, state)
+            return False
+        state.fold_all(lease.records)
+        drive = Drive(
+            self._store,
+            program,
+            lease,
+            state,
+            ttl=self._ttl,
+            resources=self._resources,
+            feed=self._feed,
+            clock=self._clock,
+        )
+        self._running[run] = drive
+        if self._closing:
+            drive.stop()
+        try:
+            await drive.run()
+        finally:
+            del self._running[run]
+        self.refusals.pop(run, None)
+        self.errors.pop(run, None)
+        if drive.errors:
+            self.errors[run] = next(iter(drive.errors.values()))
+        self._keep(run, state)
+        return False
+
+    async def _program_for(self, run: str, state: State) -> Program | None:
+        """Look before taking: a run that cannot be advanced here keeps its answers for a worker that can."""
+        if not state.seq:
+            if (await self._store.get(run)).program not in self.programs:
+                return None
+            state.fold_all(await self._store.load(run))
+        started = state.started
+        program = self.programs.get(started.program)
+        if program is None or program.kind != started.kind:
+            return None
+        if missing := program.missing(self._resources):
+            raise MissingResource(missing, f"{program.kind} {program.name!r}")
+        if found := changes(program.name, started.fingerprint, program.fingerprint):
+            if self._on_change != "warn":
+                raise ProgramChanged(program.name, found)
+            log.warning("run %s goes on although %s changed: %s", run, program.name, "; ".join(found))
+        return program
+
+    def _keep(self, run: str, state: State) -> None:
+        if not state.seq or state.status in ENDED:
+            return
+        self._hot[run] = state
+        while len(self._hot) > HOT:
+            self._hot.popitem(last=False)
+        self._wakes.pop(run, None)
+        if state.parked and state.parked.wake_at:
+            self._wakes[run] = state.parked.wake_at
+            self._bell.set()
+
+    def drop(self, run: str) -> None:
+        """Forget a kept state."""
+        self._hot.pop(run, None)
+
+    async def close(self, grace: float) -> None:
+        """Start nothing new, cut model calls, wait `grace` for tools in flight, and hand the runs back."""
+        self._closing = True
+        if self._sweeper is not None:
+            self._sweeper.cancel()
+            await asyncio.gather(self._sweeper, return_exceptions=True)
+        for drive in self._running.values():
+            drive.stop()
+        tasks = list(self._drives.values())
+        if tasks:
+            _, late = await asyncio.wait(tasks, timeout=grace)
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,0 +1,35 @@
+"""Time that only moves when a test says so."""
+
+import asyncio
+from datetime import timedelta
+
+from adjourn.core.policy import seconds
+
+
+class FakeClock:
+    """A clock for stores (`now=clock.now`) and for the loop. `skip` moves it and wakes what has become due."""
+
+    def __init__(self, start: float = 1_800_000_000.0) -> None:
+        self._now = start
+        self._waiting: list[tuple[float, asyncio.Event]] = []
+
+    def now(self) -> float:
+        """The time, in seconds since 1970."""
+        return self._now
+
+    def advance(self, duration: float | timedelta) -> None:
+        """Move time and ring what has become due, without letting anything run yet."""
+        self._now += seconds(duration, "duration")
+        due = [bell for at, bell in self._waiting if at <= self._now]
+        self._waiting = [(at, bell) for at, bell in self._waiting if at > self._now]
+        for bell in due:
+            bell.set()
+
+    async def wait(self, bell: asyncio.Event, seconds: float | None) -> None:
+        """Return when `bell` rings, or when time has been moved far enough."""
+        if seconds is not None and seconds <= 0:
+            return
+        if seconds is not None:
+            self._waiting.append((self._now + seconds, bell))
+        await bell.wait()
+        self._waiting = [(at, b) for at, b in self._waiting if b is not bell]

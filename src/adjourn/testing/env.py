@@ -1,0 +1,42 @@
+"""A runtime for tests: in memory, with time that can be skipped."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from typing import Any
+
+from adjourn.agent.agent import Agent
+from adjourn.runtime.runtime import Runtime
+from adjourn.stores.memory import MemoryStore
+from adjourn.stores.store import Store
+from adjourn.testing.clock import FakeClock
+
+
+class Env:
+    """A running `Runtime` (`.runtime`) under a `FakeClock` (`.clock`)."""
+
+    def __init__(self, runtime: Runtime, clock: FakeClock) -> None:
+        self.runtime, self.clock = runtime, clock
+
+    async def skip(self, duration: float | timedelta) -> None:
+        """Move time by `duration` and let everything that has become due happen."""
+        self.clock.advance(duration)
+        await self.settle()
+
+    async def settle(self) -> None:
+        """Let everything run that can run without time passing."""
+        for _ in range(200):
+            await asyncio.sleep(0)
+
+
+@asynccontextmanager
+async def env(
+    programs: Iterable[Agent[Any]] = (), *, store: Store | None = None, clock: FakeClock | None = None, **options: Any
+) -> AsyncIterator[Env]:
+    """`async with testing.env([agent]) as env:` gives a runtime in memory; `await env.skip(3600)` makes an hour pass."""
+    clock = clock or FakeClock()
+    runtime = Runtime(store or MemoryStore(now=clock.now), programs, **options)
+    runtime.clock = clock
+    async with runtime:
+        yield Env(runtime, clock)
