@@ -4,6 +4,7 @@ The server (npm's aimock) answers from fixtures but checks little of what it is 
 the rules that the real providers enforce.
 """
 
+import asyncio
 import json
 import os
 import shutil
@@ -62,6 +63,14 @@ class MockServer:
         lines = str(self.control("/metrics")).splitlines()
         counted = [line for line in lines if line.startswith("aimock_requests_total{") and 'status="destroyed"' in line]
         return sum(int(float(line.split()[-1])) for line in counted)
+
+    async def sees_one_hang_up(self, before: int) -> None:
+        """Wait until one more has gone than `before`."""
+        for _ in range(200):
+            if self.hung_up() > before:
+                return
+            await asyncio.sleep(0.01)
+        pytest.fail("the server never saw the connection close")
 
 
 def unavailable(why: str) -> NoReturn:

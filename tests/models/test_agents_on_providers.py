@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from adjourn import Agent, Policy, RunFailed, ask, can_resume, is_paused, tool
+from adjourn import Agent, Policy, RunFailed, TextArrived, ask, can_resume, is_paused, tool
 
 if TYPE_CHECKING:
     from conftest import MockServer, Providers
@@ -96,35 +96,58 @@ def test_a_run_goes_on_in_another_process_with_another_provider(
     assert "The operator decides." not in json.dumps(second["body"])
 
 
-@pytest.mark.parametrize("how", ["cancel the task", "cancel the run", "pause now"])
+STORY: dict[str, Any] = {"streamingProfile": {"ttft": 0, "tps": 20}, "match": {"userMessage": "Tell me a story."}}
+
+
 @pytest.mark.parametrize("wire", ["openai", "anthropic"])
-async def test_interrupting_an_agent_hangs_up(
-    wire: str, how: str, server: "MockServer", providers: "Providers"
+async def test_cancelling_the_task_that_awaits_an_agent_hangs_up(
+    wire: str, server: "MockServer", providers: "Providers"
 ) -> None:
-    server.answer({"content": "a very long story " * 50}, streamingProfile={"ttft": 0, "tps": 20})
-    agent, before = Agent("teller", model=providers.named(wire)), server.hung_up()
-    if how == "cancel the task":
-        task = asyncio.create_task(agent.run("Tell me a story."))
-        while not providers.sent:
-            await asyncio.sleep(0.01)
-        await asyncio.sleep(0.1)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-    else:
-        async with agent.stream("Tell me a story.") as run:
-            async for event in run:
-                if "TextDelta" in type(event).__name__ or "text" in str(event):
-                    break
-            await (run.cancel() if how == "cancel the run" else run.pause(now=True))
-            outcome = await run.outcome
-        assert outcome.status == ("cancelled" if how == "cancel the run" else "paused")
-    for _ in range(200):
-        if server.hung_up() > before:
-            break
+    server.answer({"content": "a very long story " * 50}, **STORY)
+    before = server.hung_up()
+    task = asyncio.create_task(Agent("teller", model=providers.named(wire)).run("Tell me a story."))
+    while not server.journal():
         await asyncio.sleep(0.01)
-    else:
-        pytest.fail("the server never saw the connection close")
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await server.sees_one_hang_up(before)
+
+
+@pytest.mark.parametrize("wire", ["openai", "anthropic"])
+async def test_cancelling_a_run_hangs_up(wire: str, server: "MockServer", providers: "Providers") -> None:
+    server.answer({"content": "a very long story " * 50}, **STORY)
+    before = server.hung_up()
+    async with Agent("teller", model=providers.named(wire)).stream("Tell me a story.") as run:
+        async for event in run:
+            if isinstance(event, TextArrived):
+                await run.cancel()
+                break
+        outcome = await run.wait()
+    assert outcome.status == "cancelled"
+    await server.sees_one_hang_up(before)
+
+
+@WIRES
+async def test_a_story_that_was_paused_in_the_middle_is_told_to_its_end(
+    wire: str, server: "MockServer", providers: "Providers"
+) -> None:
+    server.answer({"content": "a very long story " * 50}, **STORY)
+    server.answer({"content": "The end."}, match={"turnIndex": 1})
+    agent, before = Agent("teller", model=providers.named(wire)), server.hung_up()
+    async with agent.stream("Tell me a story.") as run:
+        async for event in run:
+            if isinstance(event, TextArrived):
+                await run.pause(now=True)
+                break
+        outcome = await run.wait()
+    assert is_paused(outcome)
+    assert outcome.status == "paused"
+    await server.sees_one_hang_up(before)
+
+    outcome = await agent.resume(outcome.checkpoint.to_json())
+    assert outcome.output == "The end."
+    assert "a very" in json.dumps(providers.sent[1]), "what it had said is not forgotten"
 
 
 @WIRES

@@ -336,11 +336,7 @@ async def test_cancelling_hangs_up(wire: str, when: str, server: "MockServer", p
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    for _ in range(200):
-        if server.hung_up() > before:
-            return
-        await asyncio.sleep(0.01)
-    pytest.fail("the server never saw the connection close")
+    await server.sees_one_hang_up(before)
 
 
 async def test_a_listener_that_leaves_hangs_up(server: "MockServer", providers: "Providers") -> None:
@@ -349,11 +345,7 @@ async def test_a_listener_that_leaves_hangs_up(server: "MockServer", providers: 
     stream: Any = providers.openai().request(request(User("Tell me.")))
     assert isinstance(await anext(stream), TextDelta)
     await stream.aclose()
-    for _ in range(200):
-        if server.hung_up() > before:
-            return
-        await asyncio.sleep(0.01)
-    pytest.fail("the server never saw the connection close")
+    await server.sees_one_hang_up(before)
 
 
 @pytest.mark.parametrize("name", ["openai:gpt-5-mini", "openai-chat:gpt-4o-mini", "anthropic:claude-haiku-4-5"])

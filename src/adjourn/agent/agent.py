@@ -21,7 +21,7 @@ from adjourn.driver.checkpoint import Checkpoint
 from adjourn.driver.program import Desk
 from adjourn.errors import InvalidDefinition, Misused
 from adjourn.models.model import Model
-from adjourn.models.resolve import resolve
+from adjourn.models.pydantic_ai import resolve
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model as PydanticModel

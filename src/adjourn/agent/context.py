@@ -120,7 +120,7 @@ class ToolContext:
         key = self._use(f"~{self._sleeps}", "ctx.sleep")
         self._sleeps += 1
         if key not in self._memo:
-            self._stop(kind="timer", type="timer", key=key, resume_to="self", expires=self._desk.now() + length)
+            raise self._stop(kind="timer", type="timer", key=key, resume_to="self", expires=self._desk.now() + length)
 
     @overload
     def pause_for(
@@ -163,7 +163,7 @@ class ToolContext:
         if interrupt_id is not None and interrupt_id in self._desk.state.ids:
             raise Misused(f"interrupt id {interrupt_id!r} is used already in this run; choose another")
         expires = 0.0 if expires_in is None else self._desk.now() + seconds(expires_in, "expires_in")
-        self._stop(
+        raise self._stop(
             type=type, payload=plain(payload, "payload"), key=key, i=interrupt_id or "", resume_to=resume_to,
             schema=schema_of(answer_schema), expires=expires, on_expiry=on_expiry,
         )  # fmt: skip
@@ -174,9 +174,10 @@ class ToolContext:
             raise InterruptClosed(key, answer["expired"])
         return answer["value"]
 
-    def _stop(self, **fields: Any) -> NoReturn:
+    def _stop(self, **fields: Any) -> PauseRequest:
+        """Remember the pause: it counts even if the body swallows it."""
         self.paused = PauseRequest(**fields)
-        raise self.paused
+        return self.paused
 
     def _use(self, key: str, what: str) -> str:
         if key in self._used:

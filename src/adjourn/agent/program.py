@@ -94,7 +94,11 @@ class AgentProgram:
             state.granted.get(action_digest(state.run, "", tool.name, tool.definition, args)),
         ):
             if approval and rules <= set(approval.rules) and (not approval.until or now < approval.until):
-                if approval is call.approval and approval.digest != shown:
+                # An editor's yes is for the arguments as edited; `shown` has their defaults filled in as well.
+                edited = call.edited and approval.digest == action_digest(
+                    state.run, call.id, tool.name, tool.definition, call.args
+                )
+                if approval is call.approval and approval.digest != shown and not edited:
                     continue
                 return True
         return False

@@ -101,9 +101,9 @@ class Signature:
 
 def _hints(function: Callable[..., Any]) -> dict[str, Any]:
     """Annotations, evaluated, also when they are strings that name local types."""
-    local = inspect.getclosurevars(function).nonlocals if inspect.isfunction(function) else {}
+    local: dict[str, Any] = dict(inspect.getclosurevars(function).nonlocals) if inspect.isfunction(function) else {}
     try:
-        return typing.get_type_hints(function, localns=dict(local), include_extras=True)
+        return typing.get_type_hints(function, localns=local, include_extras=True)
     except Exception as e:
         raw = getattr(function, "__annotations__", {})
         if any(isinstance(v, str) for v in raw.values()):

@@ -15,7 +15,7 @@ from adjourn.core.fingerprint import changes
 from adjourn.core.records import CancelAsked, PauseAsked, Resumed, Said, Started
 from adjourn.core.state import State
 from adjourn.core.status import ENDED, Status
-from adjourn.driver.answers import MISSING, answers_for, describe
+from adjourn.driver.answers import MISSING, answers_for, describe, is_answer_needed
 from adjourn.driver.checkpoint import Checkpoint
 from adjourn.driver.clock import SystemClock
 from adjourn.driver.events import Event, watch
@@ -85,7 +85,7 @@ class Conversation:
             )
         decisions = answers_for(state, answer, answers, approved, by or "", self.store.now())
         nothing = not decisions and not instruction
-        if nothing and state.status == Status.WAITING and state.interrupts and not _only_timers(state):
+        if nothing and is_answer_needed(state, self.store.now()):
             raise AnswerRequired(describe(state))
         first, *rest = checkpoint.records
         assert isinstance(first, Started)

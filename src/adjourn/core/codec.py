@@ -28,7 +28,7 @@ def plain(value: Any, path: str = "value") -> Any:
 def _plain(value: Any, path: str, depth: int) -> Any:
     if value is None or value is True or value is False:
         return value
-    kind = type(value)
+    kind = cast("type[object]", type(value))
     if kind is str:
         return _text(value, path)
     if kind is int:

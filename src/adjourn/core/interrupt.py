@@ -1,6 +1,6 @@
 """Interrupts: the only way to wait. What opens one, what closes one, which answers fit."""
 
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import msgspec
 
@@ -85,7 +85,7 @@ def view(run: str, seq: int, record: Asked | Suspended) -> Interrupt:
         call = PendingToolCall(
             call_id=record.call,
             tool=record.tool,
-            arguments=record.args if isinstance(record.args, dict) else {},
+            arguments=_dict(record.args),
             reason=record.reason,
             rule=", ".join(record.rules),
             digest=record.digest,
@@ -112,6 +112,10 @@ def view(run: str, seq: int, record: Asked | Suspended) -> Interrupt:
         groups=record.groups if quorum else (),
         seq=seq,
     )
+
+
+def _dict(value: Any) -> dict[str, Any]:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
 def local_id(interrupt: Interrupt) -> str:
@@ -160,7 +164,7 @@ def _approval(interrupt: Interrupt, answer: Any, by: str, digest: str) -> Decide
 
 def _choice(interrupt: Interrupt, value: Any) -> dict[str, Any]:
     given: Any = {"choice": value} if isinstance(value, str) else value
-    chosen: dict[str, Any] = given if isinstance(given, dict) else {}
+    chosen = _dict(given)
     if chosen.get("choice") not in interrupt.choices:
         listed = "; ".join(f"{name!r}: {what}" for name, what in interrupt.choices.items())
         raise InvalidAnswer(

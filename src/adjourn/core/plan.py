@@ -276,7 +276,8 @@ def residue(state: State) -> list[dict[str, Any]]:
     for call in [*state.effects.values(), *started(state)]:
         if call.undone.startswith("undone") or call.effect == "read" or call.id in state.threads:
             continue
-        why = call.undone or ("in doubt" if call.phase == Phase.DOUBT else "it has no undo")
+        doubted = call.phase == Phase.DOUBT or (call.phase == Phase.ASKED and call.doubt)
+        why = call.undone or ("in doubt" if doubted else "it has no undo")
         left.append({"call": call.id, "tool": call.tool, "arguments": call.args, "why": why})
     return left
 

@@ -1,5 +1,6 @@
 """Policy: rules that give a tool call a verdict. A pure question: same call, same verdict, with its reason."""
 
+import copy
 import fnmatch
 import posixpath
 import re
@@ -92,14 +93,24 @@ def matches(pattern: str) -> Condition:
 
 
 def under(folder: str) -> Condition:
-    """A path that lies in `folder` once `..` is taken out. Symbolic links are the tool's own business."""
-    root = posixpath.normpath(folder)
+    """A path that lies in `folder` once `..` is taken out. Symbolic links are the tool's own business.
+
+    Where a relative path leads nobody here knows: one that cannot be compared with `folder` is not executed.
+    """
+    root = _normal(folder)
 
     def inside(x: Any) -> bool:
-        path = posixpath.normpath(posixpath.join(root, x))
-        return path == root or path.startswith(root.rstrip("/") + "/")
+        path = _normal(x)
+        if path.startswith("/") != root.startswith("/") or (path.split("/")[0] == ".." and path != root):
+            raise ValueError(f"{x!r:.80} cannot be placed inside or outside of {folder!r}")
+        return root in (path, ".") or path.startswith(root.rstrip("/") + "/")
 
     return Condition(f"under {folder!r}", inside)
+
+
+def _normal(path: str) -> str:
+    normal = posixpath.normpath(path)
+    return "/" + normal.lstrip("/") if normal.startswith("/") else normal  # POSIX keeps two leading slashes
 
 
 When = Mapping[str, Condition | Any] | Callable[[dict[str, Any]], bool]
@@ -136,7 +147,7 @@ class Rule:
         head = f"{self.verdict.name.lower()} {self.pattern}"
         if self.when is None:
             return head
-        if not isinstance(self.when, Mapping):
+        if callable(self.when):
             return f"{head} when {getattr(self.when, '__qualname__', type(self.when).__name__)}()"
         parts = [f"{k} {v.text if isinstance(v, Condition) else f'== {v!r}'}" for k, v in self.when.items()]
         return f"{head} when {' and '.join(parts)}"
@@ -147,8 +158,8 @@ class Rule:
             return False
         if self.when is None:
             return True
-        if not isinstance(self.when, Mapping):
-            answer = self.when(args)
+        if callable(self.when):
+            answer = self.when(copy.deepcopy(args))  # what is shown and run is not for a condition to change
             if not isinstance(answer, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
                 raise TypeError(f"the condition returned {type(answer).__name__}, not True or False")
             return answer
@@ -191,12 +202,21 @@ def ask(
         raise InvalidDefinition(f"groups takes a list of names, not the string {groups!r}")
     return Rule(
         Verdict.ASK, pattern, when, reason,
-        expires_in=0.0 if expires_in is None else seconds(expires_in, "expires_in"),
+        expires_in=_lasting(expires_in, "expires_in"),
         on_expiry=on_expiry,
-        remind_every=0.0 if remind_every is None else seconds(remind_every, "remind_every"),
+        remind_every=_lasting(remind_every, "remind_every"),
         approvers=approvers, groups=tuple(groups), not_requester=not_requester, queue=queue,
-        valid_for=0.0 if valid_for is None else seconds(valid_for, "valid_for"),
+        valid_for=_lasting(valid_for, "valid_for"),
     )  # fmt: skip
+
+
+def _lasting(value: Duration | None, what: str) -> float:
+    """0.0 for none; a duration of zero would read as none, so it is refused."""
+    if value is None:
+        return 0.0
+    if not (length := seconds(value, what)):
+        raise InvalidDefinition(f"{what} must be longer than 0; leave it out for none")
+    return length
 
 
 @dataclass(frozen=True, slots=True)

@@ -156,11 +156,7 @@ class _Max(Leaf):
         return f"{type(self).__name__}({self.limit})"
 
     def __eq__(self, other: object) -> bool:
-        return (
-            type(other) is type(self)
-            and isinstance(other, _Max)
-            and (other.limit, other.action) == (self.limit, self.action)
-        )
+        return isinstance(other, _Max) and other.name == self.name and other.action == self.action
 
     def __hash__(self) -> int:
         return hash((type(self), self.limit, self.action))

@@ -9,6 +9,7 @@ from adjourn.core.interrupt import Interrupt, decided, public_id
 from adjourn.core.records import Decided
 from adjourn.core.schema import check
 from adjourn.core.state import State
+from adjourn.core.status import Status
 from adjourn.errors import AnswerRequired, InterruptClosed, InvalidAnswer, UnknownInterrupt
 
 
@@ -54,6 +55,12 @@ def answers_for(
         raise AnswerRequired([(i.id, i.kind) for i in waiting.values()])
     [interrupt] = waiting.values()
     return [_answer(interrupt, answer if approved is None else approved, by, now)]
+
+
+def is_answer_needed(state: State, now: float) -> bool:
+    """Whether nothing happens without a person: it waits for more than time, and no deadline has passed."""
+    due = state.parked is not None and 0 < state.parked.wake_at <= now
+    return state.status == Status.WAITING and any(i.kind != "timer" for i in state.interrupts) and not due
 
 
 def _answer(interrupt: Interrupt, answer: Any, by: str, now: float) -> Decided:

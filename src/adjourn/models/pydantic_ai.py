@@ -41,7 +41,7 @@ def resolve(model: object) -> Model:
     what = f"the class {model.__name__}" if isinstance(model, type) else f"an object of type {type(model).__name__}"
     raise InvalidDefinition(
         f"{what} is not a model; pass a string such as 'openai:gpt-5-mini', a pydantic-ai Model object, "
-        f"or any object with `name` and `request` (adjourn.models.model.Model)"
+        f"or any object with `name` and `request` (adjourn.Model)"
     )
 
 

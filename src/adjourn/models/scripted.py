@@ -90,7 +90,7 @@ def _reply(reply: Any, request: ModelRequest) -> Reply:
     for n, part in enumerate(parts):
         if isinstance(part, str):
             made.append(Text(text=part))
-        elif isinstance(part, Scripted):
+        elif isinstance(part, Scripted):  # pyright: ignore[reportUnnecessaryIsInstance]
             made.append(ToolCall(id=f"call_{request.index}_{n}", tool=part.tool, args=part.args))
         else:
             raise InvalidDefinition(f"a scripted reply is a text or a list of call(...), not {part!r:.80}")

@@ -159,7 +159,7 @@ def _response(message: Assistant, systems: set[str]) -> theirs.ModelResponse | N
     except ValidationError:
         # Written by another version of pydantic-ai. What everybody understands is enough to go on.
         known = {"text": ("content",), "tool-call": ("tool_name", "args", "tool_call_id")}
-        kept = [{k: p[k] for k in ("part_kind", *known[p["part_kind"]])} for p in parts if p["part_kind"] in known]
+        kept = [{k: p[k] for k in ("part_kind", *known[p["part_kind"]])} for p in parts if p.get("part_kind") in known]
         return _read({"parts": kept}) if kept else None
 
 

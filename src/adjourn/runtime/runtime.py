@@ -13,7 +13,7 @@ from adjourn.core.interrupt import Interrupt
 from adjourn.core.policy import seconds
 from adjourn.core.records import Command, Resumed, Said, Started
 from adjourn.core.status import Status
-from adjourn.driver.answers import MISSING, answered, answers_for, describe
+from adjourn.driver.answers import MISSING, answered, answers_for, describe, is_answer_needed
 from adjourn.driver.checkpoint import Checkpoint
 from adjourn.driver.clock import Clock, SystemClock
 from adjourn.driver.feed import Feed
@@ -63,7 +63,7 @@ class Runtime:
             raise InvalidDefinition(f"lease must be at least 0.1 s, not {lease!r}")
         self._address = store
         self._programs = list(programs)
-        self._options = {"ttl": float(lease), "concurrency": concurrency, "on_change": on_change}
+        self._lease, self._concurrency, self._on_change = float(lease), concurrency, on_change
         self._grace = seconds(grace, "grace")
         self._resources = dict(resources or {})
         self.secret = secret
@@ -77,7 +77,15 @@ class Runtime:
         if self._store is not None:
             raise Misused("this runtime is open already")
         self._store = open_store(self._address) if isinstance(self._address, str) else self._address
-        self._worker = Worker(self._store, self.feed, self.clock, resources=self._resources, **self._options)
+        self._worker = Worker(
+            self._store,
+            self.feed,
+            self.clock,
+            resources=self._resources,
+            ttl=self._lease,
+            concurrency=self._concurrency,
+            on_change=self._on_change,
+        )
         for program in self._programs:
             self._register(program)
         return self
@@ -170,7 +178,7 @@ class Runtime:
 
     async def interrupt(self, interrupt_id: str) -> Interrupt:
         """An interrupt by its id, whatever its state; raises `UnknownInterrupt`, listing the pending ones."""
-        run, found, i = interrupt_id.rpartition(":")
+        run, found, i = interrupt_id.partition(":")  # a run's id has no colon, an error's own id has
         if not found:
             run, i = "", interrupt_id
         items = await self.store.inbox(Filter(run=run, interrupt=i, limit=2))
@@ -244,7 +252,7 @@ class Runtime:
         saved = Checkpoint.from_json(checkpoint, secret=self.secret)
         state, run = saved.state, saved.run_id
         if (agent := self.agents.get(saved.started.program)) is not None:
-            check_program(agent, saved.started, on_change or str(self._options["on_change"]))
+            check_program(agent, saved.started, on_change or self._on_change)
         row = await self._row(run)
         if row is not None and row.seq != saved.seq:
             raise AlreadyResumed(run, saved.seq, row.seq, row.status.value)
@@ -252,7 +260,7 @@ class Runtime:
             raise Refused(run, "resume", state.view, "it has ended")
         commands: list[Command] = [*answers_for(state, answer, answers, approved, by, self.store.now())]
         paused = state.status in (Status.PAUSED, Status.PAUSING)
-        if not commands and not instruction and not paused and state.status == Status.WAITING:
+        if not commands and not instruction and is_answer_needed(state, self.store.now()):
             raise AnswerRequired(describe(state))
         if paused:
             commands.append(Resumed(instruction=instruction or "", by=by))

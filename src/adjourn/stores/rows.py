@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import apsw
-
 from adjourn.core.codec import decode, encode
 from adjourn.core.status import Status
 from adjourn.stores.rules import InterruptRow
@@ -37,14 +35,15 @@ def run_row(row: Any) -> RunRow:
 
 
 def _interrupt(row: Any) -> InterruptRow:
-    *plain, undoing, approvers, by, votes = row
-    return InterruptRow(*plain, bool(undoing), approvers, by, decode(votes) if votes != "[]" else [])
+    i, seq, kind, state, digest, event, expires, undoing, approvers, by, votes = row
+    named: list[str] = decode(votes) if votes != "[]" else []
+    return InterruptRow(i, seq, kind, state, digest, event, expires, bool(undoing), approvers, by, named)
 
 
 class Rows:
     """`rules.Tx` over a connection inside a transaction."""
 
-    def __init__(self, db: apsw.Connection) -> None:
+    def __init__(self, db: Any) -> None:  # apsw's types are not complete
         self._db = db
 
     def run(self, id: str) -> RunRow | None:
@@ -111,7 +110,7 @@ class Rows:
 
     def request(self, row: RunRow, id: str) -> tuple[int, str] | None:
         """See `rules.Tx`."""
-        return self._db.execute("select seq, body from request where run = ? and id = ?", (row.n, id)).fetchone()  # pyright: ignore[reportReturnType]
+        return self._db.execute("select seq, body from request where run = ? and id = ?", (row.n, id)).fetchone()
 
     def put_request(self, row: RunRow, id: str, seq: int, body: str) -> None:
         """See `rules.Tx`."""
@@ -119,7 +118,7 @@ class Rows:
 
     def halts(self) -> list[Halt]:
         """See `rules.Tx`."""
-        return [Halt(*row) for row in self._db.execute("select scope, by, reason, at from halt order by at").fetchall()]  # pyright: ignore[reportArgumentType]
+        return [Halt(*row) for row in self._db.execute("select scope, by, reason, at from halt order by at").fetchall()]
 
     def put_halt(self, halt: Halt) -> None:
         """See `rules.Tx`."""

@@ -3,7 +3,7 @@
 import asyncio
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -34,6 +34,7 @@ class SQLiteStore:
         self.transactions = 0
         self._bells = Bells()
         self._watch: asyncio.Task[None] | None = None
+        self._version: Any = None
         self._db = connect(path)
         _migrate(self._db, path)
         self._reading = connect(path)
@@ -106,7 +107,7 @@ class SQLiteStore:
     async def get(self, run: str) -> RunRow:
         """See `Store.get`."""
 
-        def work(db: apsw.Connection) -> RunRow:
+        def work(db: Any) -> RunRow:
             row = db.execute(f"select {COLUMNS} from run where id = ?", (run,)).fetchone()
             if row is None:
                 like = run.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "%"
@@ -121,7 +122,7 @@ class SQLiteStore:
     async def load(self, run: str, after: int = 0) -> list[tuple[int, AnyRecord]]:
         """See `Store.load`."""
 
-        def work(db: apsw.Connection) -> list[tuple[int, AnyRecord]]:
+        def work(db: Any) -> list[tuple[int, AnyRecord]]:
             found = db.execute("select n from run where id = ?", (run,)).fetchone()
             if found is None:
                 raise UnknownRun(run)
@@ -160,7 +161,7 @@ class SQLiteStore:
         """See `Store.due`."""
         now = self.now()
 
-        def work(db: apsw.Connection) -> list[RunRow]:
+        def work(db: Any) -> list[RunRow]:
             halts = frozenset(s for (s,) in db.execute("select scope from halt"))
             names = encode(list(programs)).decode()
             mine = "program in (select value from json_each(?))"
@@ -187,9 +188,9 @@ class SQLiteStore:
                 where.append(f"{column} = ?")
                 values.append(value)
 
-        def work(db: apsw.Connection) -> list[Interrupt]:
+        def work(db: Any) -> list[Interrupt]:
             if filter.after:
-                run, _, i = filter.after.rpartition(":") if "?" in filter.after else ("", "", filter.after)
+                run, _, i = filter.after.partition(":") if "?" in filter.after else ("", "", filter.after)
                 sql = "select x.opened_at, x.run, x.i from interrupt x join run r on r.n = x.run where x.i = ? and (? in ('', r.id))"
                 last = db.execute(sql, (i, run)).fetchone()
                 if last:
@@ -222,7 +223,7 @@ class SQLiteStore:
             where.append("json_extract(labels, '$.\"' || ? || '\"') = ?")
             values += filter.label
 
-        def work(db: apsw.Connection) -> list[RunRow]:
+        def work(db: Any) -> list[RunRow]:
             if filter.after:
                 where.append("n < (select n from run where id = ?)")
                 values.append(filter.after)
@@ -242,19 +243,29 @@ class SQLiteStore:
 
     def subscribe(self, run: str, bell: Bell, *, words: bool = False) -> Callable[[], None]:
         """See `Store.subscribe`."""
+        cold = not self._bells.runs
         end = self._bells.add(run, bell, words)
-        if self._watch is None or self._watch.done() or self._watch.get_loop() is not asyncio.get_running_loop():
-            self._watch = asyncio.get_running_loop().create_task(self._look(), name="adjourn-watch")
+        loop = asyncio.get_running_loop()
+        watch = self._watch if self._watch and not self._watch.done() and self._watch.get_loop() is loop else None
+        if watch is None:
+            self._version = self._look_up()  # taken now: what is written after this line will ring
+        if watch is None or (run and cold):
+            if watch is not None:
+                watch.cancel()  # it may be in the middle of a long sleep
+            self._watch = loop.create_task(self._look(), name="adjourn-watch")
         return end
 
+    def _look_up(self) -> Any:
+        """Changes with every commit of any other connection. The file-control of that name does not look at the file."""
+        return self._watching.pragma("data_version")
+
     async def _look(self) -> None:
-        """Ring for what other processes wrote. The file-control costs well under a microsecond."""
-        version = self._watching.data_version()
+        """Ring for what other processes wrote."""
         while self._bells:
             await asyncio.sleep(HOT if self._bells.runs else IDLE)
-            seen = self._watching.data_version()
-            if seen != version:
-                version = seen
+            seen = self._look_up()
+            if seen != self._version:
+                self._version = seen
                 self._ring_changed()
 
     def _ring_changed(self) -> None:
@@ -281,13 +292,13 @@ class SQLiteStore:
         self._watching.close()
 
 
-def connect(path: str) -> apsw.Connection:
+def connect(path: str) -> Any:  # apsw's types are not complete
     """A connection set up as every one of ours must be; refuses what would break the promises."""
     folder = os.path.dirname(os.path.abspath(path))
     if not os.path.isdir(folder):
         raise StoreError(f"there is no folder {folder!r} for the database; create it, or use another path")
     try:
-        db = apsw.Connection(path)
+        db: Any = apsw.Connection(path)
         started = time.monotonic()
 
         def busy(tries: int) -> bool:
@@ -310,7 +321,7 @@ def connect(path: str) -> apsw.Connection:
 
 
 @contextmanager
-def _transaction(db: apsw.Connection) -> Iterator[None]:
+def _transaction(db: Any) -> Generator[None]:
     db.execute("begin immediate")
     try:
         yield
@@ -321,13 +332,13 @@ def _transaction(db: apsw.Connection) -> Iterator[None]:
         raise
 
 
-def _migrate(db: apsw.Connection, path: str) -> None:
+def _migrate(db: Any, path: str) -> None:
     try:
-        version = int(db.pragma("user_version"))  # pyright: ignore[reportArgumentType]
+        version = int(db.pragma("user_version"))
         if not migrate.pending(version, path):
             return
         with _transaction(db):
-            version = int(db.pragma("user_version"))  # pyright: ignore[reportArgumentType]
+            version = int(db.pragma("user_version"))
             for number, sql in migrate.pending(version, path):
                 db.execute(sql)
                 db.execute(f"pragma user_version = {number}")

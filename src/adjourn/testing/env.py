@@ -1,7 +1,7 @@
 """A runtime for tests: in memory, with time that can be skipped."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncGenerator, Iterable
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Any
@@ -33,7 +33,7 @@ class Env:
 @asynccontextmanager
 async def env(
     programs: Iterable[Agent[Any]] = (), *, store: Store | None = None, clock: FakeClock | None = None, **options: Any
-) -> AsyncIterator[Env]:
+) -> AsyncGenerator[Env]:
     """`async with testing.env([agent]) as env:` gives a runtime in memory; `await env.skip(3600)` makes an hour pass."""
     clock = clock or FakeClock()
     runtime = Runtime(store or MemoryStore(now=clock.now), programs, **options)

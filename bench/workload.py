@@ -1,0 +1,114 @@
+"""What is measured: an agent that says 500 bytes, calls a tool, and reads 500 bytes back. One turn is both steps."""
+
+import asyncio
+import gc
+import shutil
+import tempfile
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from adjourn import Agent, MaxSteps, Policy, Tool, allow, ask, tool
+from adjourn.core.messages import ModelRequest, Reply, Text, ToolCall, Usage
+
+SIZE = 500
+WORDS = "a run is its journal and everything else reads that list or appends to it, however long it has become; "
+
+
+def text(n: int, size: int = SIZE) -> str:
+    """The n-th message: `size` bytes, no two alike."""
+    return (f"{n:06d} " + WORDS * (size // len(WORDS) + 1))[:size]
+
+
+class Talker:
+    """A model without latency: `turns` replies with one call each, then a last word. Every `gate`-th call is of `act`."""
+
+    name = "talker"
+
+    def __init__(self, turns: int, gated_from: int = -1) -> None:
+        self.turns, self.gated_from = turns, gated_from
+
+    async def request(self, request: ModelRequest) -> AsyncIterator[Reply]:
+        n = request.index
+        said = Text(text=text(n))
+        used = Usage(1, SIZE // 4, SIZE // 4)
+        if n >= self.turns:
+            yield Reply((said,), used, self.name)
+            return
+        name = "act" if 0 <= self.gated_from <= n else "look"
+        yield Reply((said, ToolCall(id=f"call_{n}", tool=name, args={"n": n})), used, self.name)
+
+
+@tool
+async def look(n: int) -> str:
+    """Look something up."""
+    return text(n)
+
+
+class Bodies:
+    """A tool that a person must approve, and when its body began."""
+
+    def __init__(self) -> None:
+        self.began = 0.0
+        self.count = 0
+
+    def tool(self) -> Tool:
+        @tool
+        async def act(n: int) -> str:
+            """Do something that a person must approve."""
+            self.began = time.perf_counter()
+            self.count += 1
+            return text(n)
+
+        return act
+
+
+POLICY = Policy([allow("look"), ask("act", reason="it costs money")])
+
+
+def talker(turns: int, name: str = "talker") -> Agent[Any]:
+    """An agent that does `turns` turns and ends."""
+    return Agent(name, model=Talker(turns), instructions="Look things up.", tools=[look], stop=MaxSteps(turns + 10))
+
+
+def asker(turns: int, gated_from: int, bodies: Bodies, name: str = "asker") -> Agent[Any]:
+    """The same, whose calls need an approval from the turn `gated_from` on."""
+    return Agent(
+        name, model=Talker(turns, gated_from), instructions="Look things up.", tools=[look, bodies.tool()],
+        policy=POLICY, stop=MaxSteps(turns + 10),
+    )  # fmt: skip
+
+
+@contextmanager
+def scratch() -> Iterator[Path]:
+    """A folder of its own, on the disk where temporary files live."""
+    folder = Path(tempfile.mkdtemp(prefix="adjourn-bench-"))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+class Stopwatch:
+    """Wall and CPU seconds (of all threads) between entering and leaving."""
+
+    wall = cpu = 0.0
+
+    def __enter__(self) -> "Stopwatch":
+        gc.collect()
+        self._cpu, self._wall = time.process_time(), time.perf_counter()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.wall, self.cpu = time.perf_counter() - self._wall, time.process_time() - self._cpu
+
+
+async def until(ready: Any, timeout: float = 60.0) -> None:
+    """Wait, by looking, until `ready()` is true."""
+    end = time.monotonic() + timeout
+    while not ready():
+        if time.monotonic() > end:
+            raise TimeoutError("the measurement did not get where it should")
+        await asyncio.sleep(0.0005)
