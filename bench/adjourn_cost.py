@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import apsw
-from workload import Bodies, Stopwatch, asker, scratch, talker, until
+from words import Stopwatch, scratch
+from workload import Bodies, asker, talker, until
 
 from adjourn import Agent, Runtime
 from adjourn.core.messages import ModelRequest, Reply

@@ -11,7 +11,7 @@ from typing import Any
 
 import apsw
 import msgspec
-from workload import SIZE, Stopwatch, scratch, text
+from words import SIZE, Stopwatch, scratch, text
 
 encode = msgspec.json.Encoder().encode
 decode = msgspec.json.Decoder().decode

@@ -1,29 +1,18 @@
 """What is measured: an agent that says 500 bytes, calls a tool, and reads 500 bytes back. One turn is both steps."""
 
 import asyncio
-import gc
-import shutil
-import tempfile
 import time
-from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import AsyncIterator, Callable
 from typing import Any
+
+from words import SIZE, text
 
 from adjourn import Agent, MaxSteps, Policy, Tool, allow, ask, tool
 from adjourn.core.messages import ModelRequest, Reply, Text, ToolCall, Usage
 
-SIZE = 500
-WORDS = "a run is its journal and everything else reads that list or appends to it, however long it has become; "
-
-
-def text(n: int, size: int = SIZE) -> str:
-    """The n-th message: `size` bytes, no two alike."""
-    return (f"{n:06d} " + WORDS * (size // len(WORDS) + 1))[:size]
-
 
 class Talker:
-    """A model without latency: `turns` replies with one call each, then a last word. Every `gate`-th call is of `act`."""
+    """A model without latency: `turns` replies with one call each, then a last word. From `gated_from` on they are of `act`."""
 
     name = "talker"
 
@@ -81,31 +70,7 @@ def asker(turns: int, gated_from: int, bodies: Bodies, name: str = "asker") -> A
     )  # fmt: skip
 
 
-@contextmanager
-def scratch() -> Iterator[Path]:
-    """A folder of its own, on the disk where temporary files live."""
-    folder = Path(tempfile.mkdtemp(prefix="adjourn-bench-"))
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-class Stopwatch:
-    """Wall and CPU seconds (of all threads) between entering and leaving."""
-
-    wall = cpu = 0.0
-
-    def __enter__(self) -> "Stopwatch":
-        gc.collect()
-        self._cpu, self._wall = time.process_time(), time.perf_counter()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.wall, self.cpu = time.perf_counter() - self._wall, time.process_time() - self._cpu
-
-
-async def until(ready: Any, timeout: float = 60.0) -> None:
+async def until(ready: Callable[[], object], timeout: float = 60.0) -> None:
     """Wait, by looking, until `ready()` is true."""
     end = time.monotonic() + timeout
     while not ready():

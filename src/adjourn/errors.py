@@ -149,6 +149,12 @@ class ProgramChanged(Conflict):
         )
 
 
+class NotAllowed(AdjournError):
+    """This person may not decide this."""
+
+    status = 403
+
+
 class Halted(Conflict):
     """The kill switch is on for this."""
 

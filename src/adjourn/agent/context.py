@@ -20,6 +20,27 @@ T = TypeVar("T")
 _current: contextvars.ContextVar["ToolContext | None"] = contextvars.ContextVar("adjourn_context", default=None)
 
 
+_registered: dict[tuple[str, str, int], Callable[..., Any]] = {}
+
+
+def compensation(run: str, call: Call, n: int, function: Callable[..., Any]) -> tuple[Callable[..., Any], list[Any]]:
+    """What the body of `function` registered with `on_cancel`, and its arguments.
+
+    After a crash it is found by its name among the globals of the tool's own module: nothing is imported for it.
+    """
+    value = call.memo[f"undo:{n}"]
+    found = _registered.get((run, call.id, n)) or getattr(function, "__globals__", {}).get(value["fn"])
+    if not callable(found):
+        raise Misused(f"the compensation {value['fn']!r} is not a function of the tool's module; run it by hand")
+    return found, value["args"]
+
+
+def forget(run: str) -> None:
+    """Drop what bodies of a run registered."""
+    for key in [key for key in _registered if key[0] == run]:
+        del _registered[key]
+
+
 class Yield(BaseException):
     """A body stopped at `save` because a pause is wanted."""
 
@@ -108,11 +129,11 @@ class ToolContext:
         """Register a compensation while the call is in flight: run if the run is cancelled before the call has ended."""
         if not callable(fn):
             raise InvalidDefinition(f"on_cancel takes a function, not {fn!r}")
-        name = getattr(fn, "__qualname__", "")
         n = sum(1 for k in self._memo if k.startswith("undo:"))
-        value = {"fn": name, "args": plain(list(args), "on_cancel arguments")}
-        await self._desk.record(Stepped(call=self._call.id, key=f"undo:{n}", value=value))
+        value = {"fn": getattr(fn, "__name__", ""), "args": plain(list(args), "on_cancel arguments")}
+        _registered[self.run_id, self._call.id, n] = fn
         self._memo[f"undo:{n}"] = value
+        await self._desk.record(Stepped(call=self._call.id, key=f"undo:{n}", value=value))
 
     async def sleep(self, duration: Duration) -> None:
         """Wait durably: the run parks, costs nothing, and the body runs again when the time has come."""

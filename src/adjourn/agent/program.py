@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from adjourn.agent.body import call_body, run_function
-from adjourn.agent.context import ToolContext
+from adjourn.agent.context import ToolContext, compensation
 from adjourn.agent.signature import ArgumentError
 from adjourn.agent.tool import Tool
 from adjourn.core.codec import plain
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from adjourn.agent.agent import Agent
 
 BACKOFF, LONGEST = 0.5, 30.0
+UNDO_TIMEOUT = 60.0
+"""Seconds for an undo whose tool has no timeout of its own."""
 
 
 class AgentProgram:
@@ -249,26 +251,25 @@ class AgentProgram:
         return reply
 
     async def _undo(self, tool: Tool, step: Step, desk: Desk) -> Fact:
+        """A tool's undo, or what the body itself registered. Its key is its own and stays the same."""
         call = step.call
-        assert call is not None and tool.undo is not None
-        shadow = Call(step.id, tool.name, call.args, call.path)
-        context = ToolContext(desk, shadow)
+        assert call is not None
+        context = ToolContext(desk, Call(step.id, tool.name, call.args, call.path))
+        suffix = step.id.partition("!")[2]
         try:
-            args = tool.validate(call.args)
-            value = await asyncio.wait_for(
-                run_function(tool.undo, context, [context, args, call.value], {}), tool.timeout
-            )
+            if suffix == "undo":
+                assert tool.undo is not None
+                function, args = tool.undo, [context, tool.validate(call.args), call.value]
+            else:
+                function, args = compensation(desk.run_id, call, int(suffix.removeprefix("cancel")), tool.run)
+            value = await asyncio.wait_for(run_function(function, context, args, {}), tool.timeout or UNDO_TIMEOUT)
             return Returned(call=step.id, value=plain(value, "result"))
         except (LeaseLost, StoreError):
             raise
         except Exception as e:
             desk.failed(e)
-            return Faulted(
-                step=step.id,
-                error=f"{type(e).__name__}: {e}",
-                transient=True,
-                retry_at=_retry_at(desk.now(), step.attempt),
-            )
+            retry = _retry_at(desk.now(), step.attempt)
+            return Faulted(step=step.id, error=f"{type(e).__name__}: {e}", transient=True, retry_at=retry)
 
     async def _verify(self, tool: Tool, call: Call, desk: Desk) -> Fact:
         """`verify(ctx, args)` says: True or ("happened", result), False, or None for unknown."""

@@ -62,6 +62,13 @@ class Call:
     suspended: str = ""
     resume_to: str = ""
     undone: str = ""
+    compensated: set[int] = field(default_factory=set[int])
+
+    @property
+    def compensations(self) -> list[int]:
+        """What its body registered with `on_cancel` and nobody has run yet, latest first."""
+        keys = (int(k.removeprefix("undo:")) for k in self.memo if k.startswith("undo:"))
+        return sorted((n for n in keys if n not in self.compensated), reverse=True)
 
 
 @dataclass(slots=True)
@@ -71,6 +78,7 @@ class Open:
     record: r.Asked | r.Suspended
     seq: int
     votes: dict[str, str] = field(default_factory=dict[str, str])
+    reminded: float = 0.0
 
 
 @dataclass(slots=True)
@@ -83,3 +91,13 @@ class Fault:
     transient: bool
     retry_at: float
     asked: bool = False
+
+
+def is_undo(id: str) -> bool:
+    """Whether this call takes another one back: `2.0!undo`, `2.0!cancel0`."""
+    return "!" in id
+
+
+def undo_target(id: str) -> str:
+    """The call that an undo takes back."""
+    return id.partition("!")[0]

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from adjourn.core.codec import MAX_BYTES, encode, loads
+from adjourn.core.codec import MAX_BYTES, MAX_DEPTH, encode, loads
 from adjourn.core.records import AnyRecord, Started, dump_list, parse_list
 from adjourn.errors import CheckpointInvalid, Invalid
 
@@ -19,6 +19,8 @@ FORMAT = "adjourn/checkpoint"
 VERSION = 1
 UPGRADERS: dict[int, Callable[[list[dict[str, Any]]], list[dict[str, Any]]]] = {}
 """From each older version to the next: what turns its records into those of the version after it."""
+AROUND = 20
+"""How deep records wrap a value: what was accepted into a journal must come out of it again."""
 
 
 class Envelope(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -87,7 +89,7 @@ def unseal(data: str | bytes | Mapping[str, Any], keys: Sequence[bytes]) -> tupl
 def _outside(data: str | bytes | Mapping[str, Any]) -> Envelope:
     if isinstance(data, str | bytes):
         try:
-            data = loads(data, what="the checkpoint", limit=2 * MAX_BYTES)
+            data = loads(data, what="the checkpoint", limit=2 * MAX_BYTES, strings=2 * len(Envelope.__struct_fields__))
         except Invalid as e:
             raise CheckpointInvalid(str(e)) from None
     try:
@@ -97,7 +99,10 @@ def _outside(data: str | bytes | Mapping[str, Any]) -> Envelope:
 
 
 def _verify(envelope: Envelope, keys: Sequence[bytes]) -> None:
-    covered = _bytes(msgspec.structs.asdict(envelope))
+    try:
+        covered = _bytes(msgspec.structs.asdict(envelope))
+    except UnicodeEncodeError:  # only a dict can bring one here; text with one is refused as such
+        raise CheckpointInvalid("the checkpoint has a lone surrogate") from None
     if not hmac.compare_digest(envelope.digest.encode(), b"sha256:" + hashlib.sha256(covered).hexdigest().encode()):
         raise CheckpointInvalid("the checkpoint was altered or damaged: its digest does not match")
     if not keys:
@@ -115,7 +120,7 @@ def _verify(envelope: Envelope, keys: Sequence[bytes]) -> None:
 
 def _inside(envelope: Envelope) -> list[AnyRecord]:
     try:
-        plain = loads(envelope.records, what="the checkpoint's records")
+        plain = loads(envelope.records, what="the checkpoint's records", depth=MAX_DEPTH + AROUND)
         for version in range(envelope.version, VERSION):
             plain = UPGRADERS[version](plain)
         return parse_list(encode(plain))

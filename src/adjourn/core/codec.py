@@ -80,26 +80,41 @@ def _foreign(value: Any, path: str, depth: int) -> Any:
 
     if callable(value) and not isinstance(value, type) and not hasattr(value, "__pydantic_serializer__"):
         raise NotJSON(path, type(value).__name__)
+    if hasattr(value, "fileno"):  # a file would be read, line by line
+        raise NotJSON(path, type(value).__name__)
     try:
         if isinstance(value, msgspec.Struct):
             turned = msgspec.to_builtins(value)
         else:
             turned: Any = to_jsonable_python(value, inf_nan_mode="constants")
     except Exception:
+        for name, part in _parts(value):
+            _plain(part, f"{path}.{name}", depth + 1)  # names the part that is to blame
         raise NotJSON(path, type(value).__name__) from None
     return _plain(turned, path, depth + 1)
 
 
-def loads(data: str | bytes, *, what: str = "the text", limit: int = MAX_BYTES, depth: int = MAX_DEPTH) -> Any:
-    """Read JSON that comes from outside, strictly; raises `Invalid` saying what is wrong, in bounded time and memory."""
+def _parts(value: Any) -> list[tuple[str, Any]]:
+    """The fields of a dataclass or a model, in order."""
+    fields: Any = getattr(value, "__dataclass_fields__", None) or getattr(type(value), "model_fields", None) or ()
+    return [(name, getattr(value, name)) for name in fields if hasattr(value, name)]
+
+
+def loads(
+    data: str | bytes, *, what: str = "the text", limit: int = MAX_BYTES, depth: int = MAX_DEPTH, strings: int = 0
+) -> Any:
+    """Read JSON that comes from outside, strictly; raises `Invalid` saying what is wrong, in bounded time and memory.
+
+    `strings`: an envelope, at most so many keys and texts with little beside them; anything else is not even parsed.
+    """
     raw = _bytes(data, what, limit)
+    if strings and not _is_envelope(raw, strings):
+        raise Invalid(f"{what} is not a flat object of at most {strings // 2} fields")
     if _deeper_than(raw, depth):
         raise Invalid(f"{what} is nested deeper than {depth} levels")
     try:
         value = json.loads(raw, object_pairs_hook=_no_twins, parse_constant=_no_constant, parse_float=_finite)
         encode(value)  # refuses lone surrogates
-    except NotJSON:
-        raise
     except UnicodeEncodeError:
         raise Invalid(f"{what} has a lone surrogate") from None
     except (ValueError, RecursionError) as e:
@@ -122,8 +137,19 @@ def _bytes(data: str | bytes, what: str, limit: int) -> bytes:
         raise Invalid(f"{what} has a lone surrogate") from None
 
 
-_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"?', re.DOTALL)
+# Possessive: a backtracking repeat keeps state for every character, gigabytes for a long string.
+_STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 _BRACKET = re.compile(rb"[\[\]{}]")
+
+
+def _is_envelope(raw: bytes, strings: int) -> bool:
+    """Whether there are at most `strings` strings and little beside them. Looks no further than it must."""
+    inside = 0
+    for n, found in enumerate(_STRING.finditer(raw), 1):
+        if n > strings:
+            return False
+        inside += found.end() - found.start()
+    return len(raw) - inside <= 10_000
 
 
 def _deeper_than(raw: bytes, depth: int) -> bool:
@@ -147,17 +173,17 @@ def _no_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         seen: set[str] = set()
         for key, _ in pairs:
             if key in seen:
-                raise NotJSON(key, "a duplicate key")
+                raise ValueError(f"the key {key!r:.80} appears twice")
             seen.add(key)
     return out
 
 
 def _no_constant(name: str) -> NoReturn:
-    raise NotJSON("value", name)
+    raise ValueError(f"{name} is no number of JSON")
 
 
 def _finite(text: str) -> float:
     number = float(text)
     if not math.isfinite(number):
-        raise NotJSON("value", f"the number {text[:20]}, which is out of range,")
+        raise ValueError(f"the number {text[:20]} is out of range")
     return number

@@ -35,11 +35,32 @@ class Pending:
     message: Message
     seq: int = 0
     call: str = ""
+    at: float = 0.0
 
     @property
     def order(self) -> tuple[str, int]:
         """What was said comes first, by seq; so the order does not depend on who folded first."""
         return (self.call, self.seq)
+
+
+FRAMES, FRAME_LIFE = 5, 24 * 3600.0
+"""At most so many interrupted lines of work are remembered, each for so long."""
+
+
+@dataclass(slots=True)
+class Frame:
+    """A line of work that a person's message broke into. Made when a reply has read the message, so that it does not
+    depend on who folded first."""
+
+    goal: str
+    done: list[str]
+    doing: str
+    at: float
+
+    def told(self) -> str:
+        """What the agent reads about it."""
+        done = ", ".join(self.done) or "nothing yet"
+        return f"- {self.goal[:300]!r}. Done: {done}. {self.doing}"
 
 
 @dataclass(slots=True)
@@ -58,10 +79,14 @@ class Thread:
     output: Any = None
     text: str = ""
     called: set[str] = field(default_factory=set[str])
+    answered: bool = False
+    goal: str = ""
+    since: list[str] = field(default_factory=list[str])
+    frames: list["Frame"] = field(default_factory=list["Frame"])
 
-    def say(self, seq: int, text: str) -> None:
+    def say(self, seq: int, text: str, at: float = 0.0) -> None:
         """A message that the next request will contain (or the one after it, if that is already on its way)."""
-        self.tell(Pending(User(text), seq=seq))
+        self.tell(Pending(User(text), seq=seq, at=at))
 
     def tell(self, pending: Pending) -> None:
         """One more message that wants to be read."""
@@ -71,7 +96,7 @@ class Thread:
 
     def request(self) -> tuple[Message, ...]:
         """Everything a request made now contains. A copy: the fold goes on while the model works."""
-        return (*self.transcript, *(p.message for p in self.pending))
+        return (*self.transcript, *self._arriving(self.pending))
 
     def replied(self, r: Replied) -> list[tuple[str, ToolCall]]:
         """Take in a whole reply; gives the calls it spawns, with their ids."""
@@ -82,6 +107,7 @@ class Thread:
         prefix = f"{self.path}/" if self.path else ""
         self.slots = [Slot(f"{prefix}{self.turn}.{k}", part) for k, part in enumerate(calls)]
         self.unfilled = len(self.slots)
+        self.answered = r.final
         self.final = r.final and not self.pending
         self.output = r.output
         spawned: list[tuple[str, ToolCall]] = []
@@ -112,6 +138,7 @@ class Thread:
         for slot in self.slots:
             if slot.call == call and slot.result is None:
                 slot.result = Result(slot.part.id, slot.part.tool, content, error)
+                self.since.append(slot.part.tool)
                 self.unfilled -= 1
                 break
         if self.unfilled == 0 and self.slots:
@@ -122,14 +149,38 @@ class Thread:
         """Whether the model should be called: no result is missing, and the last word is not the model's own."""
         return not self.slots and not self.final
 
+    def _arriving(self, pending: list[Pending]) -> list[Message]:
+        """Messages as the model reads them: if they break into a line of work, it is told which, before them."""
+        note = self._broken_into(pending)
+        return [*([User(note)] if note else []), *(p.message for p in pending)]
+
+    def _frames(self, pending: list[Pending]) -> "list[Frame]":
+        """The lines of work that are open once `pending` was read, oldest first."""
+        at = max((p.at for p in pending if not p.call), default=0.0)
+        kept = [f for f in self.frames if at - f.at < FRAME_LIFE]
+        last = self.transcript[-1]
+        cut = isinstance(last, Assistant) and last.interrupted
+        doing = "You were cut off in the middle of a thought." if cut else "You were about to go on."
+        return [*kept, Frame(self.goal, list(self.since), doing, at)][-FRAMES:]
+
+    def _broken_into(self, pending: list[Pending]) -> str:
+        if not self.turn or self.answered or all(p.call for p in pending):
+            return ""
+        lines = "\n".join(f.told() for f in reversed(self._frames(pending)))
+        return (
+            "A message breaks into your work. Deal with it first; then go back to what you were doing, unless it says "
+            f"otherwise. What is done need not be done again.\n{lines}"
+        )
+
     def _read(self, upto: int, heard: tuple[str, ...]) -> None:
         """`upto` and `heard` say what the request contained; the rest comes after this reply's results."""
+        read = [p for p in self.pending if (p.call in heard if p.call else p.seq <= upto)]
+        self.pending = [p for p in self.pending if p not in read]
+        arriving = self._arriving(read)
+        said = [p.message for p in read if not p.call]
+        if said:
+            self.frames = self._frames(read) if self._broken_into(read) else []
+            self.goal, self.since = "; ".join(m.text for m in said if isinstance(m, User)), []
+        self.transcript.extend(arriving)
         self.turn += 1
         self.requests += 1
-        rest: list[Pending] = []
-        for p in self.pending:
-            if p.call in heard if p.call else p.seq <= upto:
-                self.transcript.append(p.message)
-            else:
-                rest.append(p)
-        self.pending = rest

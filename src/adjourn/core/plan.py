@@ -7,6 +7,7 @@ from collections.abc import Set
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
+from adjourn.core.call import Call, Phase, is_undo, undo_target
 from adjourn.core.halt import halted, scopes
 from adjourn.core.records import (
     Asked,
@@ -17,10 +18,11 @@ from adjourn.core.records import (
     Intended,
     Move,
     Parked,
+    Reminded,
     Returned,
     Suspended,
 )
-from adjourn.core.state import Call, Phase, State
+from adjourn.core.state import State
 from adjourn.core.status import ENDED, Status
 
 UNDO_ATTEMPTS = 3
@@ -135,6 +137,15 @@ def plan(state: State, program: Program, now: float, halts: Set[str]) -> Plan:
     return p
 
 
+def resting(p: Plan) -> Parked | None:
+    """The park that follows once people have been asked, if that is all there is to do: it goes into the same commit."""
+    if not isinstance(p.rest, Parked) or not all(isinstance(m, Asked) and not m.queue for m in p.moves):
+        return None
+    deadlines = [m.expires for m in p.moves if isinstance(m, Asked) and m.expires]
+    wakes = [w for w in (p.rest.wake_at, *deadlines) if w]
+    return Parked(wake_at=min(wakes, default=0.0), blocked=p.rest.blocked)
+
+
 def _working(p: Plan, state: State, program: Program, now: float) -> None:
     _deadlines(p, state, now)
     if p.moves:
@@ -158,6 +169,12 @@ def _poisoned(p: Plan, state: State) -> None:
 def _deadlines(p: Plan, state: State, now: float) -> None:
     for opened in state.open.values():
         x = opened.record
+        if isinstance(x, Asked) and x.remind_every and not _overdue(x, now):
+            at = (opened.reminded or x.at) + x.remind_every
+            if at <= now:
+                p.moves.append(Reminded(i=x.i))
+            else:
+                p.wake_at(at)
         if not x.expires:
             continue
         if x.expires > now:
@@ -170,6 +187,10 @@ def _deadlines(p: Plan, state: State, now: float) -> None:
             p.moves.append(Closed(i=x.i, why="expired"))
             if x.on_expiry == "cancel":
                 p.moves.append(CancelAsked(by="@expiry", reason=f"{x.i} expired"))
+
+
+def _overdue(x: Asked, now: float) -> bool:
+    return bool(x.expires) and x.expires <= now
 
 
 def escalated(state: State, x: Asked) -> Asked:
@@ -247,7 +268,7 @@ def _cancelling(p: Plan, state: State, now: float) -> None:
     """Settle what is in flight, then undo the latest effect, one at a time, then end."""
     p.abort = frozenset({"model", "read"})
     waiting = False
-    for call in list(state.live.values()):
+    for call in reversed(list(state.live.values())):
         waiting |= _settle(p, state, call, now)
     if p.moves or p.start or waiting:
         return
@@ -260,7 +281,7 @@ def _cancelling(p: Plan, state: State, now: float) -> None:
 
 def started(state: State) -> list[Call]:
     """Calls whose body ran and stopped to wait: an effect may stand, without a result."""
-    return [c for c in state.live.values() if c.attempt and not c.id.endswith("!undo") and c.id not in state.effects]
+    return [c for c in state.live.values() if c.attempt and not is_undo(c.id) and c.id not in state.effects]
 
 
 def undone(state: State) -> list[str]:
@@ -289,11 +310,18 @@ def _settle(p: Plan, state: State, call: Call, now: float) -> bool:
     )
     if asked:
         return True
-    undoing = call.id.endswith("!undo")
+    undoing = is_undo(call.id)
     if call.phase == Phase.INTENDED:
         return call.id not in state.threads
     if undoing:
         return _settle_undo(p, state, call, now)
+    if call.undone:
+        return False
+    if call.compensations:
+        undo = f"{call.id}!cancel{call.compensations[0]}"
+        if undo not in state.live and not p.start:
+            _intend_undo(p, state, undo, call.tool, 1)
+        return True
     if call.phase == Phase.DOUBT and call.effect == "verifiable" and not call.verified:
         p.start.append(Step(f"verify:{call.id}", "verify", call.path, call))
         return True
@@ -329,7 +357,7 @@ def _settle_undo(p: Plan, state: State, call: Call, now: float) -> bool:
 
 
 def _intend_undo(p: Plan, state: State, id: str, tool: str, attempt: int) -> None:
-    target = id.removesuffix("!undo")
+    target = undo_target(id)
     call = state.effects.get(target) or state.live[target]
     p.moves.append(Intended(call=id, tool=tool, attempt=attempt, effect="idempotent", why="undo"))
     p.start.append(Step(id, "undo", call.path, call, (), attempt))

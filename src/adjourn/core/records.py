@@ -47,6 +47,7 @@ class Decided(Record, frozen=True, tag="decided"):
     note: str = ""
     digest: str = ""
     scope: str = ""
+    groups: tuple[str, ...] = ()
 
 
 class PauseAsked(Record, frozen=True, tag="pause_asked"):
@@ -248,6 +249,12 @@ class Closed(Record, frozen=True, tag="closed"):
     value: Any = None
 
 
+class Reminded(Record, frozen=True, tag="reminded"):
+    """An interrupt that is still open was brought to people's minds again."""
+
+    i: str
+
+
 class Parked(Record, frozen=True, tag="parked"):
     """Nothing to do until `wake_at`, a person's word, or the lifting of a halt. Gives the lease back."""
 
@@ -272,11 +279,11 @@ class Cancelled(Record, frozen=True, tag="cancelled"):
 
 Command = Decided | PauseAsked | Resumed | CancelAsked | Said | Emitted
 Fact = Claimed | Replied | Broke | Returned | Suspended | Stepped | Yielded | Faulted | Doubted | Verified
-Move = Intended | Asked | Closed | Parked | Completed | Cancelled | CancelAsked
+Move = Intended | Asked | Closed | Reminded | Parked | Completed | Cancelled | CancelAsked
 AnyRecord = (
     Started | Decided | PauseAsked | Resumed | CancelAsked | Said | Emitted
     | Claimed | Replied | Broke | Returned | Suspended | Stepped | Yielded | Faulted | Doubted | Verified
-    | Intended | Asked | Closed | Parked | Completed | Cancelled
+    | Intended | Asked | Closed | Reminded | Parked | Completed | Cancelled
 )  # fmt: skip
 
 _encoder = msgspec.json.Encoder()

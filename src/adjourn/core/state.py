@@ -5,11 +5,11 @@ Therefore nothing here may compare the seq of a fact.
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from adjourn.core import records as r
-from adjourn.core.call import OWING, Approval, Call, Fault, Open, Phase
+from adjourn.core.call import OWING, Approval, Call, Fault, Open, Phase, is_undo, undo_target
 from adjourn.core.codec import encode
 from adjourn.core.conversation import Pending, Thread, messages_from
 from adjourn.core.digest import action_digest
@@ -105,7 +105,8 @@ class State:
             thread = self.threads[""] = Thread("", x.program)
             thread.transcript = messages_from(x.history)
             thread.requests = sum(1 for m in thread.transcript if type(m).__name__ == "Assistant")
-            thread.transcript.append(User(input_text(x.input)))
+            thread.goal = input_text(x.input)
+            thread.transcript.append(User(thread.goal))
 
     def _claimed(self, _seq: int, x: r.Claimed) -> None:
         self.epoch = x.epoch
@@ -312,30 +313,41 @@ class State:
         choice = x.value["choice"]
         self.faults.pop(record.step, None)
         undo = self.live.get(record.step)
-        if choice == "retry":
-            if undo:
-                self._phase(undo, Phase.CLEARED)
+        if undo is None:
             return
-        if undo:
-            self.live.pop(undo.id, None)
-            self.owed.pop(undo.id, None)
-        target = self.effects[record.step.removesuffix("!undo")]
-        target.undone = "undone: a person says so" if choice == "done" else "left: its undo failed"
+        if choice == "retry":
+            self._phase(undo, Phase.CLEARED)
+            return
+        self.live.pop(undo.id, None)
+        self.owed.pop(undo.id, None)
+        self._taken_back(undo.id, "undone: a person says so" if choice == "done" else "left: its undo failed")
 
     def _pause_asked(self, _seq: int, x: r.PauseAsked) -> None:
         self.pause = x
 
     def _resumed(self, seq: int, x: r.Resumed) -> None:
         self.pause = None
-        if x.instruction and "" in self.threads:
-            self.threads[""].say(seq, x.instruction)
+        if x.instruction:
+            self._told(seq, x.instruction, x.at)
 
     def _cancel_asked(self, _seq: int, x: r.CancelAsked) -> None:
         self.cancel = x
 
     def _said(self, seq: int, x: r.Said) -> None:
+        if x.abandon:
+            for i in questions(self.open):
+                record = self.open.pop(i).record
+                if isinstance(record, r.Suspended) and (call := self.live.get(record.call)):
+                    self._unsuspend(call, record, "abandoned", None)
+        self._told(seq, x.text, x.at)
+
+    def _told(self, seq: int, text: str, at: float) -> None:
         if "" in self.threads:
-            self.threads[""].say(seq, x.text)
+            self.threads[""].say(seq, text, at)
+
+    def _reminded(self, _seq: int, x: r.Reminded) -> None:
+        if opened := self.open.get(x.i):
+            opened.reminded = x.at
 
     def _emitted(self, _seq: int, x: r.Emitted) -> None:
         self.flags.add(x.event)
@@ -374,8 +386,18 @@ class State:
     def _effect(self, call: Call) -> None:
         """Its body has done what it does: from here on a cancel has something to undo, or to list."""
         # A call without an intent was a `read`: nothing else starts without one.
-        if call.attempt and call.effect != "read" and not call.id.endswith("!undo"):
+        if call.attempt and call.effect != "read" and not is_undo(call.id):
             self.effects[call.id] = call
+
+    def _taken_back(self, undo: str, how: str = "undone") -> None:
+        """An undo, or one of a body's own compensations, is done."""
+        target = self.effects.get(undo_target(undo)) or self.live[undo_target(undo)]
+        suffix = undo.partition("!")[2]
+        if suffix.startswith("cancel"):
+            target.compensated.add(int(suffix.removeprefix("cancel")))
+            if target.compensations:
+                return
+        target.undone = how
 
     def _finish(self, call: Call, value: Any, error: str, *, ran: bool, kept: bool = False) -> None:
         self.live.pop(call.id, None)
@@ -383,8 +405,8 @@ class State:
         call.value, call.error, call.ran = value, error, ran
         call.memo = {}
         self.faults.pop(call.id, None)
-        if call.id.endswith("!undo"):
-            self.effects[call.id.removesuffix("!undo")].undone = "undone"
+        if is_undo(call.id):
+            self._taken_back(call.id)
             return
         if ran and (not error or kept or call.id in self.effects):
             self._effect(call)
@@ -405,6 +427,11 @@ class State:
             thread.fill(call.id, content, bool(error))
 
 
+def questions(open: Mapping[str, Open]) -> list[str]:
+    """The open questions of bodies: what a message with `abandon` drops."""
+    return [i for i, o in open.items() if o.record.kind == "question"]
+
+
 def natural(id: str) -> list[tuple[int, str]]:
     """A sort key for which call 2.10 comes after call 2.9."""
     return [(int(part), "") if part.isdigit() else (0, part) for part in re.split(r"(\d+)", id)]
@@ -423,7 +450,7 @@ _ON: dict[type, Callable[[State, int, Any], None]] = {
     r.Started: State._started, r.Claimed: State._claimed, r.Replied: State._replied, r.Broke: State._broke,
     r.Intended: State._intended, r.Returned: State._returned, r.Suspended: State._suspended,
     r.Stepped: State._stepped, r.Yielded: State._yielded, r.Faulted: State._faulted, r.Doubted: State._doubted, r.Verified: State._verified,
-    r.Asked: State._asked, r.Closed: State._closed, r.Decided: State._decided, r.PauseAsked: State._pause_asked,
+    r.Asked: State._asked, r.Closed: State._closed, r.Reminded: State._reminded, r.Decided: State._decided, r.PauseAsked: State._pause_asked,
     r.Resumed: State._resumed, r.CancelAsked: State._cancel_asked, r.Said: State._said, r.Emitted: State._emitted,
     r.Parked: State._parked, r.Completed: State._completed, r.Cancelled: State._completed,
 }  # fmt: skip

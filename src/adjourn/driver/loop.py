@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from adjourn.core.call import Call, Phase
 from adjourn.core.messages import Message, Usage
 from adjourn.core.plan import Plan, Step, plan
-from adjourn.core.records import Broke, Cancelled, Completed, Fact, Move, Parked, Suspended
-from adjourn.core.state import Phase, State
+from adjourn.core.records import Broke, Cancelled, Completed, Doubted, Fact, Intended, Move, Parked, Suspended
+from adjourn.core.state import State
+from adjourn.core.status import Status
 from adjourn.driver.clock import Clock, SystemClock
 from adjourn.driver.feed import Feed, Published, TextArrived
 from adjourn.driver.program import Program
@@ -85,12 +87,13 @@ class Drive:
         state: State,
         *,
         ttl: float,
+        grace: float = 5.0,
         resources: Mapping[str, Any] | None = None,
         feed: Feed | None = None,
         clock: Clock | None = None,
     ) -> None:
         self.store, self.program, self.lease, self.state = store, program, lease, state
-        self.ttl = ttl
+        self.ttl, self.grace = ttl, grace
         self.resources = resources or {}
         self.feed = feed or Feed()
         self._clock = clock or SystemClock()
@@ -100,7 +103,7 @@ class Drive:
         self._bell = asyncio.Event()
         self._fence = store.now() + ttl
         self._stopping = False
-        self._rung = False
+        self._rung, self._clean = False, True
         self._broken: BaseException | None = None
         self.errors: dict[str, BaseException] = {}
         self._conflicts = 0
@@ -142,15 +145,24 @@ class Drive:
         own = self._take()
         p = self._plan(own)
         self._abort(p)
+        halts = self._halts
         start = [] if self._stopping else [s for s in p.start if s.id not in self._running]
         moves = self._moves(p, start)
         if own or moves or start or self._rung:
-            return await self._commit(own, moves, start)
+            if await self._commit(own, moves, start):
+                return True
+            if not self._settled(moves, halts):
+                return False
         if self._stopping and not self._running:
             await self.store.release(self.lease)
             return True
         await self._wait(p)
         return False
+
+    def _settled(self, moves: list[Move], halts: frozenset[str]) -> bool:
+        """Whether a plan made after this commit would only leave out what has just started: then there is no need for it."""
+        quiet = not self._bell.is_set() and self._halts == halts
+        return quiet and all(isinstance(move, Intended) and not move.agent for move in moves)
 
     def _take(self) -> list[Posted]:
         own, self._posted = self._posted, []
@@ -171,9 +183,11 @@ class Drive:
     def _moves(self, p: Plan, start: Sequence[Step]) -> list[Move]:
         if self._stopping:
             return []
-        if p.moves or start or self._running or p.hold:
+        if start or self._running or p.hold or p.rest is None:
             return p.moves
-        return [p.rest] if p.rest else []
+        if not p.moves:
+            return [p.rest]
+        return [*p.moves, rest] if (rest := resting(p)) else p.moves
 
     async def _commit(self, own: list[Posted], moves: list[Move], start: list[Step]) -> bool:
         facts = [posted.fact for posted in own]
@@ -185,7 +199,7 @@ class Drive:
             _settle(own, e)
             raise
         _settle(own, None)
-        self._halts = done.halts
+        self._halts, self._clean = done.halts, done.clean
         first = done.seq - len(facts) - (len(moves) if done.clean else 0) + 1
         for seq, fact in enumerate(facts, first):
             if isinstance(fact, Suspended) and fact.i in self.state.open:
@@ -195,6 +209,7 @@ class Drive:
             for seq, record in done.records:
                 self.state.fold(seq, record)
             self.state.seq = done.seq
+            self._bell.set()
             return False
         self._conflicts = 0
         for seq, move in enumerate(moves, first + len(facts)):
@@ -240,6 +255,8 @@ class Drive:
         elif step.kind == "model" and not self._stopping:
             usage = _estimate(desk)
             self.post(Broke(path=step.path, upto=desk.upto, heard=desk.heard, text=desk.partial, usage=usage))
+        elif (call := self.state.live.get(step.id)) and call.phase == Phase.INTENDED and self._overdue(call):
+            self.post(Doubted(call=call.id, why="the run was cancelled while it was in flight"))
 
     def _abort(self, p: Plan) -> None:
         if self._broken is not None:
@@ -247,8 +264,20 @@ class Drive:
         for step, task, _ in list(self._running.values()):
             call = self.state.live.get(step.id)
             unintended = step.kind == "call" and call is not None and call.phase != Phase.INTENDED
-            if (step.kind == "model" and ("model" in p.abort or self._stopping)) or (unintended and "read" in p.abort):
+            if step.kind == "model":
+                wanted = "model" not in p.abort and not self._stopping
+            elif unintended:
+                wanted = "read" not in p.abort
+            else:
+                wanted = step.kind != "call" or call is None or not self._overdue(call)
+            if not wanted:
                 task.cancel()
+
+    def _overdue(self, call: Call) -> bool:
+        """Whether a cancel has waited long enough for this call: at once if its body said how to compensate it."""
+        if self.state.status != Status.CANCELLING or self.state.cancel is None:
+            return False
+        return bool(call.compensations) or self.store.now() >= self.state.cancel.at + self.grace
 
     async def _wait(self, p: Plan) -> None:
         now = self.store.now()
@@ -257,8 +286,12 @@ class Drive:
             until = min(until, p.hold)
         if p.wake and self._running:
             until = min(until, p.wake)
+        if self.state.status == Status.CANCELLING and self.state.cancel is not None:
+            late = self.state.cancel.at + self.grace
+            until = min(until, late) if late > now else until
         await self._clock.wait(self._bell, max(0.0, until - now))
-        if not self._bell.is_set() and self.store.now() >= self._fence - self.ttl * 2 / 3:
+        # The bell says nothing here: a clock may ring it when the time is over.
+        if not self._posted and self.store.now() >= self._fence - self.ttl * 2 / 3:
             await self.store.renew(self.lease, self.ttl)
             self._fence = self.store.now() + self.ttl
 

@@ -10,7 +10,7 @@ from typing_extensions import TypeVar
 from adjourn.agent.outcome import Outcome, outcome_of
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.messages import Message, Usage
-from adjourn.core.records import CancelAsked, PauseAsked, Resumed, Said
+from adjourn.core.records import AnyRecord, CancelAsked, PauseAsked, Resumed, Said
 from adjourn.core.state import Phase, State
 from adjourn.core.status import ENDED, Status
 from adjourn.driver.answers import answered
@@ -70,22 +70,25 @@ class Run(Generic[T]):
     async def wait(self, timeout: float | None = None) -> Outcome[T]:
         """Until it ends or waits for a person. Raises `RunFailed`; `TimeoutError` after `timeout` seconds (it goes on)."""
         async with asyncio.timeout(timeout):
-            state = await self._rest()
+            state, records = await self._rest()
         cause = self._rt.worker.errors.get(self.id)
         program = self._rt.agents.get(state.started.program)
         load = program.output.load if program else _as_it_is
-        return outcome_of(state, await self.checkpoint(), load, cause)
+        return outcome_of(state, Checkpoint(records, secret=self._rt.secret), load, cause)
 
-    async def _rest(self) -> State:
-        store, state = self._rt.store, State()
+    async def _rest(self) -> tuple[State, list[AnyRecord]]:
+        store, state, records = self._rt.store, State(), list[AnyRecord]()
         bell = asyncio.Event()
         end = store.subscribe(self.id, bell.set)
         try:
             while True:
                 bell.clear()
-                state.fold_all(await store.load(self.id, state.seq))
+                await self._rt.worker.rested(self.id)  # while this process drives it, every look would be too early
+                for seq, record in await store.load(self.id, state.seq):
+                    state.fold(seq, record)
+                    records.append(record)
                 if _rests(state):
-                    return state
+                    return state, records
                 if refusal := self._rt.worker.refusals.get(self.id):
                     raise refusal
                 timer = asyncio.get_running_loop().call_later(1.0, bell.set)

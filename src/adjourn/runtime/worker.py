@@ -78,6 +78,11 @@ class Worker:
             self._again.discard(run)
             self.wake(run)
 
+    async def rested(self, run: str) -> None:
+        """Return when this process does not drive the run; after `SWEEP` seconds in any case, so that others are seen."""
+        if (task := self._drives.get(run)) is not None:
+            await asyncio.wait({task}, timeout=SWEEP)
+
     async def _sweep(self) -> None:
         """The backstop: whatever was missed, or lost with its owner, is found here."""
         while True:

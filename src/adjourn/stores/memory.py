@@ -10,6 +10,7 @@ from adjourn.core.interrupt import Interrupt
 from adjourn.core.records import AnyRecord, Command, Fact, Move, Started, parse
 from adjourn.errors import UnknownRun
 from adjourn.stores import rules
+from adjourn.stores.audit import AuditRow, Broken, verify
 from adjourn.stores.bells import Bells
 from adjourn.stores.rules import InterruptRow
 from adjourn.stores.store import Bell, Committed, Filter, Halt, Lease, RunRow
@@ -27,6 +28,7 @@ class MemoryStore:
         self._interrupts: dict[str, dict[str, InterruptRow]] = {}
         self._requests: dict[tuple[str, str], tuple[int, str]] = {}
         self._halts: dict[str, Halt] = {}
+        self._audit: dict[str, list[AuditRow]] = {}
         self._bells = Bells()
 
     def _write(self, run: str, work: Callable[["_Tx"], Any], *, own: bool = False) -> Any:
@@ -82,9 +84,25 @@ class MemoryStore:
         """See `Store.commit`."""
         return self._write(lease.run, lambda tx: rules.commit(tx, self.now(), lease, facts, moves, seen, ttl), own=True)
 
-    async def deliver(self, run: str, command: Command, *, request: str = "") -> int:
+    async def deliver(self, run: str, command: Command, *, request: str = "", origin: str = "") -> int:
         """See `Store.deliver`."""
-        return self._write(run, lambda tx: rules.deliver(tx, self.now(), run, command, request))
+        done = self._write(run, lambda tx: rules.deliver(tx, self.now(), run, command, request, origin))
+        if isinstance(done, rules.Failed):
+            raise done.error
+        return done
+
+    async def audit(self, scope: str | None = None, *, after: int = 0, limit: int = 100) -> list[AuditRow]:
+        """See `Store.audit`."""
+        lines = self._audit.get(scope, []) if scope is not None else [x for rows in self._audit.values() for x in rows]
+        return sorted((x for x in lines if x.n > after), key=lambda x: (x.entry["at"], x.n))[:limit]
+
+    async def verify(self) -> list[Broken]:
+        """See `Store.verify`."""
+        checks = [
+            verify("audit of", s, [(x.n, x.body, x.head) for x in rows], (rows[-1].n, rows[-1].head))
+            for s, rows in self._audit.items()
+        ]
+        return [broken for broken in checks if broken]
 
     async def due(self, programs: Sequence[str], limit: int = 100) -> list[RunRow]:
         """See `Store.due`."""
@@ -120,9 +138,11 @@ class MemoryStore:
         start = ids.index(filter.after) + 1 if filter.after in ids else 0
         return rows[start : start + filter.limit]
 
-    async def halt(self, scope: str, *, by: str = "", reason: str = "", lift: bool = False) -> list[Halt]:
+    async def halt(
+        self, scope: str, *, by: str = "", reason: str = "", lift: bool = False, origin: str = ""
+    ) -> list[Halt]:
         """See `Store.halt`."""
-        return self._write("", lambda tx: rules.halt(tx, self.now(), scope, by, reason, lift))
+        return self._write("", lambda tx: rules.halt(tx, self.now(), scope, by, reason, lift, origin))
 
     def subscribe(self, run: str, bell: Bell, *, words: bool = False) -> Callable[[], None]:
         """See `Store.subscribe`."""
@@ -140,6 +160,7 @@ class _Tx:
         self._store = store
         self._writes: list[Callable[[], None]] = []
         self._rows: dict[str, RunRow] = {}
+        self._audited: dict[str, tuple[int, bytes]] = {}
         self._seen: dict[tuple[str, str], InterruptRow] = {}
 
     def apply(self) -> None:
@@ -176,6 +197,20 @@ class _Tx:
         stored = self._store._journals.get(row.id, [])[after:]  # pyright: ignore[reportPrivateUsage]
         fresh = [(s, b) for s, b in getattr(self, "_appended", []) if s > after]
         return [*enumerate(stored, after + 1), *fresh]
+
+    def record(self, row: RunRow, seq: int) -> str:
+        return self.tail(row, seq - 1)[0][1]
+
+    def audit(self, entry: AuditRow) -> None:
+        lines = self._store._audit
+        self._audited[entry.scope] = (entry.n, entry.head)
+        self._writes.append(lambda: lines.setdefault(entry.scope, []).append(entry))
+
+    def audit_head(self, scope: str) -> tuple[int, bytes]:
+        if scope in self._audited:
+            return self._audited[scope]
+        lines = self._store._audit.get(scope)
+        return (lines[-1].n, lines[-1].head) if lines else (0, b"")
 
     def interrupt(self, row: RunRow, i: str) -> InterruptRow | None:
         if (row.id, i) in self._seen:

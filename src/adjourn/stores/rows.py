@@ -4,6 +4,7 @@ from typing import Any
 
 from adjourn.core.codec import decode, encode
 from adjourn.core.status import Status
+from adjourn.stores.audit import AuditRow, Broken, verify
 from adjourn.stores.rules import InterruptRow
 from adjourn.stores.store import Halt, RunRow
 
@@ -72,6 +73,22 @@ class Rows:
         sql = "select seq, body from journal where run = ? and seq > ? order by seq"
         return self._db.execute(sql, (row.n, after)).fetchall()
 
+    def record(self, row: RunRow, seq: int) -> str:
+        """See `rules.Tx`."""
+        [(body,)] = self._db.execute("select body from journal where run = ? and seq = ?", (row.n, seq)).fetchall()
+        return body
+
+    def audit(self, entry: AuditRow) -> None:
+        """See `audit.AuditTx`."""
+        self._db.execute("insert into audit values (?, ?, ?, ?)", (entry.scope, entry.n, entry.body, entry.head))
+        sql = "insert into audit_head values (?, ?, ?) on conflict (scope) do update set n = excluded.n, head = excluded.head"
+        self._db.execute(sql, (entry.scope, entry.n, entry.head))
+
+    def audit_head(self, scope: str) -> tuple[int, bytes]:
+        """See `audit.AuditTx`."""
+        found = self._db.execute("select n, head from audit_head where scope = ?", (scope,)).fetchone()
+        return (found[0], found[1]) if found else (0, b"")
+
     def interrupt(self, row: RunRow, i: str) -> InterruptRow | None:
         """See `rules.Tx`."""
         found = self._db.execute(f"select {_INTERRUPT} from interrupt where run = ? and i = ?", (row.n, i)).fetchone()
@@ -134,3 +151,19 @@ def _changing(row: RunRow) -> tuple[Any, ...]:
         row.seq, row.head, row.status.value, row.epoch, row.worker, row.lease_until, row.wake_at, "\n".join(row.blocked),
         row.opens, row.errors, int(row.stopped), row.updated_at,
     )  # fmt: skip
+
+
+def broken_chains(db: Any) -> list[Broken]:
+    """Every journal and every audit chain that is not as it was written."""
+    found: list[Broken | None] = []
+    for scope, n, head in db.execute("select scope, n, head from audit_head").fetchall():
+        rows = db.execute("select n, body, head from audit where scope = ? order by n", (scope,))
+        found.append(verify("audit of", scope, rows, (n, head)))
+    known = "select distinct scope from audit where scope not in (select scope from audit_head)"
+    found += [Broken("audit of", scope, 1, "nothing says how long it was") for (scope,) in db.execute(known).fetchall()]
+    for n, id, seq, head in db.execute("select n, id, seq, head from run").fetchall():
+        rows = db.execute("select seq, body, head from journal where run = ? order by seq", (n,))
+        found.append(verify("journal of", id, rows, (seq, head)))
+        if not db.execute("select 1 from audit_head where scope = ?", (id,)).fetchone():
+            found.append(Broken("audit of", id, 1, "all of it is missing"))
+    return [broken for broken in found if broken]

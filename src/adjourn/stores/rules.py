@@ -1,9 +1,8 @@
 """The rules of every store, written once over a few row primitives, so that no two stores can differ."""
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from msgspec.structs import force_setattr
 
@@ -24,8 +23,10 @@ from adjourn.core.records import (
     Fact,
     Move,
     Parked,
+    PauseAsked,
     Resumed,
     Returned,
+    Said,
     Started,
     Suspended,
     dump,
@@ -34,11 +35,13 @@ from adjourn.core.records import (
 from adjourn.core.state import input_text
 from adjourn.core.status import CANCELS, ENDED, Status, after
 from adjourn.errors import (
+    AdjournError,
     AlreadyDecided,
     Halted,
     InterruptClosed,
     LeaseBusy,
     LeaseLost,
+    NotAllowed,
     Refused,
     RequestReused,
     RunExists,
@@ -46,6 +49,7 @@ from adjourn.errors import (
     UnknownInterrupt,
     UnknownRun,
 )
+from adjourn.stores.audit import AuditTx, audited, chain
 from adjourn.stores.store import Committed, Filter, Halt, Lease, RunRow
 
 R = TypeVar("R", bound=AnyRecord)
@@ -72,7 +76,7 @@ class InterruptRow:
     votes: list[str] = field(default_factory=list[str])
 
 
-class Tx(Protocol):
+class Tx(AuditTx, Protocol):
     """The primitives a store supplies, inside one transaction. Writes are undone if the transaction's function raises."""
 
     def run(self, id: str) -> RunRow | None: ...
@@ -80,6 +84,7 @@ class Tx(Protocol):
     def save(self, row: RunRow) -> None: ...
     def append(self, row: RunRow, seq: int, epoch: int, body: str, head: bytes) -> None: ...
     def tail(self, row: RunRow, after: int) -> list[tuple[int, str]]: ...
+    def record(self, row: RunRow, seq: int) -> str: ...
     def interrupt(self, row: RunRow, i: str) -> InterruptRow | None: ...
     def open_interrupts(self, row: RunRow) -> list[InterruptRow]: ...
     def put_interrupt(self, row: RunRow, interrupt: InterruptRow) -> None: ...
@@ -88,11 +93,6 @@ class Tx(Protocol):
     def halts(self) -> list[Halt]: ...
     def put_halt(self, halt: Halt) -> None: ...
     def drop_halt(self, scope: str) -> None: ...
-
-
-def chain(head: bytes, body: str) -> bytes:
-    """The hash that ties a record to everything before it."""
-    return hashlib.sha256(head + body.encode()).digest()
 
 
 def stamped(record: R, now: float) -> R:
@@ -125,6 +125,7 @@ def create(tx: Tx, now: float, started: Started, rest: Sequence[AnyRecord] = ())
         created_at=started.at, updated_at=started.at,
     )  # fmt: skip
     tx.insert(row)
+    audited(tx, now, row.id, {"verb": "import" if rest else "start", "by": started.by, "seq": 1 + len(rest)})
     for record in (started, *rest):
         _append(tx, row, 0, stamped(record, now))
     if rest:  # an imported journal belongs to nobody here, and its epochs are over
@@ -160,6 +161,11 @@ def _index(tx: Tx, row: RunRow, record: AnyRecord) -> None:
         case Closed():
             if found := tx.interrupt(row, record.i):
                 _close(tx, row, found, record.why)
+        case Said():
+            if record.abandon:
+                for found in tx.open_interrupts(row):
+                    if found.kind == "question":
+                        _close(tx, row, found, "abandoned", record.by)
         case Emitted() | Returned():
             for found in _resolved_by(tx, row, record):
                 _close(tx, row, found, "event", record.by if isinstance(record, Emitted) else "")
@@ -271,23 +277,54 @@ def commit(
     return Committed(unseen, row.seq, clean, halts)
 
 
-def deliver(tx: Tx, now: float, run: str, command: Command, request: str = "") -> int:
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A refusal that is itself recorded: the transaction commits, then the error is raised."""
+
+    error: AdjournError
+
+
+def deliver(tx: Tx, now: float, run: str, command: Command, request: str = "", origin: str = "") -> int | Failed:
     """See `Store.deliver`."""
-    row = need(tx, run)
+    name = VERBS[type(command).__name__].split()[0]
+    what = {"verb": name, "by": command.by, "from": origin, **_told(command)}
+    row = tx.run(run)
+    if row is None:
+        audited(tx, now, "", {**what, "refused": f"no run {run!r:.80}"})
+        return Failed(UnknownRun(run))
+    body = dump(command)
+    if request and (old := tx.request(row, request)) is not None:
+        if old[1] != digest(body):
+            audited(tx, now, run, {**what, "refused": "the request id was used for another command"})
+            return Failed(RequestReused(request))
+        return old[0]
+    try:
+        if isinstance(command, CancelAsked) and row.status in CANCELS:
+            seq = row.seq
+        else:
+            admit(tx, row, command, now)
+            seq = row.seq + 1
+    except AdjournError as e:
+        audited(tx, now, run, {**what, "refused": str(e)})
+        return Failed(e)
     if request:
-        body = dump(command)
-        old = tx.request(row, request)
-        if old is not None:
-            if old[1] != digest(body):
-                raise RequestReused(request)
-            return old[0]
-        tx.put_request(row, request, row.seq + 1, digest(body))
-    if isinstance(command, CancelAsked) and row.status in CANCELS:
-        return row.seq
-    admit(tx, row, command, now)
-    seq = _append(tx, row, 0, stamped(command, now))
-    tx.save(row)
+        tx.put_request(row, request, seq, digest(body))
+    audited(tx, now, run, {**what, "seq": seq})
+    if seq > row.seq:
+        _append(tx, row, 0, stamped(command, now))
+        tx.save(row)
     return seq
+
+
+def _told(command: Command) -> dict[str, Any]:
+    """What of a command belongs in the audit: what was decided and why, not what was said."""
+    match command:
+        case Decided():
+            return {"interrupt": command.i, "verdict": command.verdict, "note": command.note, "digest": command.digest}
+        case PauseAsked() | CancelAsked():
+            return {"reason": command.reason}
+        case _:
+            return {}
 
 
 def admit(tx: Tx, row: RunRow, command: Command, now: float) -> None:
@@ -324,8 +361,23 @@ def _admit_decision(tx: Tx, row: RunRow, command: Decided, now: float) -> None:
         raise AlreadyDecided(shown, command.by, "approved already")
     if row.status in (Status.CANCELLING, Status.STUCK) and not found.undoing:
         raise Refused(row.id, "answer", row.status.value, "it is being cancelled; only its undo can be decided")
+    if found.kind == "approval":
+        _admit_approver(tx, row, found, command)
     if command.verdict == "approve" or found.kind in ("in_doubt", "error", "limit", "undo"):
         _admit_under_halt(tx, row, found)
+
+
+def _admit_approver(tx: Tx, row: RunRow, found: InterruptRow, command: Decided) -> None:
+    """Who may agree: a member of one of the groups, and not whoever asked for the run. Anybody may refuse."""
+    opening = opened_by(tx, row, found)
+    if command.verdict != "approve" or not isinstance(opening, Asked):
+        return
+    if opening.groups and not set(opening.groups) & set(command.groups):
+        raise NotAllowed(f"{command.by!r} is in none of the groups that may approve this: {', '.join(opening.groups)}")
+    if opening.not_requester:
+        first = parse(tx.record(row, 1))
+        if isinstance(first, Started) and first.by == command.by:
+            raise NotAllowed(f"{command.by!r} started this run and may not approve it; somebody else must")
 
 
 def _admit_under_halt(tx: Tx, row: RunRow, found: InterruptRow) -> None:
@@ -342,16 +394,21 @@ def _admit_under_halt(tx: Tx, row: RunRow, found: InterruptRow) -> None:
 
 def opened_by(tx: Tx, row: RunRow, found: InterruptRow) -> Asked | Suspended:
     """The record that opened an interrupt."""
-    [(_, body), *_] = tx.tail(row, found.seq - 1)
-    record = parse(body)
+    record = parse(tx.record(row, found.seq))
     assert isinstance(record, Asked | Suspended)
     return record
 
 
-def halt(tx: Tx, now: float, scope: str, by: str, reason: str, lift: bool) -> list[Halt]:
+def halt(tx: Tx, now: float, scope: str, by: str, reason: str, lift: bool, origin: str = "") -> list[Halt]:
     """See `Store.halt`."""
     if scope:
         check_scope(scope)
+        audited(
+            tx,
+            now,
+            "",
+            {"verb": "unhalt" if lift else "halt", "by": by, "from": origin, "scope": scope, "reason": reason},
+        )
         if lift:
             tx.drop_halt(scope)
         elif scope not in {h.scope for h in tx.halts()}:

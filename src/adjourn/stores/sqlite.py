@@ -14,8 +14,9 @@ from adjourn.core.interrupt import Interrupt
 from adjourn.core.records import AnyRecord, Command, Fact, Move, Started, parse
 from adjourn.errors import AdjournError, StoreError, UnknownRun
 from adjourn.stores import migrate, rules
+from adjourn.stores.audit import AuditRow, Broken
 from adjourn.stores.bells import Bells
-from adjourn.stores.rows import COLUMNS, Rows, run_row
+from adjourn.stores.rows import COLUMNS, Rows, broken_chains, run_row
 from adjourn.stores.store import Bell, Committed, Filter, Halt, Lease, RunRow
 from adjourn.stores.writer import Request, Worker
 
@@ -153,9 +154,27 @@ class SQLiteStore:
         work: Callable[[Rows], Committed] = lambda tx: rules.commit(tx, self.now(), lease, facts, moves, seen, ttl)  # noqa: E731
         return await self._write(lease.run, work, light=light, own=True)
 
-    async def deliver(self, run: str, command: Command, *, request: str = "") -> int:
+    async def deliver(self, run: str, command: Command, *, request: str = "", origin: str = "") -> int:
         """See `Store.deliver`."""
-        return await self._write(run, lambda tx: rules.deliver(tx, self.now(), run, command, request))
+        done = await self._write(run, lambda tx: rules.deliver(tx, self.now(), run, command, request, origin))
+        if isinstance(done, rules.Failed):
+            raise done.error
+        return done
+
+    async def audit(self, scope: str | None = None, *, after: int = 0, limit: int = 100) -> list[AuditRow]:
+        """See `Store.audit`."""
+
+        def work(db: Any) -> list[AuditRow]:
+            where, values = ("scope = ? and n > ?", (scope, after)) if scope is not None else ("n > ?", (after,))
+            order = "n" if scope is not None else "json_extract(body, '$.at'), n"
+            sql = f"select scope, n, body, head from audit where {where} order by {order} limit ?"
+            return [AuditRow(*row) for row in db.execute(sql, (*values, limit))]
+
+        return await self._reader.ask(work)
+
+    async def verify(self) -> list[Broken]:
+        """See `Store.verify`."""
+        return await self._reader.ask(broken_chains)
 
     async def due(self, programs: Sequence[str], limit: int = 100) -> list[RunRow]:
         """See `Store.due`."""
@@ -237,9 +256,11 @@ class SQLiteStore:
 
         return await self._reader.ask(work)
 
-    async def halt(self, scope: str, *, by: str = "", reason: str = "", lift: bool = False) -> list[Halt]:
+    async def halt(
+        self, scope: str, *, by: str = "", reason: str = "", lift: bool = False, origin: str = ""
+    ) -> list[Halt]:
         """See `Store.halt`."""
-        return await self._write("", lambda tx: rules.halt(tx, self.now(), scope, by, reason, lift))
+        return await self._write("", lambda tx: rules.halt(tx, self.now(), scope, by, reason, lift, origin))
 
     def subscribe(self, run: str, bell: Bell, *, words: bool = False) -> Callable[[], None]:
         """See `Store.subscribe`."""

@@ -7,6 +7,7 @@ from typing import Protocol
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.records import AnyRecord, Command, Fact, Move, Started
 from adjourn.core.status import RUNNABLE, Status
+from adjourn.stores.audit import AuditRow, Broken
 
 
 @dataclass(slots=True)
@@ -153,11 +154,13 @@ class Store(Protocol):
         """
         ...
 
-    async def deliver(self, run: str, command: Command, *, request: str = "") -> int:
+    async def deliver(self, run: str, command: Command, *, request: str = "", origin: str = "") -> int:
         """Append a person's command if the run's status, the interrupt's row and the clock admit it; its seq.
 
         The same `request` again gives the same seq and appends nothing; with another command: `RequestReused`.
-        Raises `UnknownRun`, `Refused`, `UnknownInterrupt`, `AlreadyDecided`, `InterruptClosed`, `StaleDecision`, `Halted`.
+        Raises `UnknownRun`, `Refused`, `UnknownInterrupt`, `AlreadyDecided`, `InterruptClosed`, `StaleDecision`, `NotAllowed`,
+        `Halted`. Every attempt, also a refused one, is a line of the audit in the same transaction (`origin`: from where);
+        if that line cannot be written, nothing is.
         """
         ...
 
@@ -173,7 +176,17 @@ class Store(Protocol):
         """Runs, newest first."""
         ...
 
-    async def halt(self, scope: str, *, by: str = "", reason: str = "", lift: bool = False) -> list[Halt]:
+    async def audit(self, scope: str | None = None, *, after: int = 0, limit: int = 100) -> list[AuditRow]:
+        """Lines of the audit with n > `after`: of one run, of global commands (""), or (None) of all by time."""
+        ...
+
+    async def verify(self) -> list[Broken]:
+        """Every journal and audit chain that is not as it was written, with the first broken place of each."""
+        ...
+
+    async def halt(
+        self, scope: str, *, by: str = "", reason: str = "", lift: bool = False, origin: str = ""
+    ) -> list[Halt]:
         """Set or lift a halt; the halts that are on afterwards. With an empty scope only list them."""
         ...
 

@@ -172,12 +172,13 @@ class Oracle:
 
     def _wrong(self, tx: rules.Tx, row: RunRow) -> list[str]:
         state, head = self._folded.pop(row.id, None) or (State(), b"")
-        state, head = _go_on(tx, row, state, head)
-        if head != row.head:  # another store's run of that name, or one that was taken back
-            state, head = _go_on(tx, row, State(), b"")
+        tail = tx.tail(row, state.seq)
+        if _chained(head, tail) != row.head:  # another store's run of that name, or a transaction was taken back
+            state, tail = State(), tx.tail(row, 0)
+            if _chained(b"", tail) != row.head:
+                return ["head: the hash chain of the journal does not end in the row's"]
+        state.fold_all((seq, parse(body)) for seq, body in tail)
         wrong = disagreements(row, state)
-        if head != row.head:
-            wrong.append("head: the hash chain of the journal does not end in the row's")
         # Asked for as if there were some, so that a wrong count cannot hide a row.
         rows = {x.i: x for x in tx.open_interrupts(replace(row, opens=1))}
         if set(rows) != set(state.open):
@@ -186,15 +187,14 @@ class Oracle:
             has, means = _of_row(rows[i]), _of_fold(state.open[i])
             if has != means:
                 wrong.append(f"interrupt {i!r}: its row says {has}, the journal means {means}")
-        self._folded[row.id] = (state, head)
+        self._folded[row.id] = (state, row.head)
         return wrong
 
 
-def _go_on(tx: rules.Tx, row: RunRow, state: State, head: bytes) -> tuple[State, bytes]:
-    for seq, body in tx.tail(row, state.seq):
+def _chained(head: bytes, tail: list[tuple[int, str]]) -> bytes:
+    for _, body in tail:
         head = rules.chain(head, body)
-        state.fold(seq, parse(body))
-    return state, head
+    return head
 
 
 def _of_row(x: rules.InterruptRow) -> tuple[Any, ...]:

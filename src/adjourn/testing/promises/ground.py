@@ -5,8 +5,6 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from adjourn.testing.clock import FakeClock
-from adjourn.testing.oracle import Watched
 
 from adjourn.core.messages import ToolCall
 from adjourn.core.records import (
@@ -26,6 +24,8 @@ from adjourn.core.records import (
 )
 from adjourn.core.status import Status
 from adjourn.stores.store import Committed, Filter, Lease, RunRow, Store
+from adjourn.testing.clock import FakeClock
+from adjourn.testing.oracle import Watched
 
 TTL = 30.0
 
@@ -136,8 +136,9 @@ async def suspend(store: Store, lease: Lease, i: str = "0.0?0", call: str = "0.0
     assert (await commit(store, lease, [suspended])).clean
 
 
-UNDOING = Asked(i="0.0?9", kind="in_doubt", undoing=True)
-"""A question that only a cancel asks."""
+def undoing() -> Asked:
+    """A question that only a cancel asks."""
+    return Asked(i="0.0?9", kind="in_doubt", undoing=True)
 
 
 async def bring(store: Store, status: Status, run: str = "r1") -> None:
@@ -156,11 +157,11 @@ async def bring(store: Store, status: Status, run: str = "r1") -> None:
             await commit(store, lease, (), [Parked()])
         case Status.CANCELLING | Status.STUCK | Status.CANCELLED:
             await store.deliver(run, CancelAsked())
-            await commit(store, lease, (), [UNDOING])
+            await commit(store, lease, (), [undoing()])
             if status != Status.CANCELLING:
                 await commit(store, lease, (), [Parked() if status == Status.STUCK else Cancelled()])
         case Status.COMPLETED:
-            await commit(store, lease, (), [UNDOING, Completed()])
+            await commit(store, lease, (), [undoing(), Completed()])
     assert (await store.get(run)).status == status
 
 

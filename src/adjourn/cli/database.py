@@ -1,0 +1,69 @@
+"""From `--db` to an open runtime. Only a worker makes a database; every other command needs one that is there."""
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TypeVar
+
+from adjourn.cli.visible import visible
+from adjourn.errors import NotFound, StoreError
+from adjourn.runtime.runtime import Runtime
+
+T = TypeVar("T")
+
+VARIABLE = "ADJOURN_DB"
+DEFAULT = "adjourn.db"
+
+
+class NoDatabase(NotFound):
+    """There is no database where one was looked for. None was made."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(
+            f"there is no database at {path!r}, and none was created; name another with --db or {VARIABLE}, "
+            f"or start a worker: adjourn worker app.py:agent"
+        )
+
+
+def address_of(db: str | None) -> str:
+    """The store's address: `--db`, else the environment, else `adjourn.db`; a path or a whole address."""
+    given = db or os.environ.get(VARIABLE) or DEFAULT
+    return given if "://" in given else f"sqlite:///{given}"
+
+
+def file_of(address: str) -> str | None:
+    """The file behind an address, if there is one."""
+    scheme, _, rest = address.partition("://")
+    return rest[1:] if scheme == "sqlite" and rest.startswith("/") else None
+
+
+def check_exists(address: str) -> None:
+    """Raise `NoDatabase` or `StoreError` rather than make a database, or make one of somebody else's file."""
+    path = file_of(address)
+    if path is None:
+        return
+    if not Path(path).is_file():
+        raise NoDatabase(path)
+    import apsw
+
+    try:
+        db = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY)
+        version = db.pragma("user_version")
+        db.close()
+    except apsw.Error as e:
+        raise StoreError(f"{path!r} cannot be read as a database: {visible(str(e))}; nothing was changed") from e
+    if not version:
+        raise StoreError(f"{path!r} is not an Adjourn database; nothing was changed; name another with --db")
+
+
+def with_runtime(db: str | None, work: Callable[[Runtime], Awaitable[T]]) -> T:
+    """Do something with the runtime of a database that exists. It has no programs: it reads, decides and controls."""
+    address = address_of(db)
+    check_exists(address)
+
+    async def go() -> T:
+        async with Runtime(address) as rt:
+            return await work(rt)
+
+    return asyncio.run(go())

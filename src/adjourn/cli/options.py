@@ -1,0 +1,46 @@
+"""The options that commands share."""
+
+import getpass
+import os
+from typing import Annotated
+
+import typer
+
+Db = Annotated[
+    str | None,
+    typer.Option(
+        "--db", metavar="PATH", help="The database: a file, or an address such as sqlite:///adjourn.db.",
+        envvar="ADJOURN_DB", show_envvar=True,
+    ),
+]  # fmt: skip
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+By = Annotated[
+    str | None, typer.Option("--by", metavar="NAME", help="Who does it.", show_default="your user name here")
+]
+Reason = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; it is recorded.", show_default=False)]
+Note = Annotated[str, typer.Option("--note", metavar="TEXT", help="A remark; it is recorded.", show_default=False)]
+Wait = Annotated[
+    float | None,
+    typer.Option(
+        "--wait", metavar="SECONDS", min=0,
+        help="Wait so long for the run to come to rest; then the exit code says how: "
+        "0 done, 1 failed, 3 waiting for a person or still going, 4 cancelled.",
+    ),
+]  # fmt: skip
+RequestId = Annotated[
+    str, typer.Option("--request-id", metavar="ID", help="The same id again gets the same answer.", show_default=False)
+]
+RunId = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, or how it begins.")]
+InterruptId = Annotated[
+    str, typer.Argument(metavar="ITEM", help="A number of `adjourn inbox`, an interrupt's id, RUN/CALL, or RUN.")
+]
+
+
+def who(by: str | None) -> str:
+    """`--by`, or the name of the user of this machine."""
+    if by:
+        return by
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return f"uid {os.getuid()}" if hasattr(os, "getuid") else "somebody"

@@ -1,0 +1,87 @@
+"""What an agent wrote, made safe to show: nothing in it can move the cursor, change direction, or hide."""
+
+import re
+import unicodedata
+
+_CONTROLS = ["NULL", "START OF HEADING", "START OF TEXT", "END OF TEXT", "END OF TRANSMISSION", "ENQUIRY", "ACKNOWLEDGE", "BELL", "BACKSPACE", "CHARACTER TABULATION", "LINE FEED", "LINE TABULATION", "FORM FEED", "CARRIAGE RETURN", "SHIFT OUT", "SHIFT IN", "DATA LINK ESCAPE", "DEVICE CONTROL ONE", "DEVICE CONTROL TWO", "DEVICE CONTROL THREE", "DEVICE CONTROL FOUR", "NEGATIVE ACKNOWLEDGE", "SYNCHRONOUS IDLE", "END OF TRANSMISSION BLOCK", "CANCEL", "END OF MEDIUM", "SUBSTITUTE", "ESCAPE", "INFORMATION SEPARATOR FOUR", "INFORMATION SEPARATOR THREE", "INFORMATION SEPARATOR TWO", "INFORMATION SEPARATOR ONE"]
+_MORE_CONTROLS = ["DELETE", "PADDING CHARACTER", "HIGH OCTET PRESET", "BREAK PERMITTED HERE", "NO BREAK HERE", "INDEX", "NEXT LINE", "START OF SELECTED AREA", "END OF SELECTED AREA", "CHARACTER TABULATION SET", "CHARACTER TABULATION WITH JUSTIFICATION", "LINE TABULATION SET", "PARTIAL LINE FORWARD", "PARTIAL LINE BACKWARD", "REVERSE LINE FEED", "SINGLE SHIFT TWO", "SINGLE SHIFT THREE", "DEVICE CONTROL STRING", "PRIVATE USE ONE", "PRIVATE USE TWO", "SET TRANSMIT STATE", "CANCEL CHARACTER", "MESSAGE WAITING", "START OF GUARDED AREA", "END OF GUARDED AREA", "START OF STRING", "SINGLE GRAPHIC CHARACTER INTRODUCER", "SINGLE CHARACTER INTRODUCER", "CONTROL SEQUENCE INTRODUCER", "STRING TERMINATOR", "OPERATING SYSTEM COMMAND", "PRIVACY MESSAGE", "APPLICATION PROGRAM COMMAND"]
+_NAMELESS = dict(enumerate(_CONTROLS)) | dict(enumerate(_MORE_CONTROLS, 0x7F))
+_CATEGORIES = {"Co": "PRIVATE USE", "Cn": "NOT ASSIGNED", "Cs": "SURROGATE"}
+
+# Blank although their category is a letter, a mark or a symbol; variation selectors carry smuggled text.
+_BLANK = frozenset(
+    map(chr, [0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x2800, 0x3164, 0xFFA0, *range(0x180B, 0x1810), *range(0xFE00, 0xFE10),
+              *range(0xE0100, 0xE01F0)])
+)  # fmt: skip
+_BRACKET = "\N{MATHEMATICAL LEFT ANGLE BRACKET}"
+"""How a shown character begins; one in the text itself is shown too, so that nobody can write a false one."""
+_MARKS = 3
+"""So many combining marks a character may carry; more would grow over the neighbouring lines."""
+
+_WORD = re.compile(r"[^\W\d_]{2,}")
+_ALIKE = frozenset("ΑΒΕΖΗΙΚΜΝΟΡΤΥΧαικνορτυχϲϳ")
+"""Greek letters that look Latin; the others (Δt, µm) are ordinary in mixed words."""
+_FOREIGN = ("CYRILLIC", "ARMENIAN", "CHEROKEE", "COPTIC", "LISU", "FULLWIDTH", "MATHEMATICAL")
+
+
+def visible(text: str) -> str:
+    """`text` with every character that cannot normally be seen written as ⟨U+202E RIGHT-TO-LEFT OVERRIDE⟩.
+
+    Controls (line feeds and tabs too), bidi, zero-width and blank characters, unassigned ones, piled-up marks, and
+    letters of another script that pass for Latin in a Latin word. The result is one line and cannot be ambiguous.
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    hide = _positions(text)
+    return "".join(shown(c) if n in hide else c for n, c in enumerate(text)) if hide else text
+
+
+def lines(text: str) -> list[str]:
+    """`text` as lines, each made visible: for a place where every line has its own margin."""
+    return [visible(line) for line in text.replace("\r\n", "\n").split("\n")]
+
+
+def hidden(text: str) -> int:
+    """How many characters of `text` cannot normally be seen. Line feeds and tabs are not counted: they are expected."""
+    if text.isascii() and text.isprintable():
+        return 0
+    return sum(1 for n in _positions(text) if text[n] not in "\n\t" + _BRACKET)
+
+
+def shown(char: str) -> str:
+    """One character by its number and name."""
+    code = ord(char)
+    name = _NAMELESS.get(code) or unicodedata.name(char, "") or _CATEGORIES.get(unicodedata.category(char), "")
+    return f"⟨U+{code:04X} {name or 'NO NAME'}⟩"
+
+
+def _positions(text: str) -> set[int]:
+    found: set[int] = set()
+    marks = _MARKS  # a text that begins with a mark would put it on what is printed before it
+    for n, c in enumerate(text):
+        if " " <= c <= "~":
+            marks = 0
+            continue
+        category = unicodedata.category(c)
+        marks = marks + 1 if category[0] == "M" else 0
+        if category[0] in "CZ" or c in _BLANK or c == _BRACKET or marks > _MARKS:
+            found.add(n)
+    if not text.isascii():
+        found |= _disguised(text)
+    return found
+
+
+def _disguised(text: str) -> set[int]:
+    """Letters that make a Latin word look like another one."""
+    found: set[int] = set()
+    for word in _WORD.finditer(text):
+        if word[0].isascii():
+            continue
+        names = [unicodedata.name(c, "") for c in word[0]]
+        if any(name.startswith("LATIN") for name in names):
+            found |= {
+                word.start() + n
+                for n, (c, name) in enumerate(zip(word[0], names, strict=True))
+                if name.startswith(_FOREIGN) or c in _ALIKE
+            }
+    return found

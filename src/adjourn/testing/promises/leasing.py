@@ -1,0 +1,229 @@
+"""`acquire`, `renew` and `release`: one worker at a time, and its authority is the epoch."""
+
+import asyncio
+
+import pytest
+
+from adjourn.core.records import CancelAsked, Claimed, Parked, PauseAsked, Said
+from adjourn.core.status import Status
+from adjourn.errors import LeaseBusy, LeaseLost, UnknownRun
+from adjourn.stores.store import Lease, Store
+from adjourn.testing.clock import FakeClock
+from adjourn.testing.promises.ground import (
+    TTL,
+    Ground,
+    approval,
+    begin,
+    bring,
+    claim,
+    commit,
+    replied,
+    started,
+    unchanged,
+    wait_for,
+)
+
+
+class Acquiring(Ground):
+    """A run that is due and free can be taken."""
+
+    async def test_a_free_run_is_taken_with_the_next_epoch(self, store: Store, clock: FakeClock) -> None:
+        await store.create(started())
+        lease = await store.acquire("r1", "w1", TTL)
+        assert lease is not None
+        assert (lease.run, lease.worker, lease.epoch, lease.seq) == ("r1", "w1", 1, 2)
+        row = await store.get("r1")
+        assert (row.epoch, row.worker, row.lease_until) == (1, "w1", clock.now() + TTL)
+
+    async def test_taking_a_run_is_a_record(self, store: Store, clock: FakeClock) -> None:
+        await begin(store)
+        assert (await store.load("r1", 1)) == [(2, Claimed(epoch=1, worker="w1", at=clock.now()))]
+
+    async def test_a_lease_carries_the_journal_with_its_own_claim(self, store: Store) -> None:
+        await store.create(started())
+        await store.deliver("r1", Said(text="hi"))
+        lease = await claim(store)
+        assert list(lease.records) == await store.load("r1")
+        assert lease.records[-1][0] == lease.seq
+
+    async def test_a_lease_carries_only_what_is_new_to_who_asks(self, store: Store) -> None:
+        await store.create(started())
+        await store.deliver("r1", Said(text="hi"))
+        lease = await store.acquire("r1", "w1", TTL, after=2)
+        assert lease is not None
+        assert [seq for seq, _ in lease.records] == [3]
+
+    async def test_a_lease_carries_the_halts(self, store: Store) -> None:
+        await store.create(started())
+        await store.halt("tool:send")
+        assert (await claim(store)).halts == {"tool:send"}
+
+    async def test_a_run_that_somebody_has_is_busy(self, store: Store, clock: FakeClock) -> None:
+        await begin(store)
+        clock.advance(TTL - 1)
+        async with unchanged(store):
+            with pytest.raises(LeaseBusy, match="'w1'"):
+                await store.acquire("r1", "w2", TTL)
+
+    async def test_a_worker_is_busy_with_its_own_run_too(self, store: Store) -> None:
+        await begin(store)
+        with pytest.raises(LeaseBusy):
+            await store.acquire("r1", "w1", TTL)
+
+    async def test_an_expired_lease_can_be_taken_by_another(self, store: Store, clock: FakeClock) -> None:
+        await begin(store)
+        clock.advance(TTL)
+        assert (await claim(store, worker="w2")).epoch == 2
+        assert (await store.get("r1")).worker == "w2"
+
+    async def test_a_worker_known_to_be_dead_can_be_replaced_at_once(self, store: Store) -> None:
+        await begin(store)
+        lease = await store.acquire("r1", "w2", TTL, replaces="w1")
+        assert lease is not None
+        assert (lease.epoch, (await store.get("r1")).worker) == (2, "w2")
+
+    async def test_only_the_worker_that_is_named_is_replaced(self, store: Store) -> None:
+        await begin(store)
+        async with unchanged(store):
+            with pytest.raises(LeaseBusy):
+                await store.acquire("r1", "w2", TTL, replaces="w3")
+
+    async def test_only_one_of_many_workers_gets_a_run(self, store: Store) -> None:
+        await store.create(started())
+        tries = (store.acquire("r1", f"w{n}", TTL) for n in range(20))
+        got = await asyncio.gather(*tries, return_exceptions=True)
+        assert sum(isinstance(x, Lease) for x in got) == 1
+        assert sum(isinstance(x, LeaseBusy) for x in got) == 19
+        assert (await store.get("r1")).epoch == 1
+
+    @pytest.mark.parametrize("status", [Status.WAITING, Status.PAUSED, Status.STUCK, Status.COMPLETED, Status.CANCELLED])
+    async def test_there_is_nothing_to_do_for_a_run_that_is(self, store: Store, status: Status) -> None:
+        await bring(store, status)
+        async with unchanged(store):
+            assert await store.acquire("r1", "w2", TTL) is None
+
+    async def test_a_run_that_wants_to_pause_or_to_cancel_is_taken(self, store: Store) -> None:
+        for run, word in (("r1", PauseAsked()), ("r2", CancelAsked())):
+            await store.create(started(run))
+            await store.deliver(run, word)
+            before = (await store.get(run)).status
+            await claim(store, run)
+            assert (await store.get(run)).status == before
+
+    async def test_a_sleeping_run_is_taken_when_its_time_has_come(self, store: Store, clock: FakeClock) -> None:
+        await wait_for(store, parked=Parked(wake_at=clock.now() + 60))
+        clock.advance(59)
+        assert await store.acquire("r1", "w1", TTL) is None
+        clock.advance(1)
+        await claim(store)
+        row = await store.get("r1")
+        assert (row.status, row.wake_at) == (Status.READY, 0.0)
+
+    async def test_a_cancel_that_waits_is_taken_up_when_its_time_has_come(self, store: Store, clock: FakeClock) -> None:
+        lease = await begin(store)
+        await store.deliver("r1", CancelAsked())
+        await commit(store, lease, (), [Parked(wake_at=clock.now() + 60)])
+        assert (await store.get("r1")).status == Status.STUCK
+        clock.advance(60)
+        await claim(store)
+        assert (await store.get("r1")).status == Status.CANCELLING
+
+    async def test_a_blocked_run_is_taken_when_its_last_halt_is_lifted(self, store: Store) -> None:
+        await store.halt("tool:send")
+        await store.halt("agent:clerk")
+        await wait_for(store, parked=Parked(blocked=("agent:clerk", "tool:send")))
+        assert await store.acquire("r1", "w1", TTL) is None
+        await store.halt("tool:send", lift=True)
+        assert await store.acquire("r1", "w1", TTL) is None
+        await store.halt("agent:clerk", lift=True)
+        await claim(store)
+        assert (await store.get("r1")).blocked == ()
+
+    async def test_an_unknown_run_cannot_be_taken(self, store: Store) -> None:
+        with pytest.raises(UnknownRun):
+            await store.acquire("r1", "w1", TTL)
+
+
+class Keeping(Ground):
+    """A lease is kept until somebody else has the run, and given back when its holder says so."""
+
+    async def test_a_renewed_lease_lasts_from_now(self, store: Store, clock: FakeClock) -> None:
+        lease = await begin(store)
+        clock.advance(10)
+        await store.renew(lease, 5)
+        assert (await store.get("r1")).lease_until == clock.now() + 5
+
+    async def test_renewing_keeps_others_away(self, store: Store, clock: FakeClock) -> None:
+        lease = await begin(store)
+        clock.advance(TTL - 1)
+        await store.renew(lease, TTL)
+        clock.advance(TTL - 1)
+        with pytest.raises(LeaseBusy):
+            await store.acquire("r1", "w2", TTL)
+
+    async def test_renewing_is_not_a_record(self, store: Store) -> None:
+        lease = await begin(store)
+        await store.renew(lease, TTL)
+        assert (await store.get("r1")).seq == 2
+
+    async def test_a_lease_that_expired_and_that_nobody_took_is_renewed(self, store: Store, clock: FakeClock) -> None:
+        lease = await begin(store)
+        clock.advance(10 * TTL)
+        await store.renew(lease, TTL)
+        with pytest.raises(LeaseBusy):
+            await store.acquire("r1", "w2", TTL)
+
+    async def test_a_lease_that_another_took_is_lost(self, store: Store, clock: FakeClock) -> None:
+        lease = await begin(store)
+        clock.advance(TTL)
+        await claim(store, worker="w2")
+        async with unchanged(store):
+            with pytest.raises(LeaseLost, match="epoch 2"):
+                await store.renew(lease, TTL)
+
+    async def test_a_released_run_is_free_at_once(self, store: Store) -> None:
+        lease = await begin(store)
+        await store.release(lease)
+        row = await store.get("r1")
+        assert (row.worker, row.lease_until, row.seq, row.status) == ("", 0.0, 2, Status.READY)
+        assert (await claim(store, worker="w2")).epoch == 2
+
+    async def test_releasing_twice_does_nothing(self, store: Store) -> None:
+        lease = await begin(store)
+        await store.release(lease)
+        async with unchanged(store):
+            await store.release(lease)
+
+    async def test_a_lost_lease_releases_nothing(self, store: Store, clock: FakeClock) -> None:
+        lease = await begin(store)
+        clock.advance(TTL)
+        await claim(store, worker="w2")
+        async with unchanged(store):
+            await store.release(lease)
+
+    async def test_renewing_a_lease_that_was_given_back_does_not_take_it_again(self, store: Store) -> None:
+        lease = await begin(store)
+        await store.release(lease)
+        async with unchanged(store):
+            await store.renew(lease, TTL)
+
+    async def test_a_worker_that_parked_cannot_keep_the_run(self, store: Store) -> None:
+        lease = await wait_for(store, approval())
+        async with unchanged(store):
+            await store.renew(lease, TTL)
+            await store.release(lease)
+
+    async def test_leases_of_different_runs_have_nothing_to_do_with_each_other(self, store: Store) -> None:
+        first, second = await begin(store, "r1"), await begin(store, "r2", worker="w2")
+        await store.release(first)
+        assert (await commit(store, second, [replied()])).clean
+        assert (await store.get("r2")).worker == "w2"
+
+    async def test_every_claim_is_one_epoch_more(self, store: Store) -> None:
+        await store.create(started())
+        for epoch in range(1, 6):
+            lease = await claim(store)
+            assert lease.epoch == epoch
+            await store.release(lease)
+        claims = [r.epoch for _, r in await store.load("r1") if isinstance(r, Claimed)]
+        assert claims == [1, 2, 3, 4, 5]

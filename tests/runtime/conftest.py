@@ -1,0 +1,54 @@
+"""A database file, a ledger beside it, and processes that are gone when the test is."""
+
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.runtime.process import Process
+from tests.runtime.world import Ledger
+
+SHM = Path("/dev/shm")
+
+Begin = Callable[..., Awaitable[Process]]
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """In memory if the machine can: an fsync there costs nothing, and processes share it all the same."""
+    place = tempfile.mkdtemp(prefix="adjourn-", dir=SHM if SHM.is_dir() else None)
+    yield Path(place)
+    shutil.rmtree(place)
+
+
+@pytest.fixture
+def db(folder: Path) -> str:
+    return str(folder / "runs.db")
+
+
+@pytest.fixture
+def address(db: str) -> str:
+    return f"sqlite:///{db}"
+
+
+@pytest.fixture
+def ledger(folder: Path) -> Ledger:
+    return Ledger(folder / "ledger")
+
+
+@pytest.fixture
+async def begin(db: str, ledger: Ledger) -> AsyncIterator[Begin]:
+    """`await begin("refunds")` is another process with these agents on the same file."""
+    processes: list[Process] = []
+
+    async def begin(*agents: str, **options: Any) -> Process:
+        process = await Process.begin(db=db, ledger=ledger.path, agents=agents, **options)
+        processes.append(process)
+        return process
+
+    yield begin
+    for process in processes:
+        await process.kill()

@@ -1,0 +1,169 @@
+"""The agents of these tests, and the ledger that their tools write outside the store."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+from adjourn import Agent, Policy, Resource, ToolContext, ask, pause_for, tool
+from adjourn.core.messages import Delta, ModelRequest, Reply
+from adjourn.models.scripted import ScriptedModel, call, streamed
+
+LIMIT = 20.0
+"""Seconds after which a test that waits has failed."""
+
+
+class Ledger:
+    """A file that tools append to: what really happened, whatever the store says."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = str(path)
+
+    def write(self, *words: Any) -> None:
+        file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        try:
+            os.write(file, (" ".join(map(str, words)) + "\n").encode())
+        finally:
+            os.close(file)
+
+    def lines(self) -> list[str]:
+        try:
+            return Path(self.path).read_text().splitlines()
+        except FileNotFoundError:
+            return []
+
+    async def until(self, line: str) -> None:
+        """Wait until the line is there."""
+        async with asyncio.timeout(LIMIT):
+            while line not in self.lines():
+                await asyncio.sleep(0.005)
+
+    async def gate(self, word: str) -> None:
+        """Wait until somebody opens the gate of this name."""
+        async with asyncio.timeout(LIMIT):
+            while not Path(f"{self.path}.{word}").exists():
+                await asyncio.sleep(0.005)
+
+    def open(self, word: str) -> None:
+        """Open a gate."""
+        Path(f"{self.path}.{word}").touch()
+
+
+Book = Annotated[Ledger, Resource("ledger")]
+
+
+@tool(policy="ask")
+async def refund(ctx: ToolContext, order: str, cents: int, ledger: Book) -> dict[str, Any]:
+    """Pay money back."""
+    ledger.write("refund", ctx.run_id, order, cents)
+    return {"order": order, "cents": cents}
+
+
+@tool(effect="idempotent")
+async def note(ctx: ToolContext, text: str, ledger: Book) -> str:
+    """Write something down."""
+    ledger.write("note", text)
+    return f"noted {text}"
+
+
+@tool(effect="read")
+async def ask_operator(question: str) -> Any:
+    """Ask a human operator."""
+    pause_for("approval", {"question": question})
+
+
+async def _slow(ctx: ToolContext, ledger: Ledger) -> str:
+    ledger.write("began", ctx.call_id)
+    await ledger.gate("tool")
+    ledger.write("ended", ctx.call_id)
+    return "slow result"
+
+
+@tool(effect="unsafe")
+async def slow(ctx: ToolContext, ledger: Book) -> str:
+    """Takes until the gate is open."""
+    return await _slow(ctx, ledger)
+
+
+@tool(effect="idempotent")
+async def slow_again(ctx: ToolContext, ledger: Book) -> str:
+    """Takes until the gate is open."""
+    return await _slow(ctx, ledger)
+
+
+@tool(effect="idempotent")
+async def nap(ctx: ToolContext, seconds: float, ledger: Book) -> str:
+    """Sleeps durably, between two steps."""
+    await ctx.step("before", ledger.write, "before")
+    await ctx.sleep(seconds)
+    await ctx.step("after", ledger.write, "after")
+    return "rested"
+
+
+class GatedModel(ScriptedModel):
+    """A scripted model whose every request is written down and waits for a gate."""
+
+    def __init__(self, ledger: Ledger, *replies: Any) -> None:
+        super().__init__(*replies)
+        self.ledger = ledger
+
+    async def request(self, request: ModelRequest) -> AsyncIterator[Delta | Reply]:
+        self.ledger.write("asked", request.index)
+        await self.ledger.gate("model")
+        async for item in super().request(request):
+            yield item
+
+
+def refunds(_: Ledger) -> Agent:
+    return Agent("refunds", model=ScriptedModel([call("refund", order="A1", cents=500)], "refunded"), tools=[refund])
+
+
+def changed(_: Ledger) -> Agent:
+    """The same name, another tool."""
+
+    @tool(policy="ask")
+    async def refund(order: str, euros: float) -> None:
+        """Pay money back."""
+
+    return Agent("refunds", model=ScriptedModel("other"), tools=[refund])
+
+
+def notes(_: Ledger) -> Agent:
+    model = ScriptedModel([call("note", text="a")], [call("note", text="b")], streamed("all ", "noted"))
+    return Agent("notes", model=model, tools=[note])
+
+
+def operator(_: Ledger) -> Agent:
+    model = ScriptedModel([call("ask_operator", question="sure?")], lambda m: f"they said {m[-1].content}")
+    return Agent("operator", model=model, tools=[ask_operator])
+
+
+def slowly(_: Ledger) -> Agent:
+    return Agent("slowly", model=ScriptedModel([call("slow")], "slowly done"), tools=[slow])
+
+
+def slowly_again(_: Ledger) -> Agent:
+    return Agent("slowly_again", model=ScriptedModel([call("slow_again")], "slowly done"), tools=[slow_again])
+
+
+def naps(_: Ledger) -> Agent:
+    return Agent("naps", model=ScriptedModel([call("nap", seconds=1.0)], "awake"), tools=[nap])
+
+
+def thinks(ledger: Ledger) -> Agent:
+    """Its model calls wait for the gate `model`."""
+    return Agent("thinks", model=GatedModel(ledger, [call("note", text="a")], "thought"), tools=[note])
+
+
+def expiring(on_expiry: Any = "deny") -> Agent:
+    policy = Policy([ask("note", expires_in=60, on_expiry=on_expiry)])
+    return Agent(
+        "expiring", model=ScriptedModel([call("note", text="a")], lambda m: str(m[-1].content)), tools=[note],
+        policy=policy,
+    )  # fmt: skip
+
+
+AGENTS: dict[str, Callable[[Ledger], Agent]] = {
+    f.__name__: f for f in (refunds, changed, notes, operator, slowly, slowly_again, naps, thinks)
+}
