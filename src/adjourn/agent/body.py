@@ -1,14 +1,13 @@
 """Running a tool's body: in the loop or in a thread, with a timeout, telling apart every way it can end."""
 
 import asyncio
-import contextvars
 import inspect
 import logging
-import threading
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from adjourn.agent.context import ToolContext, Yield, enter
+from adjourn.agent.isolated import run_isolated
 from adjourn.agent.signature import ArgumentError
 from adjourn.agent.tool import Tool
 from adjourn.core.codec import plain
@@ -17,6 +16,7 @@ from adjourn.core.plan import interrupt_id
 from adjourn.core.records import Doubted, Fact, Faulted, Returned, Suspended, Yielded
 from adjourn.core.state import Call
 from adjourn.driver.program import Desk
+from adjourn.driver.threads import in_thread
 from adjourn.errors import InDoubt, LeaseLost, NotJSON, PauseRequest, StoreError, ToolFailed
 
 log = logging.getLogger("adjourn.tool")
@@ -28,11 +28,11 @@ async def call_body(tool: Tool, call: Call, desk: Desk) -> Fact:
     started = desk.now()
     try:
         args = tool.validate(call.args)
-        positional, named = tool.bind(args, context)
+        body = run_isolated(tool, args, context, call) if tool.isolate else _bound(tool, args, context)
     except ArgumentError as e:
         return Returned(call=call.id, error=f"invalid arguments: {e}", why="invalid", ran=False)
     try:
-        value = await asyncio.wait_for(run_function(tool.run, context, positional, named), tool.timeout)
+        value = await asyncio.wait_for(body, tool.timeout)
     except BaseException as e:
         return _ended_badly(tool, call, context, _unwrapped(e, context), desk)
     if context.paused is not None:  # swallowed on its way out; it counts all the same
@@ -48,6 +48,11 @@ async def call_body(tool: Tool, call: Call, desk: Desk) -> Fact:
         return Returned(
             call=call.id, error=f"it ran, but its result cannot be recorded: {e}", why="unrecorded", took=took
         )
+
+
+def _bound(tool: Tool, args: dict[str, Any], context: ToolContext) -> Coroutine[Any, Any, Any]:
+    positional, named = tool.bind(args, context)
+    return run_function(tool.run, context, positional, named)
 
 
 def _unwrapped(error: BaseException, context: ToolContext) -> BaseException:
@@ -101,39 +106,3 @@ async def run_function(
         return await function(*positional, **named)
     value = await in_thread(lambda: (enter(context), function(*positional, **named))[1])
     return await value if inspect.isawaitable(value) else value
-
-
-async def in_thread(work: Callable[[], Any]) -> Any:
-    """Run `work` in a new daemon thread. If the waiter is cancelled, the thread goes on by itself."""
-    loop = asyncio.get_running_loop()
-    future: asyncio.Future[Any] = loop.create_future()
-    inside = contextvars.copy_context()
-
-    def settle(value: Any, error: BaseException | None) -> None:
-        if future.done():
-            return
-        if error is None:
-            future.set_result(value)
-        else:
-            future.set_exception(_Raised(error) if isinstance(error, StopIteration) else error)
-
-    def run() -> None:
-        value, error = None, None
-        try:
-            value = inside.run(work)
-        except BaseException as e:
-            error = e
-        try:
-            loop.call_soon_threadsafe(settle, value, error)
-        except RuntimeError:  # the loop is closed: nobody waits
-            log.warning("a tool ended after its run was handed back; its result is lost, the call is in doubt")
-
-    threading.Thread(target=run, name="adjourn-tool", daemon=True).start()
-    return await future
-
-
-class _Raised(RuntimeError):
-    """StopIteration cannot travel through a future."""
-
-    def __init__(self, error: BaseException) -> None:
-        super().__init__(f"{type(error).__name__}: {error}")

@@ -61,6 +61,8 @@ def key_id(key: bytes) -> str:
 def seal(fields: dict[str, Any], records: Sequence[AnyRecord], keys: Sequence[bytes]) -> str:
     """A checkpoint as JSON text; signed by the first key if there is one."""
     fields = {"format": FORMAT, "version": VERSION, **fields, "records": dump_list(list(records))}
+    if (length := len(fields["records"])) > MAX_BYTES:
+        raise CheckpointInvalid(f"the run's records have {length:,} bytes; at most {MAX_BYTES:,} can be read back")
     covered = _bytes(fields)
     fields["digest"] = "sha256:" + hashlib.sha256(covered).hexdigest()
     if keys:
@@ -101,9 +103,10 @@ def _outside(data: str | bytes | Mapping[str, Any]) -> Envelope:
 def _verify(envelope: Envelope, keys: Sequence[bytes]) -> None:
     try:
         covered = _bytes(msgspec.structs.asdict(envelope))
+        given, kid, signature = envelope.digest.encode(), envelope.kid.encode(), envelope.mac.encode()
     except UnicodeEncodeError:  # only a dict can bring one here; text with one is refused as such
         raise CheckpointInvalid("the checkpoint has a lone surrogate") from None
-    if not hmac.compare_digest(envelope.digest.encode(), b"sha256:" + hashlib.sha256(covered).hexdigest().encode()):
+    if not hmac.compare_digest(given, b"sha256:" + hashlib.sha256(covered).hexdigest().encode()):
         raise CheckpointInvalid("the checkpoint was altered or damaged: its digest does not match")
     if not keys:
         return
@@ -111,9 +114,7 @@ def _verify(envelope: Envelope, keys: Sequence[bytes]) -> None:
         raise CheckpointInvalid("a secret is set, but the checkpoint is not signed; it was not read further")
     for key in keys:
         mac = b"hmac-sha256:" + hmac.new(key, covered, hashlib.sha256).hexdigest().encode()
-        if hmac.compare_digest(envelope.kid.encode(), key_id(key).encode()) and hmac.compare_digest(
-            envelope.mac.encode(), mac
-        ):
+        if hmac.compare_digest(kid, key_id(key).encode()) and hmac.compare_digest(signature, mac):
             return
     raise CheckpointInvalid("the checkpoint was altered, or signed with a key that is not in the key ring")
 

@@ -96,7 +96,8 @@ def _foreign(value: Any, path: str, depth: int) -> Any:
 
 def _parts(value: Any) -> list[tuple[str, Any]]:
     """The fields of a dataclass or a model, in order."""
-    fields: Any = getattr(value, "__dataclass_fields__", None) or getattr(type(value), "model_fields", None) or ()
+    found = getattr(value, "__dataclass_fields__", None) or getattr(type(value), "model_fields", None)
+    fields: dict[str, Any] = cast("dict[str, Any]", found) if isinstance(found, dict) else {}
     return [(name, getattr(value, name)) for name in fields if hasattr(value, name)]
 
 
@@ -113,7 +114,8 @@ def loads(
     if _deeper_than(raw, depth):
         raise Invalid(f"{what} is nested deeper than {depth} levels")
     try:
-        value = json.loads(raw, object_pairs_hook=_no_twins, parse_constant=_no_constant, parse_float=_finite)
+        text = data if isinstance(data, str) else data.decode()  # given bytes, `json` would guess at UTF-16
+        value = json.loads(text, object_pairs_hook=_no_twins, parse_constant=_no_constant, parse_float=_finite)
         encode(value)  # refuses lone surrogates
     except UnicodeEncodeError:
         raise Invalid(f"{what} has a lone surrogate") from None

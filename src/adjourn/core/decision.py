@@ -24,10 +24,14 @@ class Decision:
             raise InvalidAnswer(f"a decision is 'approve', 'deny' or 'value', not {verdict!r}")
         if scope not in ("once", "run"):
             raise InvalidAnswer(f"scope is 'once' or 'run' (this run, these exact arguments), not {scope!r}")
+        if not isinstance(note, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidAnswer(f"note= is a text, not {note!r:.80}")
+        if edit is not None and not isinstance(edit, dict):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidAnswer(f"edit= takes the whole new arguments as a dict, not {type(edit).__name__}")
         self.verdict: Literal["approve", "deny", "value"] = verdict
-        self.note = note
-        self.edit = edit
-        self.value_ = value
+        self.note = plain(note, "note")
+        self.edit = None if edit is None else plain(edit, "edit")
+        self.value_ = plain(value, "answer")
         self.scope: Literal["once", "run"] = scope
 
     @classmethod
@@ -35,10 +39,6 @@ class Decision:
         cls, note: str = "", edit: dict[str, Any] | None = None, scope: Literal["once", "run"] = "once"
     ) -> Self:
         """Let the call run: once, as shown; or with `edit` as its arguments; or again in this run for the same ones."""
-        if edit is not None:
-            if not isinstance(edit, dict):  # pyright: ignore[reportUnnecessaryIsInstance]
-                raise InvalidAnswer(f"edit= takes the whole new arguments as a dict, not {type(edit).__name__}")
-            edit = plain(edit, "edit")
         return cls("approve", note=note, edit=edit, scope=scope)
 
     @classmethod
@@ -49,7 +49,7 @@ class Decision:
     @classmethod
     def value(cls, value: Any, note: str = "") -> Self:
         """Answer a question."""
-        return cls("value", value=plain(value, "answer"), note=note)
+        return cls("value", value=value, note=note)
 
     def __repr__(self) -> str:
         parts = [self.verdict]

@@ -165,12 +165,13 @@ def _approval(interrupt: Interrupt, answer: Any, by: str, digest: str) -> Decide
 def _choice(interrupt: Interrupt, value: Any) -> dict[str, Any]:
     given: Any = {"choice": value} if isinstance(value, str) else value
     chosen = _dict(given)
-    if chosen.get("choice") not in interrupt.choices:
+    choice = chosen.get("choice")
+    if not isinstance(choice, str) or choice not in interrupt.choices:
         listed = "; ".join(f"{name!r}: {what}" for name, what in interrupt.choices.items())
         raise InvalidAnswer(
             f"interrupt {interrupt.id!r} ({interrupt.kind}) takes one of these: {listed}; got {value!r:.80}"
         )
     amount = chosen.get("amount")
-    if amount is not None and (type(amount) not in (int, float) or amount <= 0):
+    if amount is not None and (type(amount) not in (int, float) or not 0 < amount < float("inf")):
         raise InvalidAnswer(f"amount must be a positive number, not {amount!r:.80}")
     return chosen

@@ -139,7 +139,8 @@ def plan(state: State, program: Program, now: float, halts: Set[str]) -> Plan:
 
 def resting(p: Plan) -> Parked | None:
     """The park that follows once people have been asked, if that is all there is to do: it goes into the same commit."""
-    if not isinstance(p.rest, Parked) or not all(isinstance(m, Asked) and not m.queue for m in p.moves):
+    plain = all(isinstance(m, Asked) and not m.queue and not m.remind_every for m in p.moves)
+    if not plain or not isinstance(p.rest, Parked):
         return None
     deadlines = [m.expires for m in p.moves if isinstance(m, Asked) and m.expires]
     wakes = [w for w in (p.rest.wake_at, *deadlines) if w]

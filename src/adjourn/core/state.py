@@ -450,7 +450,8 @@ _ON: dict[type, Callable[[State, int, Any], None]] = {
     r.Started: State._started, r.Claimed: State._claimed, r.Replied: State._replied, r.Broke: State._broke,
     r.Intended: State._intended, r.Returned: State._returned, r.Suspended: State._suspended,
     r.Stepped: State._stepped, r.Yielded: State._yielded, r.Faulted: State._faulted, r.Doubted: State._doubted, r.Verified: State._verified,
-    r.Asked: State._asked, r.Closed: State._closed, r.Reminded: State._reminded, r.Decided: State._decided, r.PauseAsked: State._pause_asked,
+    r.Asked: State._asked, r.Closed: State._closed, r.Reminded: State._reminded,
+    r.Decided: State._decided, r.PauseAsked: State._pause_asked,
     r.Resumed: State._resumed, r.CancelAsked: State._cancel_asked, r.Said: State._said, r.Emitted: State._emitted,
     r.Parked: State._parked, r.Completed: State._completed, r.Cancelled: State._completed,
 }  # fmt: skip

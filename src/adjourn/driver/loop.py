@@ -8,7 +8,7 @@ from typing import Any
 
 from adjourn.core.call import Call, Phase
 from adjourn.core.messages import Message, Usage
-from adjourn.core.plan import Plan, Step, plan
+from adjourn.core.plan import Plan, Step, plan, resting
 from adjourn.core.records import Broke, Cancelled, Completed, Doubted, Fact, Intended, Move, Parked, Suspended
 from adjourn.core.state import State
 from adjourn.core.status import Status

@@ -1,22 +1,25 @@
 """A run's handle: what people do to it, and what they see of it."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic
 
 from typing_extensions import TypeVar
 
 from adjourn.agent.outcome import Outcome, outcome_of
+from adjourn.core.codec import plain
+from adjourn.core.conversation import Thread
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.messages import Message, Usage
-from adjourn.core.records import AnyRecord, CancelAsked, PauseAsked, Resumed, Said
+from adjourn.core.preview import CancelPreview, cancel_preview
+from adjourn.core.records import AnyRecord, CancelAsked, Emitted, PauseAsked, Resumed, Said
 from adjourn.core.state import Phase, State
 from adjourn.core.status import ENDED, Status
-from adjourn.driver.answers import answered
+from adjourn.driver.answers import MISSING, answered
 from adjourn.driver.checkpoint import Checkpoint
 from adjourn.driver.events import Event, watch
-from adjourn.errors import Invalid, Refused
+from adjourn.errors import Invalid, NotFound
 
 if TYPE_CHECKING:
     from adjourn.runtime.runtime import Runtime
@@ -142,17 +145,90 @@ class Run(Generic[T]):
         """Stop, undo in reverse what was done, and end. Twice is the same as once."""
         await self._deliver(CancelAsked(by=by, reason=reason), request_id)
 
-    async def say(self, text: str, *, by: str = "", request_id: str = "") -> None:
-        """Tell the agent something; it reads it, once, at the next boundary."""
+    async def cancel_preview(self) -> CancelPreview:
+        """What a cancel would do now: settle, undo (in this order), leave behind."""
+        return cancel_preview(await self._fold())
+
+    async def say(self, text: str, *, by: str = "", abandon: bool = False, request_id: str = "") -> list[Interrupt]:
+        """Tell the agent something; it reads it, once, at the next boundary. While a question is open it waits, or, with
+        `abandon`, drops the question. Returns what was dropped."""
         if not isinstance(text, str) or not text:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise Invalid(f"say takes a text that is not empty, not {text!r:.80}")
-        await self._deliver(Said(text=text, by=by), request_id)
+        before = (await self._fold()).interrupts if abandon else []
+        await self._deliver(Said(text=text, by=by, abandon=abandon), request_id)
+        return [i for i in before if i.kind == "question"]
+
+    async def emit(self, event: str, value: Any = None, *, by: str = "", request_id: str = "") -> None:
+        """Send the run an event: it resolves what waits for it, and `External` stop conditions see it."""
+        if not isinstance(event, str) or not event:  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise Invalid(f"an event is a name, not {event!r:.80}")
+        await self._deliver(Emitted(event=event, value=plain(value, "value"), by=by), request_id)
+
+    async def fork(
+        self,
+        at: int | None = None,
+        *,
+        input: Any = MISSING,
+        answers: Mapping[str, Any] | None = None,
+        instruction: str = "",
+        run_id: str | None = None,
+        by: str = "",
+    ) -> "Run[T]":
+        """A new run from a boundary of this one (`at` a record; None: the latest), with changed input, answers or an instruction.
+
+        Results recorded before the boundary are reused, not executed again; this run stays as it is. Approvals are
+        asked again: they were about this run.
+        """
+        return await self._rt.fork(
+            self, at, input=input, answers=answers, instruction=instruction, run_id=run_id, by=by
+        )
+
+    def child(self, path: str) -> "Child":
+        """A nested agent of this run, looked at by itself. `path` is the call that opened it, for example `"2.0"`."""
+        return Child(self, path)
+
+    async def audit(self, *, after: int = 0, limit: int = 100) -> list[dict[str, Any]]:
+        """Everything anybody wanted of this run, also what was refused: `at`, `verb`, `by`, `from`, `seq` or `refused`."""
+        return [row.entry for row in await self._rt.store.audit(self.id, after=after, limit=limit)]
 
     async def _deliver(self, command: Any, request_id: str) -> None:
         await self._rt.deliver(self.id, command, request_id)
 
     def __repr__(self) -> str:
         return f"Run({self.id!r})"
+
+
+class Child:
+    """A view of one nested agent: its conversation and what waits inside it. Commands go to the run."""
+
+    def __init__(self, run: "Run[Any]", path: str) -> None:
+        self.run, self.path = run, path
+
+    async def _thread(self) -> tuple[State, Thread]:
+        state = await self.run._fold()
+        thread = state.threads.get(self.path)
+        if thread is None or not self.path:
+            known = ", ".join(repr(p) for p in state.threads if p) or "none"
+            raise NotFound(f"run {self.run.id!r} has no nested agent at {self.path!r}; there are: {known}")
+        return state, thread
+
+    async def agent(self) -> str:
+        """Its agent's name."""
+        return (await self._thread())[1].agent
+
+    async def messages(self) -> list[Message]:
+        """Its conversation so far."""
+        return list((await self._thread())[1].request())
+
+    async def interrupts(self) -> list[Interrupt]:
+        """What waits inside it, at any depth."""
+        state, _ = await self._thread()
+        return [i for i in state.interrupts if i.path == self.path or i.path.startswith(f"{self.path}/")]
+
+    async def output(self) -> Any:
+        """What it handed over, or None while it works."""
+        _, thread = await self._thread()
+        return thread.output if thread.final else None
 
 
 def _as_it_is(value: Any) -> Any:
@@ -166,6 +242,3 @@ def _rests(state: State) -> bool:
     if state.status not in (Status.WAITING, Status.STUCK):
         return False
     return any(i.kind not in ("timer", "event") for i in state.interrupts)
-
-
-__all__ = ["Refused", "Run", "RunState", "look"]

@@ -1,14 +1,18 @@
 """The runtime: a store, programs, and every verb. Any number of processes may have one on the same store."""
 
+import os
+import socket
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, Self
 
+import msgspec
 from typing_extensions import TypeVar
 
 from adjourn.agent.agent import Agent, Saved, check_on_change
 from adjourn.agent.storeless import check_program, next_turn
 from adjourn.core.codec import plain
 from adjourn.core.decision import Decision
+from adjourn.core.fork import forked
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.policy import seconds
 from adjourn.core.records import Command, Resumed, Said, Started
@@ -26,6 +30,7 @@ from adjourn.errors import (
     InvalidDefinition,
     Misused,
     Refused,
+    RunExists,
     UnknownInterrupt,
     UnknownRun,
 )
@@ -69,6 +74,7 @@ class Runtime:
         self.secret = secret
         self.agents: dict[str, Agent[Any]] = {}
         self.feed = Feed()
+        self.origin = f"{socket.gethostname()}:{os.getpid()}"
         self.clock: Clock = SystemClock()
         self._store: Store | None = None
         self._worker: Worker | None = None
@@ -83,6 +89,7 @@ class Runtime:
             self.clock,
             resources=self._resources,
             ttl=self._lease,
+            grace=self._grace,
             concurrency=self._concurrency,
             on_change=self._on_change,
         )
@@ -143,8 +150,10 @@ class Runtime:
             fingerprint=program.fingerprint, input=plain(input, "input"), by=by, session=session or before,
             labels=_labels(labels), history=history,
         )  # fmt: skip
-        await self.store.create(started)
-        self.worker.wake(started.run)
+        if await self.store.create(started):
+            self.worker.begin(started)
+        else:
+            self.worker.wake(started.run)
         return Run(self, started.run)
 
     async def get(self, run_id: str) -> Run[Any]:
@@ -200,10 +209,12 @@ class Runtime:
         digest: str = "",
         edit: dict[str, Any] | None = None,
         scope: Literal["once", "run"] = "once",
+        groups: Iterable[str] = (),
         request_id: str = "",
     ) -> int:
         """Let a call run: once, exactly as shown, or as edited. The record's seq. One decision wins, the others `AlreadyDecided`."""
-        return await self._decide(interrupt_id, Decision.approve(note, edit, scope), by, digest, request_id)
+        decision = Decision.approve(note, edit, scope)
+        return await self._decide(interrupt_id, decision, by, digest, request_id, tuple(groups))
 
     async def deny(self, interrupt_id: str, *, by: str, note: str = "", digest: str = "", request_id: str = "") -> int:
         """Refuse a call; the model reads the refusal and goes on."""
@@ -219,16 +230,20 @@ class Runtime:
                 value = Decision.value(value, note)
         return await self._decide(interrupt_id, value, by, digest, request_id)
 
-    async def _decide(self, interrupt_id: str, answer: Any, by: str, digest: str, request_id: str) -> int:
+    async def _decide(
+        self, interrupt_id: str, answer: Any, by: str, digest: str, request_id: str, groups: tuple[str, ...] = ()
+    ) -> int:
         if not isinstance(by, str) or not by:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise Invalid("a decision needs by=: who decides")
         interrupt = await self.interrupt(interrupt_id)
         command = answered(interrupt, answer, by=by, digest=digest)
+        if groups:
+            command = msgspec.structs.replace(command, groups=groups)
         return await self.deliver(interrupt.run_id, command, request_id)
 
     async def deliver(self, run_id: str, command: Command, request_id: str = "") -> int:
         """Append a command and wake its run."""
-        seq = await self.store.deliver(run_id, command, request=request_id)
+        seq = await self.store.deliver(run_id, command, request=request_id, origin=self.origin)
         self.worker.wake(run_id)
         return seq
 
@@ -284,21 +299,65 @@ class Runtime:
             return None
         return row if row.id == run else None
 
+    async def fork(
+        self,
+        run: Run[T],
+        at: int | None = None,
+        *,
+        input: Any = MISSING,
+        answers: Mapping[str, Any] | None = None,
+        instruction: str = "",
+        run_id: str | None = None,
+        by: str = "",
+    ) -> Run[T]:
+        """See `Run.fork`."""
+        old = [record for _, record in await self.store.load(run.id)]
+        new = _checked_id(run_id) if run_id is not None else new_run_id()
+        changed = {} if input is MISSING else {"input": plain(input, "input")}
+        begun, *rest = forked(old, at, new, by, changed)
+        assert isinstance(begun, Started)
+        state = Checkpoint([begun, *rest]).state
+        given = {
+            new + id.removeprefix(run.id) if id.startswith(run.id) else id: value
+            for id, value in (answers or {}).items()
+        }
+        commands: list[Command] = [*answers_for(state, MISSING, given or None, None, by, self.store.now())]
+        if state.status in (Status.PAUSED, Status.PAUSING):
+            commands.append(Resumed(instruction=instruction, by=by))
+        elif instruction:
+            commands.append(Said(text=instruction, by=by))
+        if not await self.store.create(begun, rest):
+            raise RunExists(new)
+        for command in commands:
+            await self.deliver(new, command)
+        self.worker.wake(new)
+        return Run(self, new)
+
     # The kill switch
 
     async def halt(self, scope: str, *, reason: str, by: str) -> list[Halt]:
         """Stop everything (`"*"`), one agent (`"agent:NAME"`) or one tool (`"tool:NAME"`): no new call, no new model call."""
         if not reason or not by:
             raise Invalid("a halt needs reason= and by=")
-        return await self.store.halt(scope, by=by, reason=reason)
+        return await self.store.halt(scope, by=by, reason=reason, origin=self.origin)
 
     async def unhalt(self, scope: str, *, by: str, reason: str = "") -> list[Halt]:
         """Lift a halt; held runs go on."""
-        return await self.store.halt(scope, by=by, reason=reason, lift=True)
+        if not by:
+            raise Invalid("an unhalt needs by=: who lifts it")
+        return await self.store.halt(scope, by=by, reason=reason, lift=True, origin=self.origin)
 
     async def halts(self) -> Sequence[Halt]:
         """The halts that are on."""
         return await self.store.halt("")
+
+    async def audit(self, *, after: int = 0, limit: int = 100) -> list[dict[str, Any]]:
+        """Every command that anybody gave, to any run, by time; also what was refused."""
+        return [row.entry for row in await self.store.audit(None, after=after, limit=limit)]
+
+    async def verify(self) -> list[str]:
+        """Check every journal and the audit; each broken place in words. Empty: nothing was edited, deleted or moved."""
+        return [str(broken) for broken in await self.store.verify()]
 
 
 def _limit(limit: Any) -> int:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from adjourn.core.fingerprint import changes
+from adjourn.core.records import Started
 from adjourn.core.state import State
 from adjourn.core.status import ENDED
 from adjourn.driver.clock import Clock
@@ -42,7 +43,7 @@ class Worker:
         self.programs: dict[str, Program] = {}
         self.refusals: dict[str, AdjournError] = {}
         self.errors: dict[str, BaseException] = {}
-        self._store, self._feed, self._resources, self._ttl = store, feed, resources, ttl
+        self._store, self._feed, self._resources, self._ttl, self._grace = store, feed, resources, ttl, grace
         self._clock, self._on_change = clock, on_change
         self._slots = asyncio.Semaphore(concurrency)
         self._drives: dict[str, asyncio.Task[None]] = {}
@@ -56,10 +57,18 @@ class Worker:
 
     def register(self, program: Program) -> None:
         """Advance this program's runs from now on."""
+        if self.programs.get(program.name) is program:
+            return
         self.programs[program.name] = program
         if self._sweeper is None:
             self._sweeper = asyncio.get_running_loop().create_task(self._sweep(), name="adjourn-sweep")
         self._bell.set()
+
+    def begin(self, started: Started) -> None:
+        """A run that this process has just created: its state is known, so there is nothing to look up."""
+        if started.program in self.programs and started.run not in self._drives:
+            self._hot[started.run] = State().fold_all([(1, started)])
+        self.wake(started.run)
 
     def wake(self, run: str, *, replaces: str = "") -> None:
         """Somebody knows that there is something to do for this run. Harmless if not."""

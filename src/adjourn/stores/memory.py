@@ -15,8 +15,6 @@ from adjourn.stores.bells import Bells
 from adjourn.stores.rules import InterruptRow
 from adjourn.stores.store import Bell, Committed, Filter, Halt, Lease, RunRow
 
-HIDDEN_KINDS = frozenset({"timer", "event"})
-
 
 class MemoryStore:
     """A `Store` that is a few dicts. Each method is atomic because it never awaits."""
@@ -112,31 +110,27 @@ class MemoryStore:
 
     async def inbox(self, filter: Filter) -> list[Interrupt]:
         """See `Store.inbox`."""
-        found: list[Interrupt] = []
-        for id, interrupts in self._interrupts.items():
+        now, start = self.now(), (0.0, 0, 0)
+        found: list[tuple[tuple[float, int, int], Interrupt]] = []
+        for n, (id, interrupts) in enumerate(self._interrupts.items()):
             row = self._runs[id]
-            if (filter.run and id != filter.run) or (filter.program and row.program != filter.program):
-                continue
             for x in interrupts.values():
-                if filter.interrupt:
-                    if x.i != filter.interrupt:
-                        continue
-                elif x.state != "open" or x.kind in HIDDEN_KINDS or not rules.visible(row, x):
-                    continue
-                if not filter.kind or x.kind == filter.kind:
-                    found.append(rules.shown(id, x.seq, self._journals[id][x.seq - 1]))
-        found.sort(key=lambda i: (i.opened_at, i.id))
-        ids = [i.id for i in found]
-        start = ids.index(filter.after) + 1 if filter.after in ids else 0
-        return found[start : start + filter.limit]
+                shown = rules.shown(id, x.seq, self._journals[id][x.seq - 1])
+                place = (shown.opened_at, n, x.seq)
+                if filter.after and filter.after in (shown.id, f"{id}:{x.i}"):
+                    start = place
+                wanted = x.i == filter.interrupt if filter.interrupt else rules.visible(row, x, now)
+                if wanted and rules.fits(row, filter, now) and filter.kind in ("", x.kind):
+                    found.append((place, shown))
+        return [shown for place, shown in sorted(found, key=lambda f: f[0]) if place > start][: filter.limit]
 
     async def runs(self, filter: Filter) -> list[RunRow]:
         """See `Store.runs`."""
         now = self.now()
-        rows = [replace(r) for r in reversed(self._runs.values()) if rules.fits(r, filter, now)]
+        rows = list(reversed(self._runs.values()))
         ids = [r.id for r in rows]
-        start = ids.index(filter.after) + 1 if filter.after in ids else 0
-        return rows[start : start + filter.limit]
+        start = ids.index(filter.after) + 1 if filter.after in ids else len(ids) if filter.after else 0
+        return [replace(r) for r in rows[start:] if rules.fits(r, filter, now)][: filter.limit]
 
     async def halt(
         self, scope: str, *, by: str = "", reason: str = "", lift: bool = False, origin: str = ""

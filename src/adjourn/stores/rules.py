@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, cast
 
+import msgspec
 from msgspec.structs import force_setattr
 
 from adjourn.core.digest import digest
@@ -39,6 +40,8 @@ from adjourn.errors import (
     AlreadyDecided,
     Halted,
     InterruptClosed,
+    Invalid,
+    InvalidAnswer,
     LeaseBusy,
     LeaseLost,
     NotAllowed,
@@ -118,7 +121,7 @@ def create(tx: Tx, now: float, started: Started, rest: Sequence[AnyRecord] = ())
         if old.input_digest != same:
             raise RunExists(started.run)
         return False
-    started = stamped(started, now)
+    started = stamped(msgspec.structs.replace(started), now)
     title = input_text(started.input)[:200]
     row = RunRow(
         started.run, started.kind, started.program, started.session, dict(started.labels), title, same,
@@ -127,7 +130,7 @@ def create(tx: Tx, now: float, started: Started, rest: Sequence[AnyRecord] = ())
     tx.insert(row)
     audited(tx, now, row.id, {"verb": "import" if rest else "start", "by": started.by, "seq": 1 + len(rest)})
     for record in (started, *rest):
-        _append(tx, row, 0, stamped(record, now))
+        _append(tx, row, 0, record if record.at else stamped(msgspec.structs.replace(record), now))
     if rest:  # an imported journal belongs to nobody here, and its epochs are over
         row.worker, row.lease_until = "", 0.0
         row.epoch = max([0, *(x.epoch for x in rest if isinstance(x, Claimed))])
@@ -292,7 +295,12 @@ def deliver(tx: Tx, now: float, run: str, command: Command, request: str = "", o
     if row is None:
         audited(tx, now, "", {**what, "refused": f"no run {run!r:.80}"})
         return Failed(UnknownRun(run))
-    body = dump(command)
+    try:  # a copy: the caller's may be sent again; and what is acknowledged must be readable for ever
+        body = dump(msgspec.structs.replace(command, at=0.0))
+        command = cast(Command, parse(body))
+    except (msgspec.MsgspecError, TypeError, ValueError) as e:
+        audited(tx, now, run, {**what, "refused": "it cannot be recorded"})
+        return Failed(Invalid(f"the command cannot be recorded: {e}"))
     if request and (old := tx.request(row, request)) is not None:
         if old[1] != digest(body):
             audited(tx, now, run, {**what, "refused": "the request id was used for another command"})
@@ -351,12 +359,14 @@ def _admit_decision(tx: Tx, row: RunRow, command: Decided, now: float) -> None:
     if found.state == "decided":
         raise AlreadyDecided(shown, found.by)
     if found.state != "open":
-        why = {"void": f"the run is {row.status.value}", "event": "its event came"}.get(found.state, found.state)
+        ended = f"the run is {row.status.value}" if row.status in ENDED else "it no longer applies"
+        why = {"void": ended, "event": "its event came"}.get(found.state, found.state)
         raise InterruptClosed(shown, why)
     if found.expires and now >= found.expires:
         raise InterruptClosed(shown, "it expired")
     if command.digest and found.digest and command.digest != found.digest:
         raise StaleDecision(shown, command.digest, found.digest)
+    _admit_shape(shown, found, command)
     if command.verdict == "approve" and command.by in found.votes:
         raise AlreadyDecided(shown, command.by, "approved already")
     if row.status in (Status.CANCELLING, Status.STUCK) and not found.undoing:
@@ -365,6 +375,22 @@ def _admit_decision(tx: Tx, row: RunRow, command: Decided, now: float) -> None:
         _admit_approver(tx, row, found, command)
     if command.verdict == "approve" or found.kind in ("in_doubt", "error", "limit", "undo"):
         _admit_under_halt(tx, row, found)
+
+
+def _admit_shape(shown: str, found: InterruptRow, command: Decided) -> None:
+    """What no fold could take in is not recorded. Whether an answer fits its schema is for its sender to check."""
+    if found.kind in ("timer", "event"):
+        raise InvalidAnswer(f"interrupt {shown!r} waits for {'time' if found.kind == 'timer' else 'an event'}")
+    if (found.kind == "approval") == (command.verdict == "value"):
+        wants = "an approval or a denial" if found.kind == "approval" else "a value"
+        raise InvalidAnswer(f"interrupt {shown!r} ({found.kind}) takes {wants}, not {command.verdict!r}")
+    if found.kind in ("approval", "question"):
+        return
+    value = command.value
+    if not isinstance(value, dict) or "choice" not in value:
+        raise InvalidAnswer(f"interrupt {shown!r} ({found.kind}) takes {{'choice': …}}, not {value!r:.80}")
+    if type(value.get("amount", 0)) not in (int, float):  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
+        raise InvalidAnswer(f"interrupt {shown!r}: amount is a number, not {value['amount']!r:.80}")
 
 
 def _admit_approver(tx: Tx, row: RunRow, found: InterruptRow, command: Decided) -> None:
@@ -416,8 +442,10 @@ def halt(tx: Tx, now: float, scope: str, by: str, reason: str, lift: bool, origi
     return tx.halts()
 
 
-def visible(row: RunRow, found: InterruptRow) -> bool:
+def visible(row: RunRow, found: InterruptRow, now: float) -> bool:
     """Whether a person could decide it now."""
+    if found.state != "open" or found.kind in ("timer", "event") or 0 < found.expires <= now:
+        return False
     return found.undoing if row.status in (Status.CANCELLING, Status.STUCK) else row.status not in ENDED
 
 
@@ -432,6 +460,7 @@ def fits(row: RunRow, filter: Filter, now: float) -> bool:
     """Whether a run belongs in a list."""
     return (
         (not filter.status or filter.status in (row.view(now), row.status.value))
+        and (not filter.run or row.id == filter.run)
         and (not filter.program or row.program == filter.program)
         and (not filter.session or row.session == filter.session)
         and (filter.label is None or row.labels.get(filter.label[0]) == filter.label[1])

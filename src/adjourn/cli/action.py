@@ -1,0 +1,150 @@
+"""What waits for a person, complete and exact: what would run, why it asks, and last the agent's own words."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from rich.cells import cell_len
+from rich.text import Text
+
+from adjourn.cli.fields import fields, rows, schema_word
+from adjourn.cli.finding import address_in_run
+from adjourn.cli.terminal import wrap
+from adjourn.cli.timeline import Timeline
+from adjourn.cli.visible import lines, visible
+from adjourn.cli.words import DIM, EFFECTS, STATUSES, duration, exact, grouped, short_id
+from adjourn.core.interrupt import Interrupt
+from adjourn.core.state import State
+from adjourn.runtime.runtime import Runtime
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """An interrupt with what is around it. `open`: it can still be decided."""
+
+    interrupt: Interrupt
+    where: str
+    words: str
+    open: bool
+    now: float
+
+
+async def look(rt: Runtime, interrupt: Interrupt) -> Item:
+    """Read what surrounds an interrupt."""
+    records = await rt.store.load(interrupt.run_id)
+    state = State().fold_all(records)
+    now = rt.store.now()
+    words = Timeline.of(records, now).words.get(address_in_run(interrupt), "")
+    where = [state.started.program, *path_names(state, interrupt.path), address_in_run(interrupt)]
+    is_open = any(i.id == interrupt.id for i in state.interrupts)
+    return Item(interrupt, " › ".join(visible(name) for name in where if name), words, is_open, now)
+
+
+def path_names(state: State, path: str) -> list[str]:
+    """The agents below the root, down to `path`."""
+    parts = path.split("/") if path else []
+    paths = ["/".join(parts[: n + 1]) for n in range(len(parts))]
+    return [state.threads[p].agent for p in paths if p in state.threads]
+
+
+def title(i: Interrupt) -> str:
+    """What is wanted, in a few words."""
+    tool = visible(i.call.tool) if i.call else ""
+    kind = visible(i.type)
+    return {
+        "approval": f"{tool} needs approval",
+        "in_doubt": f"{tool} may have happened",
+        "question": "a question" if i.type == "question" else f"{kind}: an answer is needed",
+        "error": "a step failed",
+        "limit": "a limit is reached",
+        "undo": "an undo failed",
+        "event": f"{kind}: waits for an event",
+        "timer": "sleeps until its time has come",
+    }[i.kind]
+
+
+def render(item: Item, width: int) -> Iterator[Text]:
+    """The item as lines, in the order in which it should be read. Nothing is shortened."""
+    i = item.interrupt
+    glyph, colour, _ = STATUSES["failed" if i.kind == "error" else "waiting"]
+    head = f"{glyph} {title(i)}"
+    room = min(width, 100) - cell_len(head) - cell_len(item.where)
+    yield Text.assemble((glyph, colour), (f" {title(i)}", "bold"), " " * max(2, room), (item.where, DIM))
+    if i.call and i.call.description:
+        yield from _labelled("from its definition", i.call.description, width)
+    yield Text("")
+    yield from _content(i, width)
+    yield Text("")
+    for name, text in _facts(item):
+        yield from _labelled(f"{name:<7}", text, width)
+    if item.words:
+        yield Text("")
+        yield Text("  The agent’s own words, not checked", style=DIM)
+        for line in lines(item.words):
+            for piece in wrap(line, width - 4):
+                yield Text.assemble(("  ┊ ", DIM), piece)
+
+
+def _content(i: Interrupt, width: int) -> Iterator[Text]:
+    if i.call:
+        found = list(fields(i.call.arguments, i.answer_schema if i.kind == "approval" else None))
+        yield from rows(found, width) if i.call.arguments else [Text("  no arguments", style=DIM)]
+    elif i.payload is not None:
+        yield from rows(list(fields(i.payload)), width)
+
+
+def _facts(item: Item) -> Iterator[tuple[str, str]]:
+    i = item.interrupt
+    if i.call and (why := ": ".join(part for part in (i.call.reason, i.call.rule) if part)):
+        yield "why", why
+    if i.call and i.call.effect:
+        undo = "it can be undone" if i.call.undo else "it has no undo"
+        yield "effect", f"{EFFECTS.get(i.call.effect, i.call.effect)}; {undo}"
+    if i.approvers > 1 or i.groups:
+        yield "needs", f"{i.approvers} people" + (f" of {', '.join(i.groups)}" if i.groups else "")
+    if i.kind == "question":
+        yield "answer", schema_word(i.answer_schema)
+    for name, what in i.choices.items():
+        yield "choice", f"{name}: {what}"
+    yield "expires", _expiry(i, item.now)
+    if i.call and i.call.digest:
+        yield "digest", grouped(i.call.digest)
+    yield "run", f"{short_id(i.run_id)}   item {visible(i.id)}"
+
+
+def _expiry(i: Interrupt, now: float) -> str:
+    if not i.expires_at:
+        return "never"
+    then = {"deny": "denied by expiry", "cancel": "cancelled by expiry"}.get(i.on_expiry, f"{i.on_expiry}d")
+    if i.expires_at <= now:
+        return f"{duration(now - i.expires_at)} ago"
+    return f"in {duration(i.expires_at - now)}, then {then}"
+
+
+def _labelled(label: str, text: str, width: int) -> Iterator[Text]:
+    space = cell_len(label) + 4
+    pieces = [piece for line in lines(text) for piece in wrap(line, max(20, width - space))]
+    for n, piece in enumerate(pieces):
+        yield Text.assemble("  ", (label if n == 0 else " " * cell_len(label), DIM), "  ", piece)
+
+
+def as_json(item: Item) -> dict[str, Any]:
+    """The item as data; nothing is left out because it has its default."""
+    i = item.interrupt
+    call = i.call and {name: getattr(i.call, name) for name in i.call.__struct_fields__}
+    return {**{name: getattr(i, name) for name in i.__struct_fields__}, "call": call, "open": item.open,
+            "where": item.where, "words": item.words}  # fmt: skip
+
+
+def gist_of(i: Interrupt) -> str:
+    """The item in one line, for a list."""
+    from adjourn.cli.timeline import gist
+    from adjourn.cli.words import arguments
+
+    if i.call:
+        named = f"{visible(i.call.tool)} {arguments(i.call.arguments)}".rstrip()
+        return named if i.kind == "approval" else f"{visible(i.call.tool)} may have happened"
+    if i.payload is None:
+        return visible(i.type)
+    what = gist(i.payload)
+    return visible(what) if isinstance(what, str) else exact(what)

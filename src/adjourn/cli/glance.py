@@ -1,0 +1,93 @@
+"""A run at a glance: its status as people see it, and what it does or waits for now."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from adjourn.cli.action import title
+from adjourn.cli.timeline import Numbered, gist
+from adjourn.cli.visible import visible
+from adjourn.cli.words import exact
+from adjourn.core.records import Cancelled, Completed
+from adjourn.core.state import State
+from adjourn.runtime.runtime import Runtime
+from adjourn.stores.store import Halt, RunRow
+
+
+@dataclass(frozen=True, slots=True)
+class Glance:
+    """A row, folded. `status` may also be `held`: ready, or waiting, under a halt."""
+
+    row: RunRow
+    state: State
+    status: str
+    doing: str
+    records: list[Numbered]
+
+    def as_json(self) -> dict[str, Any]:
+        """The run as data."""
+        row, usage = self.row, self.state.usage
+        return {
+            "run_id": row.id, "agent": row.program, "kind": row.kind, "status": self.status, "now": self.doing,
+            "input": self.state.started.input, "session": row.session, "labels": row.labels, "seq": row.seq,
+            "open": len(self.state.interrupts), "requests": usage.requests, "tokens": usage.total_tokens,
+            "cost": usage.cost, "started_by": self.state.started.by, "created_at": row.created_at,
+            "updated_at": row.updated_at,
+        }  # fmt: skip
+
+
+async def glance(rt: Runtime, row: RunRow, halts: list[Halt]) -> Glance:
+    """Look at a run."""
+    records = await rt.store.load(row.id)
+    state = State().fold_all(records)
+    blocking = [h for h in halts if h.scope in row.blocked]
+    status = "held" if blocking else row.view(rt.store.now())
+    if blocking:
+        doing = f"halted {blocking[0].scope}: {blocking[0].reason}"
+    else:
+        doing = _doing(state, status)
+    return Glance(row, state, status, visible(doing.replace("\n", " ")), records)
+
+
+def _doing(state: State, status: str) -> str:
+    match status:
+        case "failed" | "waiting" | "stuck":
+            return _waiting_for(state)
+        case "running":
+            return ", ".join(_in_flight(state)) or "model"
+        case "pausing":
+            return "finishing " + (", ".join(_in_flight(state)) or "the model call")
+        case "paused":
+            asked = state.pause
+            return f"by {asked.by or 'somebody'}" + (f": {asked.reason}" if asked.reason else "") if asked else ""
+        case "cancelling":
+            return "undoing what was done"
+        case "ready":
+            return "waits for a worker"
+        case _:
+            return _ended(state)
+
+
+def _in_flight(state: State) -> list[str]:
+    return [call.tool for call in state.live.values() if call.phase.value == "intended"]
+
+
+def _waiting_for(state: State) -> str:
+    found = state.interrupts
+    if not found:
+        return "a timer" if state.open else ""
+    first = found[0]
+    text = title(first)
+    if first.kind in ("question", "error", "limit") and isinstance(what := gist(first.payload), str):
+        text = what
+    return text + (f", and {len(found) - 1} more" if len(found) > 1 else "")
+
+
+def _ended(state: State) -> str:
+    ended = state.ended
+    if isinstance(ended, Cancelled):
+        return f"{len(ended.residue)} left behind" if ended.residue else "nothing left behind"
+    if isinstance(ended, Completed):
+        if ended.stopped:
+            return f"by {ended.stopped}"
+        return ended.output if isinstance(ended.output, str) else exact(ended.output)
+    return ""

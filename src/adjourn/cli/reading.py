@@ -1,0 +1,228 @@
+"""Commands that only look: `runs`, `show` and the list of `inbox`."""
+
+import time
+from typing import Annotated, Any
+
+import typer
+from rich.text import Text
+
+from adjourn.cli import listing
+from adjourn.cli.action import Item, gist_of, look
+from adjourn.cli.action import as_json as item_json
+from adjourn.cli.database import address_of, with_runtime
+from adjourn.cli.failure import says
+from adjourn.cli.glance import Glance, glance
+from adjourn.cli.options import Db, Json, RunId
+from adjourn.cli.terminal import Terminal, fit, out, print_json, say, to_json
+from adjourn.cli.timeline import Step, Timeline
+from adjourn.cli.visible import visible
+from adjourn.cli.words import DIM, STATUSES, age, count, duration, money, short_id, status_mark
+from adjourn.core.records import dump
+from adjourn.errors import Invalid
+from adjourn.runtime.runtime import Runtime
+from adjourn.stores.store import RunRow
+
+app = typer.Typer()
+
+
+@app.command()
+@says("No runs listed")
+def runs(
+    db: Db = None,
+    as_json: Json = False,
+    status: Annotated[str, typer.Option(help="Only runs of this status.", show_default=False)] = "",
+    agent: Annotated[str, typer.Option(help="Only runs of this agent or flow.", show_default=False)] = "",
+    session: Annotated[str, typer.Option(help="Only runs of this session.", show_default=False)] = "",
+    label: Annotated[str, typer.Option(metavar="NAME=VALUE", help="Only with this label.", show_default=False)] = "",
+    after: Annotated[str, typer.Option(metavar="RUN", help="Older than this run.", show_default=False)] = "",
+    limit: Annotated[int, typer.Option(help="At most so many.", min=1, max=1000)] = 30,
+) -> None:
+    """List runs, newest first."""
+    name, found, value = label.partition("=")
+    if label and not found:
+        raise Invalid(f"a label is written NAME=VALUE, not {label!r}")
+
+    async def work(rt: Runtime) -> tuple[list[Glance], int, float]:
+        before = (await rt.get(after)).id if after else ""
+        pair = (name, value) if label else None
+        found = await rt.runs(status=status, agent=agent, session=session, label=pair, after=before, limit=limit)
+        halts = list(await rt.halts())
+        waiting = len(await rt.inbox(limit=1000))
+        return [await glance(rt, row, halts) for row in found], waiting, rt.store.now()
+
+    seen, waiting, now = with_runtime(db, work)
+    if as_json:
+        print_json([g.as_json() for g in seen])
+        return
+    _print_runs(seen, now)
+    more = f"Older ones: adjourn runs --after {visible(seen[-1].row.id)}. " if len(seen) == limit else ""
+    person = f"{count(waiting, 'item waits', 'items wait')} for a person: adjourn inbox" if waiting else ""
+    say(Text(f"{count(len(seen), 'run')}. {more}{person}".strip(), style=DIM))
+
+
+def _print_runs(seen: list[Glance], now: float) -> None:
+    terminal = out()
+    cells = [_run_cells(g, now, terminal.tty) for g in seen]
+    head = ["STATUS", "", "RUN", "AGENT", "NOW", "COST", "AGE"]
+    wide = [max(len(head[n]), *(len(c[n]) for c in cells), 0) if cells else len(head[n]) for n in range(7)]
+    if terminal.tty:
+        wide[3] = min(wide[3], 16)
+        wide[4] = max(12, min(wide[4], terminal.width - sum(wide[:4]) - sum(wide[5:]) - 12))
+    terminal.print(Text(_columns(head, wide), style=DIM))
+    for g, row in zip(seen, cells, strict=True):
+        line = Text(_columns(row, wide))
+        line.stylize(STATUSES[g.status][1] if g.status in STATUSES else "", 0, wide[0])
+        terminal.print(line)
+
+
+def _run_cells(g: Glance, now: float, tty: bool) -> list[str]:
+    resting = g.status not in ("completed", "cancelled", "stopped", "failed")
+    return [
+        status_mark(g.status).plain, age(now - g.row.updated_at) if resting else "",
+        short_id(g.row.id) if tty else visible(g.row.id), visible(g.row.program), g.doing,
+        money(g.state.usage.cost), age(now - g.row.created_at),
+    ]  # fmt: skip
+
+
+def _columns(cells: list[str], wide: list[int]) -> str:
+    right = {1, 5, 6}
+    done = [cell.rjust(wide[n]) if n in right else fit(cell, wide[n]) for n, cell in enumerate(cells)]
+    return "  ".join(done).rstrip()
+
+
+@app.command()
+@says("Not shown")
+def show(
+    run: RunId,
+    db: Db = None,
+    as_json: Json = False,
+    journal: Annotated[bool, typer.Option("--journal", help="Print its records, one a line.")] = False,
+    checkpoint: Annotated[bool, typer.Option("--checkpoint", help="Print its checkpoint.")] = False,
+) -> None:
+    """Show one run: where it is and how it came there."""
+
+    async def work(rt: Runtime) -> tuple[Glance, Timeline, str, float]:
+        row: RunRow = await rt.store.get(run)
+        g = await glance(rt, row, list(await rt.halts()))
+        saved = (await (await rt.get(row.id)).checkpoint()).to_json() if checkpoint else ""
+        return g, Timeline.of(g.records, rt.store.now()), saved, rt.store.now()
+
+    g, timeline, saved, now = with_runtime(db, work)
+    if checkpoint or journal:
+        _print_raw(g, saved)
+    elif as_json:
+        print_json(_run_json(g, timeline))
+    else:
+        _print_run(g, timeline)
+        _hints(g)
+
+
+def _print_raw(g: Glance, saved: str) -> None:
+    import json
+
+    if saved:
+        out().print(to_json(json.loads(saved), indent=None))
+        return
+    for seq, record in g.records:
+        out().print(to_json({"seq": seq, **json.loads(dump(record))}, indent=None))
+
+
+def _run_json(g: Glance, timeline: Timeline) -> dict[str, Any]:
+    steps = [{name: getattr(s, name) for name in s.__slots__} for s in timeline.steps]
+    waiting = [item_json(Item(i, "", timeline.words.get(i.call.call_id, "") if i.call else "", True, 0.0))
+               for i in g.state.interrupts]  # fmt: skip
+    ended = g.state.ended
+    return {
+        **g.as_json(), "worked": round(timeline.worked, 3), "waited": round(timeline.waited, 3), "steps": steps,
+        "interrupts": waiting, "output": getattr(ended, "output", None), "residue": list(getattr(ended, "residue", ())),
+    }  # fmt: skip
+
+
+def _print_run(g: Glance, timeline: Timeline) -> None:
+    terminal, usage = out(), g.state.usage
+    head = Text.assemble(status_mark(g.status), "  ", (visible(g.row.title), "bold"))
+    facts = [
+        f"{visible(g.row.program)} {short_id(g.row.id) if terminal.tty else visible(g.row.id)}",
+        f"worked {duration(timeline.worked)}", f"waited {duration(timeline.waited)}", f"{usage.total_tokens:,} tok",
+    ]  # fmt: skip
+    facts += [money(usage.cost)] if usage.cost else []
+    terminal.print(head, Text(" · ".join(facts), style=DIM), "")
+    ids = max([2, *(len(s.id) for s in timeline.steps)])
+    names = min(24, max([5, *(len(visible(s.name)) + 2 * _depth(s) for s in timeline.steps)]))
+    for step in timeline.steps:
+        terminal.print(_step_line(step, ids, names, terminal))
+
+
+def _depth(step: Step) -> int:
+    return step.path.count("/") + 1 if step.path else 0
+
+
+def _step_line(step: Step, ids: int, names: int, terminal: Terminal) -> Text:
+    glyph, colour = (STATUSES[step.status][:2]) if step.status in STATUSES else (" ", "")
+    going = "…" if step.status in ("running", "waiting") else ""
+    end = time.strftime("%H:%M:%S", time.localtime(step.at)) if step.took is None else duration(step.took) + going
+    note = visible(step.note)
+    name = fit("  " * _depth(step) + visible(step.name), names)
+    text = visible(step.text) if not step.text.startswith(('"', "{", "[")) and step.id == "" else step.text
+    if terminal.tty:
+        room = terminal.width - ids - names - 17
+        note = fit(note, min(len(note), max(16, room // 2)))
+        text = fit(text, max(8, room - len(note)))
+    return Text.assemble(
+        f"  {step.id:>{ids}}  ", (glyph, colour), " ", (name, colour if step.status == "waiting" else ""),
+        "  ", text, "  ", (note, colour or DIM), "  ", (f"{end:>8}", DIM),
+    )  # fmt: skip
+
+
+def _hints(g: Glance) -> None:
+    run = short_id(g.row.id)
+    if g.state.interrupts and g.status in ("waiting", "stuck"):
+        say("", Text.assemble(("Decide  ", DIM), f"adjourn inbox {run}"))
+    elif g.status == "failed":
+        say("", Text.assemble(("Try again  ", DIM), f"adjourn resume {run}"))
+    elif g.status == "paused":
+        say("", Text.assemble(("Resume  ", DIM), f"adjourn resume {run}", ("   Steer  ", DIM),
+                              f'adjourn resume {run} --instruction "…"'))  # fmt: skip
+    elif g.status == "ready":
+        say("", Text.assemble(("Advance it  ", DIM), f"adjourn worker app.py:{visible(g.row.program)}"))
+
+
+def list_inbox(db: str | None, agent: str, kind: str, run: str, limit: int, as_json: bool) -> None:
+    """Print what waits for a person, numbered; a number means this list from then on."""
+
+    async def work(rt: Runtime) -> tuple[list[Item], float]:
+        run_id = (await rt.get(run)).id if run else ""
+        found = await rt.inbox(agent=agent, kind=kind.replace(" ", "_"), run=run_id, limit=limit)
+        return [await look(rt, i) for i in found], rt.store.now()
+
+    items, now = with_runtime(db, work)
+    kept = listing.remember(address_of(db), [item.interrupt for item in items])
+    if as_json:
+        print_json([{"number": n, **item_json(item)} for n, item in enumerate(items, 1)])
+        return
+    if not items:
+        say(Text("Nothing waits for a person.", style=DIM))
+        return
+    _print_inbox(items, now)
+    example = "1" if kept else visible(items[0].interrupt.id)
+    say(Text(f"{count(len(items), 'item')}. Look at one and decide: adjourn inbox {example}", style=DIM))
+
+
+def _print_inbox(items: list[Item], now: float) -> None:
+    terminal = out()
+    cells = [["", "KIND", "WHAT", "WHERE", "EXPIRES"]]
+    for n, item in enumerate(items, 1):
+        i = item.interrupt
+        left = duration(i.expires_at - now) if i.expires_at else "–"
+        where = item.where if terminal.tty else f"{item.where} {visible(i.id)}"
+        cells.append([str(n), i.kind.replace("_", " "), gist_of(i), where, left])
+    wide = [max(len(row[n]) for row in cells) for n in range(5)]
+    if terminal.tty:
+        wide[3] = min(wide[3], 28)
+        wide[2] = max(16, min(wide[2], terminal.width - wide[0] - wide[1] - wide[3] - wide[4] - 8))
+    for n, row in enumerate(cells):
+        done = [fit(row[0], wide[0]), fit(row[1], wide[1]), fit(row[2], wide[2]), fit(row[3], wide[3]), row[4].rjust(wide[4])]
+        line = Text("  ".join(done).rstrip(), style=DIM if n == 0 else "")
+        if n:
+            line.stylize("yellow", wide[0] + 2, wide[0] + 2 + wide[1])
+        terminal.print(line)

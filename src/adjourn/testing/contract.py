@@ -1,0 +1,40 @@
+"""The contract of a store as tests: subclass `StoreContract`, give it a store, run pytest."""
+
+import pytest
+
+# So that a broken promise says what it compared; has to come before the promises are imported.
+pytest.register_assert_rewrite("adjourn.testing.promises")
+
+from adjourn.testing.promises.committing import Committing, Fencing, Halting, Indexing, Resting  # noqa: E402
+from adjourn.testing.promises.creating import Creating, Importing, Loading  # noqa: E402
+from adjourn.testing.promises.delivering import (  # noqa: E402
+    Commanding,
+    Deciding,
+    DecidingUnderHalt,
+    Emitting,
+    Requesting,
+    Voting,
+)
+from adjourn.testing.promises.leasing import Acquiring, Keeping  # noqa: E402
+from adjourn.testing.promises.listing import Due, Halts, Inbox, Runs  # noqa: E402
+from adjourn.testing.promises.ringing import Closing, Ringing  # noqa: E402
+
+
+class StoreContract(
+    Creating, Importing, Loading,
+    Acquiring, Keeping,
+    Committing, Fencing, Halting, Resting, Indexing,
+    Commanding, Requesting, Deciding, Voting, Emitting, DecidingUnderHalt,
+    Due, Inbox, Runs, Halts,
+    Ringing, Closing,
+):  # fmt: skip
+    """Every promise of the `Store` protocol, one test each; after each transaction, rows are compared with the fold.
+
+    ```python
+    class TestMyStore(StoreContract):
+        async def open_store(self, now):
+            return MyStore(..., now=now)  # new and empty; it must go by `now`, not by a clock of its own
+    ```
+
+    A store whose data outlives the object also overrides `reopen(store, now)`. Needs pytest and anyio's plugin.
+    """

@@ -1,0 +1,130 @@
+"""A store that fails on purpose, once, at a chosen operation: what a worker sees of a bad disk or a bad network."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from enum import StrEnum
+from typing import Any, TypeVar
+
+from adjourn.core.interrupt import Interrupt
+from adjourn.core.records import AnyRecord, Command, Fact, Move, Started
+from adjourn.errors import AdjournError, StoreError
+from adjourn.stores.store import Bell, Committed, Filter, Halt, Lease, RunRow, Store
+
+T = TypeVar("T")
+
+
+class Fault(StrEnum):
+    """What goes wrong. All but the first leave the caller not knowing whether it happened."""
+
+    BEFORE = "before"
+    """An error; nothing happened."""
+    AFTER = "after"
+    """An error; it happened all the same."""
+    LOST = "lost"
+    """It happened, and no answer ever comes."""
+    LATE = "late"
+    """An error; it happens later, after whatever the caller does next."""
+
+
+class Faulty:
+    """A `Store` whose operation number `at` (from 0) fails with `fault`. `tripped` tells whether it came to that.
+
+    `lost` is set once a caller waits for an answer that never comes: whoever supervises it should give it up.
+    """
+
+    def __init__(self, store: Store, at: int, fault: Fault) -> None:
+        self.store, self.at, self.fault = store, at, fault
+        self.operations: list[str] = []
+        self.tripped = False
+        self.lost = asyncio.Event()
+        self._late: Callable[[], Awaitable[Any]] | None = None
+
+    async def _do(self, name: str, work: Callable[[], Awaitable[T]]) -> T:
+        self.operations.append(name)
+        if len(self.operations) - 1 == self.at:
+            return await self._fail(name, work)
+        result = await work()
+        await self.settle()
+        return result
+
+    async def _fail(self, name: str, work: Callable[[], Awaitable[T]]) -> T:
+        self.tripped = True
+        if self.fault is Fault.LATE:
+            self._late = work
+        elif self.fault is not Fault.BEFORE:
+            await work()
+        if self.fault is Fault.LOST:
+            self.lost.set()
+            await asyncio.Event().wait()
+        raise StoreError(f"{name}: a fault ({self.fault.value}) was planted here; reload before doing anything")
+
+    async def settle(self) -> None:
+        """Let what is late happen. That it is refused by now is its own affair."""
+        work, self._late = self._late, None
+        if work is not None:
+            try:
+                await work()
+            except AdjournError:
+                pass
+
+    def now(self) -> float:
+        """See `Store.now`."""
+        return self.store.now()
+
+    async def create(self, started: Started, records: Sequence[AnyRecord] = ()) -> bool:
+        """See `Store.create`."""
+        return await self._do("create", lambda: self.store.create(started, records))
+
+    async def get(self, run: str) -> RunRow:
+        """See `Store.get`."""
+        return await self._do("get", lambda: self.store.get(run))
+
+    async def load(self, run: str, after: int = 0) -> list[tuple[int, AnyRecord]]:
+        """See `Store.load`."""
+        return await self._do("load", lambda: self.store.load(run, after))
+
+    async def acquire(self, run: str, worker: str, ttl: float, *, after: int = 0, replaces: str = "") -> Lease | None:
+        """See `Store.acquire`."""
+        return await self._do("acquire", lambda: self.store.acquire(run, worker, ttl, after=after, replaces=replaces))
+
+    async def renew(self, lease: Lease, ttl: float) -> None:
+        """See `Store.renew`."""
+        await self._do("renew", lambda: self.store.renew(lease, ttl))
+
+    async def release(self, lease: Lease) -> None:
+        """See `Store.release`."""
+        await self._do("release", lambda: self.store.release(lease))
+
+    async def commit(
+        self, lease: Lease, facts: Sequence[Fact], moves: Sequence[Move], *, seen: int, ttl: float
+    ) -> Committed:
+        """See `Store.commit`."""
+        return await self._do("commit", lambda: self.store.commit(lease, facts, moves, seen=seen, ttl=ttl))
+
+    async def deliver(self, run: str, command: Command, *, request: str = "") -> int:
+        """See `Store.deliver`."""
+        return await self._do("deliver", lambda: self.store.deliver(run, command, request=request))
+
+    async def due(self, programs: Sequence[str], limit: int = 100) -> list[RunRow]:
+        """See `Store.due`."""
+        return await self._do("due", lambda: self.store.due(programs, limit))
+
+    async def inbox(self, filter: Filter) -> list[Interrupt]:
+        """See `Store.inbox`."""
+        return await self._do("inbox", lambda: self.store.inbox(filter))
+
+    async def runs(self, filter: Filter) -> list[RunRow]:
+        """See `Store.runs`."""
+        return await self._do("runs", lambda: self.store.runs(filter))
+
+    async def halt(self, scope: str, *, by: str = "", reason: str = "", lift: bool = False) -> list[Halt]:
+        """See `Store.halt`."""
+        return await self._do("halt", lambda: self.store.halt(scope, by=by, reason=reason, lift=lift))
+
+    def subscribe(self, run: str, bell: Bell, *, words: bool = False) -> Callable[[], None]:
+        """See `Store.subscribe`."""
+        return self.store.subscribe(run, bell, words=words)
+
+    async def close(self) -> None:
+        """See `Store.close`."""
+        await self.store.close()

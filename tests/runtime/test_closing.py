@@ -1,0 +1,89 @@
+"""Leaving `async with`: tools in flight finish and are recorded, model calls are cut, runs are handed back."""
+
+import asyncio
+import time
+
+from adjourn import Completed, Paused, Runtime
+from adjourn.core.records import Broke, Claimed, Returned
+from tests.runtime.conftest import Begin
+from tests.runtime.world import LIMIT, Ledger, notes, slowly, thinks
+
+
+async def test_leaving_waits_for_a_tool_in_flight_and_records_it(address: str, ledger: Ledger) -> None:
+    async with Runtime(address, [slowly(ledger)], resources={"ledger": ledger}) as rt:
+        await rt.start(slowly(ledger), "go", run_id="r1")
+        await ledger.until("began 1.0")
+        asyncio.get_running_loop().call_later(0.05, ledger.open, "tool")
+    async with Runtime(address) as rt:
+        records = [record for _, record in await rt.store.load("r1")]
+        assert [x.value for x in records if isinstance(x, Returned)] == ["slow result"]
+        row = await rt.store.get("r1")
+        assert (row.status, row.worker) == ("ready", "")  # handed back
+    async with Runtime(address, [slowly(ledger)], resources={"ledger": ledger}) as rt:
+        assert isinstance(await (await rt.get("r1")).wait(LIMIT), Completed)
+    assert ledger.lines() == ["began 1.0", "ended 1.0"]
+
+
+async def test_leaving_waits_no_longer_than_grace_and_the_call_is_in_doubt(address: str, ledger: Ledger) -> None:
+    options = {"resources": {"ledger": ledger}, "lease": 0.2}
+    async with Runtime(address, [slowly(ledger)], grace=0.05, **options) as rt:  # type: ignore[arg-type]
+        await rt.start(slowly(ledger), "go", run_id="r1")
+        await ledger.until("began 1.0")
+        left = time.monotonic()
+    assert time.monotonic() - left < 5
+    async with Runtime(address, [slowly(ledger)], **options) as rt:  # type: ignore[arg-type]
+        assert isinstance(outcome := await (await rt.get("r1")).wait(LIMIT), Paused)
+        assert [i.kind for i in outcome.interrupts] == ["in_doubt"]
+    assert ledger.lines() == ["began 1.0"]
+
+
+async def test_leaving_cuts_a_model_call_and_the_next_process_finishes(
+    begin: Begin, address: str, ledger: Ledger
+) -> None:
+    async with Runtime(address, [thinks(ledger)], resources={"ledger": ledger}) as rt:
+        await rt.start(thinks(ledger), "go", run_id="r1")
+        await ledger.until("asked 0")
+        left = time.monotonic()
+    assert time.monotonic() - left < 3  # the model's gate was never opened
+    async with Runtime(address) as rt:
+        row = await rt.store.get("r1")
+        assert (row.status, row.worker, row.lease_until) == ("ready", "", 0.0)
+    ledger.open("model")
+    worker = await begin("thinks")
+    assert (await worker.do("wait", run="r1"))["output"] == "thought"
+    async with Runtime(address) as rt:
+        records = [record for _, record in await rt.store.load("r1")]
+    assert not [x for x in records if isinstance(x, Broke)]  # nobody paused it: it is simply asked again
+    assert len([x for x in records if isinstance(x, Claimed)]) == 2
+
+
+async def test_a_process_told_to_end_hands_its_run_over(begin: Begin, ledger: Ledger) -> None:
+    first, second = await asyncio.gather(begin("thinks"), begin("thinks"))
+    await first.do("start", agent="thinks", run="r1")
+    await ledger.until("asked 0")
+    await first.end()
+    ledger.open("model")
+    assert (await second.do("wait", run="r1"))["output"] == "thought"
+    assert [line for line in ledger.lines() if line.startswith("note")] == ["note a"]
+
+
+async def test_leaving_starts_nothing_new(address: str, ledger: Ledger) -> None:
+    """The tool that runs finishes; the model is not called with its result."""
+    async with Runtime(address, [slowly(ledger)], resources={"ledger": ledger}) as rt:
+        agent = slowly(ledger)
+        rt.agents.clear()
+        run = await rt.start(agent, "go", run_id="r1")
+        await ledger.until("began 1.0")
+        asyncio.get_running_loop().call_later(0.05, ledger.open, "tool")
+    assert len(agent.model.requests) <= 1  # type: ignore[attr-defined]
+    async with Runtime(address) as rt:
+        assert await (await rt.get(run.id)).status() == "ready"
+
+
+async def test_leaving_while_a_hundred_runs_are_at_work_loses_nothing(address: str, ledger: Ledger) -> None:
+    async with Runtime(address, [notes(ledger)], resources={"ledger": ledger}) as rt:
+        await asyncio.gather(*(rt.start(notes(ledger), "go", run_id=f"r{n}") for n in range(100)))
+    async with Runtime(address, [notes(ledger)], resources={"ledger": ledger}) as rt:
+        for n in range(100):
+            assert isinstance(await (await rt.get(f"r{n}")).wait(LIMIT), Completed)
+    assert sorted(ledger.lines()) == ["note a"] * 100 + ["note b"] * 100

@@ -1,0 +1,85 @@
+"""A run that cannot be advanced here says so, keeps its answers, and goes on where it can be."""
+
+import pytest
+
+from adjourn import Completed, MissingResource, Paused, ProgramChanged, Run, Runtime
+from tests.runtime.conftest import Begin
+from tests.runtime.world import LIMIT, Ledger, changed, refunds
+
+
+async def answered_elsewhere(address: str, ledger: Ledger) -> None:
+    """A run `r1` that was started, and approved after its worker had gone."""
+    async with Runtime(address, resources={"ledger": ledger}) as rt:
+        run = await rt.start(refunds(ledger), "go", run_id="r1")
+        assert isinstance(outcome := await run.wait(LIMIT), Paused)
+    async with Runtime(address) as desk:
+        await desk.approve(outcome.interrupts[0].id, by="ann")
+
+
+async def refused(run: Run, error: type[Exception], match: str) -> None:
+    seq = (await run.state()).seq
+    with pytest.raises(error, match=match):
+        await run.wait(LIMIT)
+    state = await run.state()
+    assert (state.seq, state.status) == (seq, "ready")  # nothing was claimed, nothing consumed
+
+
+async def test_a_changed_program_surfaces_in_wait_before_the_answer_is_consumed(address: str, ledger: Ledger) -> None:
+    await answered_elsewhere(address, ledger)
+    async with Runtime(address, [changed(ledger)], resources={"ledger": ledger}) as rt:
+        await refused(await rt.get("r1"), ProgramChanged, "refund")
+    async with Runtime(address, [refunds(ledger)], resources={"ledger": ledger}) as rt:
+        assert isinstance(await (await rt.get("r1")).wait(LIMIT), Completed)
+    assert ledger.lines() == ["refund r1 A1 500"]
+
+
+async def test_a_missing_resource_surfaces_in_wait_before_the_answer_is_consumed(address: str, ledger: Ledger) -> None:
+    await answered_elsewhere(address, ledger)
+    async with Runtime(address, [refunds(ledger)]) as rt:
+        await refused(await rt.get("r1"), MissingResource, "ledger")
+    async with Runtime(address, [refunds(ledger)], resources={"ledger": ledger}) as rt:
+        assert isinstance(await (await rt.get("r1")).wait(LIMIT), Completed)
+    assert ledger.lines() == ["refund r1 A1 500"]
+
+
+async def test_a_right_runtime_beside_a_wrong_one_goes_on(begin: Begin, address: str, ledger: Ledger) -> None:
+    await answered_elsewhere(address, ledger)
+    async with Runtime(address, [changed(ledger)], resources={"ledger": ledger}) as wrong:
+        await refused(await wrong.get("r1"), ProgramChanged, "refund")
+        right = await begin("refunds")
+        assert (await right.do("wait", run="r1"))["output"] == "refunded"
+        assert isinstance(await (await wrong.get("r1")).wait(LIMIT), Completed)  # and the wrong one sees it end
+    assert ledger.lines() == ["refund r1 A1 500"]
+
+
+async def test_a_new_run_without_its_resources_says_so(address: str, ledger: Ledger) -> None:
+    async with Runtime(address) as rt:
+        run = await rt.start(refunds(ledger), "go")
+        await refused(run, MissingResource, "ledger")
+
+
+async def test_a_changed_program_is_taken_with_a_warning_if_the_runtime_says_so(
+    address: str, ledger: Ledger, caplog: pytest.LogCaptureFixture
+) -> None:
+    await answered_elsewhere(address, ledger)
+    options = {"resources": {"ledger": ledger}, "on_change": "warn"}
+    async with Runtime(address, [changed(ledger)], **options) as rt:  # type: ignore[arg-type]
+        outcome = await (await rt.get("r1")).wait(LIMIT)
+    assert "refund" in caplog.text
+    assert isinstance(outcome, Completed)  # the approval was for another definition: the call was refused, not run
+    assert ledger.lines() == []
+
+
+async def test_a_hundred_runs_that_cannot_go_on_do_not_keep_another_from_going_on(
+    begin: Begin, address: str, ledger: Ledger
+) -> None:
+    """The sweep sees the oldest runs first; those it must leave alone are in the way."""
+    async with Runtime(address) as rt:
+        for n in range(120):
+            await rt.start(changed(ledger), "go", run_id=f"stuck-{n}")
+    worker = await begin("refunds")
+    async with Runtime(address) as rt:
+        lost = await rt.start(refunds(ledger), "go", run_id="last")
+    async with Runtime(address) as rt:
+        assert isinstance(await (await rt.get(lost.id)).wait(LIMIT), Paused)
+    await worker.kill()

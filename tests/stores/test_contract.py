@@ -1,0 +1,30 @@
+"""Both stores keep every promise of the contract."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from adjourn.stores.memory import MemoryStore
+from adjourn.stores.sqlite import SQLiteStore
+from adjourn.stores.store import Store
+from adjourn.testing import StoreContract
+
+
+class TestMemoryStore(StoreContract):
+    async def open_store(self, now: Callable[[], float]) -> Store:
+        return MemoryStore(now)
+
+
+class TestSQLiteStore(StoreContract):
+    path = ""
+
+    @pytest.fixture(autouse=True)
+    def _folder(self, tmp_path: Path) -> None:
+        self.path = str(tmp_path / "adjourn.db")
+
+    async def open_store(self, now: Callable[[], float]) -> Store:
+        return SQLiteStore(self.path, now)
+
+    async def reopen(self, store: Store, now: Callable[[], float]) -> Store:
+        return SQLiteStore(self.path, now)
