@@ -1,21 +1,64 @@
-"""The state diagram in the docs is the status table."""
+"""What the docs show of the status table and of the records is made from them.
+
+`python tests/docs/test_diagram.py` writes both into their pages again.
+"""
 
 import re
+import types
 from pathlib import Path
+from typing import Any, get_args
 
+import pytest
+
+from adjourn.core import records
 from adjourn.core.status import NEXT, to_mermaid
 
-PAGE = Path(__file__).parents[2] / "docs" / "concepts" / "statuses.md"
+DOCS = Path(__file__).parents[2] / "docs"
 
 
-def test_the_diagram_is_made_from_the_table() -> None:
-    found = re.search(
-        r"<!-- diagram -->\n```mermaid\n(.*?)\n```\n<!-- end of diagram -->", PAGE.read_text("utf-8"), re.DOTALL
-    )
-    assert found, "statuses.md needs a mermaid block between <!-- diagram --> and <!-- end of diagram -->"
-    assert found[1] == to_mermaid(), f"put this between the markers of statuses.md:\n{to_mermaid()}"
+def diagram() -> str:
+    return f"```mermaid\n{to_mermaid()}\n```"
+
+
+def table(kinds: types.UnionType) -> str:
+    """Records with their promise and their fields; `at`, which all have, is left out."""
+    lines = ["| record | fields | |", "|---|---|---|"]
+    for kind in get_args(kinds):
+        fields = [name for name in kind.__struct_fields__ if name != "at"]
+        listed = ", ".join(f"`{name}`" for name in fields)
+        lines.append(f"| `{kind.__name__}` | {listed} | {' '.join(words(kind).split())} |")
+    return "\n".join(lines)
+
+
+def words(kind: Any) -> str:
+    return (kind.__doc__ or "").strip()
+
+
+MADE = {
+    ("concepts/statuses.md", "diagram"): diagram,
+    ("reference/records.md", "people"): lambda: table(records.Started | records.Command),
+    ("reference/records.md", "facts"): lambda: table(records.Fact),
+    ("reference/records.md", "moves"): lambda: table(records.Move),
+}
+
+
+def block(name: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<=<!-- {name} -->\n)(.*?)(?=\n<!-- end of {name} -->)", re.DOTALL)
+
+
+@pytest.mark.parametrize(("page", "name"), list(MADE))
+def test_what_is_made_from_the_code_is_up_to_date(page: str, name: str) -> None:
+    found = block(name).search((DOCS / page).read_text("utf-8"))
+    assert found, f"{page} needs <!-- {name} --> and <!-- end of {name} -->"
+    assert found[0] == MADE[page, name](), f"{page} is not up to date: run `python tests/docs/test_diagram.py`"
 
 
 def test_every_status_is_explained() -> None:
-    explained = set(re.findall(r"^\| `(\w+)` \|", PAGE.read_text("utf-8"), re.MULTILINE))
-    assert explained == {status.value for status in NEXT}
+    text = (DOCS / "concepts/statuses.md").read_text("utf-8")
+    assert set(re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)) == {status.value for status in NEXT}
+
+
+if __name__ == "__main__":
+    for (page, name), make in MADE.items():
+        text = (DOCS / page).read_text("utf-8")
+        (DOCS / page).write_text(block(name).sub(lambda _, make=make: make(), text), "utf-8")

@@ -56,13 +56,14 @@ async def test_g25_two_processes_resume_the_same_checkpoint_and_one_wins(begin: 
 
 async def test_g25_two_instructions_for_one_checkpoint_have_one_winner(begin: Begin, ledger: Ledger) -> None:
     """Nothing but the checkpoint's place in the journal tells them apart."""
-    outcome = await paused_without_a_store(ledger)
-    saved = outcome.checkpoint.to_json()
+    saved = [(await paused_without_a_store(ledger)).checkpoint.to_json() for _ in range(10)]
     one, two = await asyncio.gather(begin(), begin())
-    one.tell("resume", checkpoint=saved, instruction="first", by="one")
-    two.tell("resume", checkpoint=saved, instruction="second", by="two")
-    answers = [await one.hear(), await two.hear()]
-    assert sorted(isinstance(answer, str) for answer in answers) == [False, True]
+    for checkpoint in saved:
+        one.tell("resume", checkpoint=checkpoint, instruction="first", by="one")
+        two.tell("resume", checkpoint=checkpoint, instruction="second", by="two")
+        answers = [await one.hear(), await two.hear()]
+        assert sorted(isinstance(answer, str) for answer in answers) == [False, True]
+        assert {answer["error"] for answer in answers if not isinstance(answer, str)} == {"AlreadyResumed"}
 
 
 async def test_an_older_checkpoint_of_a_run_that_moved_on_is_refused(address: str, ledger: Ledger) -> None:

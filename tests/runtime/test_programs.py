@@ -3,6 +3,8 @@
 import pytest
 
 from adjourn import Completed, MissingResource, Paused, ProgramChanged, Run, Runtime
+from adjourn.core.records import Started
+from adjourn.stores.sqlite import SQLiteStore
 from tests.runtime.conftest import Begin
 from tests.runtime.world import LIMIT, Ledger, changed, refunds
 
@@ -70,16 +72,13 @@ async def test_a_changed_program_is_taken_with_a_warning_if_the_runtime_says_so(
     assert ledger.lines() == []
 
 
-async def test_a_hundred_runs_that_cannot_go_on_do_not_keep_another_from_going_on(
-    begin: Begin, address: str, ledger: Ledger
-) -> None:
+async def test_a_hundred_runs_that_cannot_go_on_do_not_keep_another_from_going_on(db: str, ledger: Ledger) -> None:
     """The sweep sees the oldest runs first; those it must leave alone are in the way."""
-    async with Runtime(address) as rt:
-        for n in range(120):
-            await rt.start(changed(ledger), "go", run_id=f"stuck-{n}")
-    worker = await begin("refunds")
-    async with Runtime(address) as rt:
-        lost = await rt.start(refunds(ledger), "go", run_id="last")
-    async with Runtime(address) as rt:
-        assert isinstance(await (await rt.get(lost.id)).wait(LIMIT), Paused)
-    await worker.kill()
+    store = SQLiteStore(db)
+    fingerprints = {"stuck": changed(ledger).fingerprint, "fine": refunds(ledger).fingerprint}
+    for run in [*(f"stuck-{n}" for n in range(120)), "fine"]:
+        fingerprint = fingerprints[run.partition("-")[0]]
+        await store.create(Started(run=run, kind="agent", program="refunds", fingerprint=fingerprint, input="go"))
+    async with Runtime(store, [refunds(ledger)], resources={"ledger": ledger}) as rt:
+        assert isinstance(await (await rt.get("fine")).wait(LIMIT), Paused)
+    await store.close()

@@ -169,7 +169,7 @@ async def test_a_bad_answer_is_refused_and_the_question_stays_answerable(address
             await rt.approve(interrupt.id, by="ann", edit={"order": "A1", "cents": print})
         with pytest.raises(Invalid, match="by="):
             await rt.approve(interrupt.id, by="")
-        for unknown in ("r1:9.0?0", "nothing", "r1:"):
+        for unknown in ("r1:9.0?0", "nothing", "r1:", ""):
             with pytest.raises(UnknownInterrupt, match="r1:"):
                 await rt.approve(unknown, by="ann")
         with pytest.raises(UnknownRun):

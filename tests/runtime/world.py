@@ -2,12 +2,12 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 from adjourn import Agent, Policy, Resource, ToolContext, ask, pause_for, tool
-from adjourn.core.messages import Delta, ModelRequest, Reply
+from adjourn.core.messages import Delta, Message, ModelRequest, Reply, Result
 from adjourn.models.scripted import ScriptedModel, call, streamed
 
 LIMIT = 20.0
@@ -115,6 +115,10 @@ class GatedModel(ScriptedModel):
             yield item
 
 
+def last_result(messages: Sequence[Message]) -> Any:
+    return [m.content for m in messages if isinstance(m, Result)][-1]
+
+
 def refunds(_: Ledger) -> Agent:
     return Agent("refunds", model=ScriptedModel([call("refund", order="A1", cents=500)], "refunded"), tools=[refund])
 
@@ -126,7 +130,7 @@ def changed(_: Ledger) -> Agent:
     async def refund(order: str, euros: float) -> None:
         """Pay money back."""
 
-    return Agent("refunds", model=ScriptedModel("other"), tools=[refund])
+    return Agent("refunds", model=ScriptedModel("other", "other"), tools=[refund])
 
 
 def notes(_: Ledger) -> Agent:
@@ -135,7 +139,7 @@ def notes(_: Ledger) -> Agent:
 
 
 def operator(_: Ledger) -> Agent:
-    model = ScriptedModel([call("ask_operator", question="sure?")], lambda m: f"they said {m[-1].content}")
+    model = ScriptedModel([call("ask_operator", question="sure?")], lambda m: f"they said {last_result(m)}")
     return Agent("operator", model=model, tools=[ask_operator])
 
 
@@ -159,7 +163,7 @@ def thinks(ledger: Ledger) -> Agent:
 def expiring(on_expiry: Any = "deny") -> Agent:
     policy = Policy([ask("note", expires_in=60, on_expiry=on_expiry)])
     return Agent(
-        "expiring", model=ScriptedModel([call("note", text="a")], lambda m: str(m[-1].content)), tools=[note],
+        "expiring", model=ScriptedModel([call("note", text="a")], lambda m: str(last_result(m))), tools=[note],
         policy=policy,
     )  # fmt: skip
 

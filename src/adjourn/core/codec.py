@@ -96,8 +96,8 @@ def _foreign(value: Any, path: str, depth: int) -> Any:
 
 def _parts(value: Any) -> list[tuple[str, Any]]:
     """The fields of a dataclass or a model, in order."""
-    found = getattr(value, "__dataclass_fields__", None) or getattr(type(value), "model_fields", None)
-    fields: dict[str, Any] = cast("dict[str, Any]", found) if isinstance(found, dict) else {}
+    found: Any = getattr(value, "__dataclass_fields__", None) or getattr(value.__class__, "model_fields", None) or {}
+    fields = cast("dict[str, Any]", found)
     return [(name, getattr(value, name)) for name in fields if hasattr(value, name)]
 
 

@@ -154,6 +154,8 @@ class State:
         call = self.live.get(x.call)
         if call is not None:
             self._finish(call, x.value, x.error, ran=x.ran, kept=x.why == "unrecorded")
+        for event, value in x.emits:
+            self._came(event, value)
 
     def _suspended(self, seq: int, x: r.Suspended) -> None:
         self.claims = 0
@@ -351,10 +353,16 @@ class State:
 
     def _emitted(self, _seq: int, x: r.Emitted) -> None:
         self.flags.add(x.event)
-        for o in [o for o in self.open.values() if isinstance(o.record, r.Suspended) and o.record.event == x.event]:
-            del self.open[o.record.i]
-            if isinstance(o.record, r.Suspended) and (call := self.live.get(o.record.call)):
-                self._unsuspend(call, o.record, "event", x.value)
+        self._came(x.event, x.value)
+
+    def _came(self, event: str, value: Any) -> None:
+        """An event: what waits for it waits no longer."""
+        waiting = [o.record for o in self.open.values() if isinstance(o.record, r.Suspended) and o.record.event]
+        for record in waiting:
+            if record.event == event:
+                del self.open[record.i]
+                if call := self.live.get(record.call):
+                    self._unsuspend(call, record, "event", value)
 
     def _parked(self, _seq: int, x: r.Parked) -> None:
         self.parked = x

@@ -8,6 +8,7 @@ import msgspec
 
 from adjourn.core.interrupt import Interrupt, PendingToolCall, view
 from adjourn.core.records import AnyRecord, Asked, Cancelled, Completed
+from adjourn.core.status import ENDED
 from adjourn.driver.feed import Feed, Published, TextArrived
 from adjourn.stores.store import Store
 
@@ -70,7 +71,7 @@ async def watch(
                     yield ToolCallApprovalRequired(run, seq, view(run, seq, record))
                 if isinstance(record, Completed | Cancelled):
                     return
-            if last:
+            if last or (not records and (await store.get(run)).status in ENDED):
                 return
             if not live:
                 await bell.wait()

@@ -12,6 +12,11 @@ class Live(msgspec.Struct, frozen=True, tag_field="type", omit_defaults=True):
 
     run_id: str
 
+    @property
+    def type(self) -> str:
+        """Its word: `"text"` or `"published"`."""
+        return str(self.__struct_config__.tag)
+
 
 class TextArrived(Live, frozen=True, tag="text"):
     """A piece of a reply that is still being written. `path` names the agent ("" is the root)."""

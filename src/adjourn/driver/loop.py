@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from adjourn.core.call import Call, Phase
+from adjourn.core.halt import scopes
 from adjourn.core.messages import Message, Usage
 from adjourn.core.plan import Plan, Step, plan, resting
 from adjourn.core.records import Broke, Cancelled, Completed, Doubted, Fact, Intended, Move, Parked, Suspended
@@ -217,8 +218,15 @@ class Drive:
         self.state.seq = done.seq
         if any(isinstance(move, RESTS) for move in moves):
             return True
-        await self._begin(start)
+        await self._begin([step for step in start if not self._held(step, moves)])
         return False
+
+    def _held(self, step: Step, moves: list[Move]) -> bool:
+        """Whether a halt that the commit has just read names this step. An intent that landed was judged with it."""
+        if not self._halts or any(isinstance(move, Intended) and move.call == step.id for move in moves):
+            return False
+        named = scopes((self.program.name, *step.agents), step.call.tool if step.call else "")
+        return not named.isdisjoint(self._halts)
 
     def _conflict(self, progress: bool) -> None:
         """A refused commit that plans the same thing again would spin for ever; that is a bug, so say so."""

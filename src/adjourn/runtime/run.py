@@ -90,7 +90,7 @@ class Run(Generic[T]):
                 for seq, record in await store.load(self.id, state.seq):
                     state.fold(seq, record)
                     records.append(record)
-                if _rests(state):
+                if _rests(state, store.now()):
                     return state, records
                 if refusal := self._rt.worker.refusals.get(self.id):
                     raise refusal
@@ -235,10 +235,11 @@ def _as_it_is(value: Any) -> Any:
     return value
 
 
-def _rests(state: State) -> bool:
-    """Ended, or nothing happens until a person acts."""
+def _rests(state: State, now: float) -> bool:
+    """Ended, or nothing happens until a person acts. What has expired is not a person's any more."""
     if state.status in ENDED or state.status == Status.PAUSED:
         return True
     if state.status not in (Status.WAITING, Status.STUCK):
         return False
-    return any(i.kind not in ("timer", "event") for i in state.interrupts)
+    waiting = [i for i in state.interrupts if i.kind not in ("timer", "event")]
+    return any(not i.expires_at or i.expires_at > now for i in waiting)

@@ -13,6 +13,7 @@ from adjourn.agent.storeless import check_program, next_turn
 from adjourn.core.codec import plain
 from adjourn.core.decision import Decision
 from adjourn.core.fork import forked
+from adjourn.core.halt import check_scope
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.policy import seconds
 from adjourn.core.records import Command, Resumed, Said, Started
@@ -190,7 +191,7 @@ class Runtime:
         run, found, i = interrupt_id.partition(":")  # a run's id has no colon, an error's own id has
         if not found:
             run, i = "", interrupt_id
-        items = await self.store.inbox(Filter(run=run, interrupt=i, limit=2))
+        items = await self.store.inbox(Filter(run=run, interrupt=i, limit=2)) if i else []
         if len(items) == 1:
             return items[0]
         if items:
@@ -284,8 +285,8 @@ class Runtime:
         if row is None:
             await self.store.create(saved.started, saved.records[1:])
         try:
-            for command in commands:
-                await self.deliver(run, command)
+            for n, command in enumerate(commands):  # the first settles who resumes: only if nothing has come since
+                await self.store.deliver(run, command, origin=self.origin, at=0 if n else saved.seq)
         except (AlreadyDecided, Refused):
             now = await self.store.get(run)
             raise AlreadyResumed(run, saved.seq, now.seq, now.status.value) from None
@@ -339,13 +340,13 @@ class Runtime:
         """Stop everything (`"*"`), one agent (`"agent:NAME"`) or one tool (`"tool:NAME"`): no new call, no new model call."""
         if not reason or not by:
             raise Invalid("a halt needs reason= and by=")
-        return await self.store.halt(scope, by=by, reason=reason, origin=self.origin)
+        return await self.store.halt(check_scope(scope), by=by, reason=reason, origin=self.origin)
 
     async def unhalt(self, scope: str, *, by: str, reason: str = "") -> list[Halt]:
         """Lift a halt; held runs go on."""
         if not by:
             raise Invalid("an unhalt needs by=: who lifts it")
-        return await self.store.halt(scope, by=by, reason=reason, lift=True, origin=self.origin)
+        return await self.store.halt(check_scope(scope), by=by, reason=reason, lift=True, origin=self.origin)
 
     async def halts(self) -> Sequence[Halt]:
         """The halts that are on."""

@@ -36,6 +36,7 @@ class Worker:
         *,
         resources: Mapping[str, Any],
         ttl: float,
+        grace: float,
         concurrency: int,
         on_change: str,
     ) -> None:
@@ -155,6 +156,7 @@ class Worker:
             lease,
             state,
             ttl=self._ttl,
+            grace=self._grace,
             resources=self._resources,
             feed=self._feed,
             clock=self._clock,

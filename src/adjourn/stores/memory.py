@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from adjourn.core.interrupt import Interrupt
+from adjourn.core.interrupt import Interrupt, public_id
 from adjourn.core.records import AnyRecord, Command, Fact, Move, Started, parse
 from adjourn.errors import UnknownRun
 from adjourn.stores import rules
@@ -82,9 +82,9 @@ class MemoryStore:
         """See `Store.commit`."""
         return self._write(lease.run, lambda tx: rules.commit(tx, self.now(), lease, facts, moves, seen, ttl), own=True)
 
-    async def deliver(self, run: str, command: Command, *, request: str = "", origin: str = "") -> int:
+    async def deliver(self, run: str, command: Command, *, request: str = "", origin: str = "", at: int = 0) -> int:
         """See `Store.deliver`."""
-        done = self._write(run, lambda tx: rules.deliver(tx, self.now(), run, command, request, origin))
+        done = self._write(run, lambda tx: rules.deliver(tx, self.now(), run, command, request, origin, at))
         if isinstance(done, rules.Failed):
             raise done.error
         return done
@@ -110,18 +110,20 @@ class MemoryStore:
 
     async def inbox(self, filter: Filter) -> list[Interrupt]:
         """See `Store.inbox`."""
-        now, start = self.now(), (0.0, 0, 0)
+        now, start, of_run = self.now(), (0.0, 0, 0), replace(filter, status="")
         found: list[tuple[tuple[float, int, int], Interrupt]] = []
         for n, (id, interrupts) in enumerate(self._interrupts.items()):
             row = self._runs[id]
+            fits = rules.fits(row, of_run, now)
             for x in interrupts.values():
-                shown = rules.shown(id, x.seq, self._journals[id][x.seq - 1])
-                place = (shown.opened_at, n, x.seq)
-                if filter.after and filter.after in (shown.id, f"{id}:{x.i}"):
-                    start = place
                 wanted = x.i == filter.interrupt if filter.interrupt else rules.visible(row, x, now)
-                if wanted and rules.fits(row, filter, now) and filter.kind in ("", x.kind):
-                    found.append((place, shown))
+                wanted = wanted and fits and filter.kind in ("", x.kind)
+                last = bool(filter.after) and filter.after in (public_id(id, x.i), f"{id}:{x.i}")
+                if wanted or last:
+                    shown = rules.shown(id, x.seq, self._journals[id][x.seq - 1])
+                    place = (shown.opened_at, n, x.seq)
+                    start = place if last else start
+                    found += [(place, shown)] if wanted else []
         return [shown for place, shown in sorted(found, key=lambda f: f[0]) if place > start][: filter.limit]
 
     async def runs(self, filter: Filter) -> list[RunRow]:

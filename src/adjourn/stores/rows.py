@@ -20,6 +20,9 @@ _CHANGING = (
 _SELECT = f"select {COLUMNS} from run where id = ?"
 _INSERT = f"insert into run ({', '.join(_STORED)}) values ({', '.join('?' * len(_STORED))}) returning n"
 _UPDATE = f"update run set {', '.join(f'{c} = ?' for c in _CHANGING)} where n = ?"
+_ADVANCE = "update run set seq = ?, head = ?, lease_until = ?, updated_at = ? where n = ?"
+KNOWN = 4096
+"""How many rows of runs are remembered between transactions."""
 _INTERRUPT = "i, seq, kind, state, digest, event, expires, undoing, approvers, by, votes"
 _STATUS = {s.value: s for s in Status}
 
@@ -42,15 +45,41 @@ def _interrupt(row: Any) -> InterruptRow:
 
 
 class Rows:
-    """`rules.Tx` over a connection inside a transaction."""
+    """`rules.Tx` over the one connection that writes.
+
+    Runs and halts that were read are remembered from one transaction to the next, as long as the file's data version
+    says that no other connection has written in between. Whoever takes a transaction back must `forget`.
+    """
 
     def __init__(self, db: Any) -> None:  # apsw's types are not complete
         self._db = db
+        self._version = -1
+        self._runs: dict[str, RunRow] = {}
+        self._saved: dict[int, tuple[Any, ...]] = {}
+        self._halts: list[Halt] | None = None
+
+    def begun(self) -> None:
+        """A transaction has begun, so the data version is that of the file: what others wrote ends what we know."""
+        if self._db.data_version() != self._version or len(self._runs) > KNOWN:
+            self.forget()
+
+    def committed(self) -> None:
+        """Our own transaction is in the file; from here on the data version changes only if others write."""
+        self._version = self._db.data_version()
+
+    def forget(self) -> None:
+        """Read everything again."""
+        self._version, self._halts = -1, None
+        self._runs.clear()
+        self._saved.clear()
 
     def run(self, id: str) -> RunRow | None:
         """See `rules.Tx`."""
-        row = self._db.execute(_SELECT, (id,)).fetchone()
-        return run_row(row) if row else None
+        known = self._runs.get(id)
+        if known is None and (row := self._db.execute(_SELECT, (id,)).fetchone()):
+            known = self._runs[id] = run_row(row)
+            self._saved[known.n] = _steering(known)
+        return known
 
     def insert(self, row: RunRow) -> None:
         """See `rules.Tx`."""
@@ -59,10 +88,16 @@ class Rows:
             *_changing(row)[:11], row.created_at, row.updated_at,
         )  # fmt: skip
         [(row.n,)] = self._db.execute(_INSERT, values).fetchall()
+        self._runs[row.id], self._saved[row.n] = row, _steering(row)
 
     def save(self, row: RunRow) -> None:
         """See `rules.Tx`."""
-        self._db.execute(_UPDATE, (*_changing(row), row.n))
+        steering = _steering(row)
+        if self._saved.get(row.n) == steering:  # then no index changes either
+            self._db.execute(_ADVANCE, (row.seq, row.head, row.lease_until, row.updated_at, row.n))
+        else:
+            self._db.execute(_UPDATE, (*_changing(row), row.n))
+            self._saved[row.n] = steering
 
     def append(self, row: RunRow, seq: int, epoch: int, body: str, head: bytes) -> None:
         """See `rules.Tx`."""
@@ -135,15 +170,25 @@ class Rows:
 
     def halts(self) -> list[Halt]:
         """See `rules.Tx`."""
-        return [Halt(*row) for row in self._db.execute("select scope, by, reason, at from halt order by at").fetchall()]
+        if self._halts is None:
+            found = self._db.execute("select scope, by, reason, at from halt order by at").fetchall()
+            self._halts = [Halt(*row) for row in found]
+        return list(self._halts)
 
     def put_halt(self, halt: Halt) -> None:
         """See `rules.Tx`."""
+        self._halts = None
         self._db.execute("insert into halt values (?, ?, ?, ?)", (halt.scope, halt.by, halt.reason, halt.at))
 
     def drop_halt(self, scope: str) -> None:
         """See `rules.Tx`."""
+        self._halts = None
         self._db.execute("delete from halt where scope = ?", (scope,))
+
+
+def _steering(row: RunRow) -> tuple[Any, ...]:
+    """What a step on its way does not change."""
+    return (row.status, row.epoch, row.worker, row.wake_at, row.blocked, row.opens, row.errors, row.stopped)
 
 
 def _changing(row: RunRow) -> tuple[Any, ...]:

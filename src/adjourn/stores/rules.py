@@ -38,6 +38,7 @@ from adjourn.core.status import CANCELS, ENDED, Status, after
 from adjourn.errors import (
     AdjournError,
     AlreadyDecided,
+    AlreadyResumed,
     Halted,
     InterruptClosed,
     Invalid,
@@ -287,7 +288,9 @@ class Failed:
     error: AdjournError
 
 
-def deliver(tx: Tx, now: float, run: str, command: Command, request: str = "", origin: str = "") -> int | Failed:
+def deliver(
+    tx: Tx, now: float, run: str, command: Command, request: str = "", origin: str = "", at: int = 0
+) -> int | Failed:
     """See `Store.deliver`."""
     name = VERBS[type(command).__name__].split()[0]
     what = {"verb": name, "by": command.by, "from": origin, **_told(command)}
@@ -307,6 +310,8 @@ def deliver(tx: Tx, now: float, run: str, command: Command, request: str = "", o
             return Failed(RequestReused(request))
         return old[0]
     try:
+        if at and row.seq != at:
+            raise AlreadyResumed(run, at, row.seq, row.status.value)
         if isinstance(command, CancelAsked) and row.status in CANCELS:
             seq = row.seq
         else:

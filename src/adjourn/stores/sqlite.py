@@ -5,6 +5,7 @@ import os
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import islice
 from typing import Any
 
 import apsw
@@ -23,6 +24,7 @@ from adjourn.stores.writer import Request, Worker
 BUSY_SECONDS = 30.0
 HOT, IDLE = 0.05, 1.0
 """How often other processes' writes are looked for: while somebody follows a run, and otherwise."""
+LABELLED = "exists (select 1 from json_each(labels) where key = ? and value = ?)"
 
 
 class SQLiteStore:
@@ -42,46 +44,67 @@ class SQLiteStore:
         self._watching = connect(path)
         self._heads: dict[str, int] = {}
         self._halts: Any = (0, None)
+        self._rows = Rows(self._db)
+        self._level = "full"
         self._writer = Worker("adjourn-writer", self._transact, self._db.close)
         self._reader = Worker("adjourn-reader", self._read_batch, self._reading.close)
 
     # The writer thread
 
     def _transact(self, batch: list[Request]) -> None:
+        # A lease lost with the power costs nothing; the next FULL commit syncs it.
         light = all(request.light for request in batch)
         try:
-            # A lease lost with the power costs nothing; the next FULL commit syncs it.
-            if light:
-                self._db.execute("pragma synchronous=normal")
-            with _transaction(self._db):
-                rows = Rows(self._db)
-                for request in batch:
-                    self._one(rows, request, alone=len(batch) == 1)
+            self._synchronous("normal" if light else "full")
+            together = self._attempt(batch)
         except Exception as e:
             for request in batch:
                 request.error = (
                     e if isinstance(e, AdjournError) else StoreError(f"{self.path}: {type(e).__name__}: {e}")
                 )
-        else:
+            return
+        if together:
             self.transactions += not light
             self.commits += len(batch)
-        finally:
-            if light:
-                with suppress(apsw.Error):
-                    self._db.execute("pragma synchronous=full")
-
-    def _one(self, rows: Rows, request: Request, *, alone: bool) -> None:
-        """A refused request takes back its own writes only; alone in its transaction, it takes that back."""
-        if alone:
-            request.result = request.work(rows)
             return
-        self._db.execute("savepoint one")
+        for request in batch:
+            request.result = request.error = None
+            self._transact([request])
+
+    def _attempt(self, batch: list[Request]) -> bool:
+        """All of them in one transaction. False: one failed after it had written, so each must have its own.
+
+        Most refusals come before the first write; those leave nothing to take back, and need no savepoint.
+        """
+        db, rows = self._db, self._rows
+        db.execute("begin immediate")
         try:
-            request.result = request.work(rows)
-        except AdjournError as e:
-            request.error = e
-            self._db.execute("rollback to one")
-        self._db.execute("release one")
+            rows.begun()
+            for request in batch:
+                before = db.total_changes()
+                try:
+                    request.result = request.work(rows)
+                except Exception as e:
+                    rows.forget()  # a rule may have changed a row before it refused
+                    if len(batch) == 1:
+                        raise
+                    if not isinstance(e, AdjournError) or db.total_changes() != before:
+                        db.execute("rollback")
+                        return False
+                    request.error = e
+            db.execute("commit")
+        except BaseException:
+            rows.forget()
+            with suppress(apsw.Error):
+                db.execute("rollback")
+            raise
+        rows.committed()
+        return True
+
+    def _synchronous(self, level: str) -> None:
+        if level != self._level:
+            self._db.execute(f"pragma synchronous={level}")
+            self._level = level
 
     async def _write(self, run: str, work: Callable[[Rows], Any], *, light: bool = False, own: bool = False) -> Any:
         result = await self._writer.ask(work, light=light)
@@ -111,8 +134,8 @@ class SQLiteStore:
         def work(db: Any) -> RunRow:
             row = db.execute(f"select {COLUMNS} from run where id = ?", (run,)).fetchone()
             if row is None:
-                like = run.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "%"
-                found = db.execute(f"select {COLUMNS} from run where id like ? escape '\\' limit 2", (like,)).fetchall()
+                sql = f"select {COLUMNS} from run where id >= ?1 and id < ?1 || char(1114111) limit 2"
+                found = db.execute(sql, (run,)).fetchall()
                 if not run or len(found) != 1:
                     raise UnknownRun(run, "several ids begin with it" if found else "")
                 [row] = found
@@ -154,9 +177,9 @@ class SQLiteStore:
         work: Callable[[Rows], Committed] = lambda tx: rules.commit(tx, self.now(), lease, facts, moves, seen, ttl)  # noqa: E731
         return await self._write(lease.run, work, light=light, own=True)
 
-    async def deliver(self, run: str, command: Command, *, request: str = "", origin: str = "") -> int:
+    async def deliver(self, run: str, command: Command, *, request: str = "", origin: str = "", at: int = 0) -> int:
         """See `Store.deliver`."""
-        done = await self._write(run, lambda tx: rules.deliver(tx, self.now(), run, command, request, origin))
+        done = await self._write(run, lambda tx: rules.deliver(tx, self.now(), run, command, request, origin, at))
         if isinstance(done, rules.Failed):
             raise done.error
         return done
@@ -187,38 +210,41 @@ class SQLiteStore:
             sql = (
                 f"select {COLUMNS} from run where status in ('ready', 'pausing', 'cancelling') and {mine} "
                 f"union select {COLUMNS} from run where wake_at > 0 and wake_at <= ? and {mine} "
-                f"union select {COLUMNS} from run where blocked <> '' and {mine} order by updated_at limit ?"
+                f"union select {COLUMNS} from run where blocked <> '' and {mine} order by updated_at"
             )
-            rows = [run_row(row) for row in db.execute(sql, (names, now, names, names, limit))]
-            return [row for row in rows if row.due(now, halts)]
+            # Not limited by SQL: those that are halted still must not crowd out those that are due.
+            rows = (run_row(row) for row in db.execute(sql, (names, now, names, names)))
+            return list(islice((row for row in rows if row.due(now, halts)), limit))
 
         return await self._reader.ask(work)
 
     async def inbox(self, filter: Filter) -> list[Interrupt]:
         """See `Store.inbox`."""
-        where = ["x.state = 'open'", "x.kind not in ('timer', 'event')"]
+        where = ["x.state = 'open'", "x.kind not in ('timer', 'event')", "(x.expires = 0 or x.expires > ?)"]
         where.append("(case when r.status in ('cancelling', 'stuck') then x.undoing else 1 end)")
+        values: list[Any] = [self.now()]
         if filter.interrupt:
-            where = []
-        values: list[Any] = []
-        wanted = {"r.id": filter.run, "r.program": filter.program, "x.kind": filter.kind, "x.i": filter.interrupt}
+            where, values = [], []
+        wanted = {
+            "r.id": filter.run, "r.program": filter.program, "r.session": filter.session, "x.kind": filter.kind,
+            "x.i": filter.interrupt,
+        }  # fmt: skip
         for column, value in wanted.items():
             if value:
                 where.append(f"{column} = ?")
                 values.append(value)
+        if filter.label:
+            where.append(LABELLED)
+            values += filter.label
 
         def work(db: Any) -> list[Interrupt]:
-            if filter.after:
-                run, _, i = filter.after.partition(":") if "?" in filter.after else ("", "", filter.after)
-                sql = "select x.opened_at, x.run, x.i from interrupt x join run r on r.n = x.run where x.i = ? and (? in ('', r.id))"
-                last = db.execute(sql, (i, run)).fetchone()
-                if last:
-                    where.append("(x.opened_at, x.run, x.i) > (?, ?, ?)")
-                    values.extend(last)
+            if last := _place(db, filter.after):
+                where.append("(x.opened_at, x.run, x.seq) > (?, ?, ?)")
+                values.extend(last)
             sql = (
                 "select r.id, x.seq, j.body from interrupt x join run r on r.n = x.run "
                 "join journal j on j.run = x.run and j.seq = x.seq "
-                f"where {' and '.join(where)} order by x.opened_at, x.run, x.i limit ?"
+                f"where {' and '.join(where)} order by x.opened_at, x.run, x.seq limit ?"
             )
             return [rules.shown(id, seq, body) for id, seq, body in db.execute(sql, (*values, filter.limit))]
 
@@ -230,6 +256,7 @@ class SQLiteStore:
         views = {"running": "ready", "failed": "waiting", "stopped": "completed"}
         pairs = [
             ("status", views.get(filter.status, filter.status)),
+            ("id", filter.run),
             ("program", filter.program),
             ("session", filter.session),
         ]
@@ -239,7 +266,7 @@ class SQLiteStore:
                 where.append(f"{column} = ?")
                 values.append(value)
         if filter.label:
-            where.append("json_extract(labels, '$.\"' || ? || '\"') = ?")
+            where.append(LABELLED)
             values += filter.label
 
         def work(db: Any) -> list[RunRow]:
@@ -311,6 +338,14 @@ class SQLiteStore:
         await self._writer.close()
         await self._reader.close()
         self._watching.close()
+
+
+def _place(db: Any, after: str) -> Any:
+    """Where in the inbox an interrupt is, or was, by its public id or as `run:id`; None if there is no such thing."""
+    sql = "select x.opened_at, x.run, x.seq from interrupt x join run r on r.n = x.run where x.i = ? and ? in ('', r.id)"
+    both = [(after[k + 1 :], after[:k]) for k, c in enumerate(after) if c == ":"]
+    found = (db.execute(sql, names).fetchone() for names in [*both, (after, "")])
+    return next((place for place in found if place), None) if after else None
 
 
 def connect(path: str) -> Any:  # apsw's types are not complete

@@ -87,7 +87,8 @@ class Halt:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """What a list shows. Empty fields do not filter. `after` is the last id of the page before.
+    """What a list shows. Empty fields do not filter. `after` is the last id of the page before (in an inbox also as
+    `run:id`, which is unique where authors gave ids). `status` is for runs, `kind` and `interrupt` are for inboxes.
 
     `interrupt` is an interrupt's local id: it is then found whatever its state.
     """
@@ -154,13 +155,14 @@ class Store(Protocol):
         """
         ...
 
-    async def deliver(self, run: str, command: Command, *, request: str = "", origin: str = "") -> int:
+    async def deliver(self, run: str, command: Command, *, request: str = "", origin: str = "", at: int = 0) -> int:
         """Append a person's command if the run's status, the interrupt's row and the clock admit it; its seq.
 
         The same `request` again gives the same seq and appends nothing; with another command: `RequestReused`.
+        With `at`, only if that is the run's last record; else `AlreadyResumed`.
         Raises `UnknownRun`, `Refused`, `UnknownInterrupt`, `AlreadyDecided`, `InterruptClosed`, `StaleDecision`, `NotAllowed`,
-        `Halted`. Every attempt, also a refused one, is a line of the audit in the same transaction (`origin`: from where);
-        if that line cannot be written, nothing is.
+        `Halted`; `Invalid` for what cannot be recorded, `InvalidAnswer` for a decision of the wrong kind. Every attempt, also a
+        refused one, is a line of the audit in the same transaction (`origin`: from where); if that cannot be written, nothing is.
         """
         ...
 
@@ -169,7 +171,8 @@ class Store(Protocol):
         ...
 
     async def inbox(self, filter: Filter) -> list[Interrupt]:
-        """Open interrupts that a person can decide now, oldest first; not those of cancelling runs unless undoing."""
+        """Open interrupts that a person can decide now, oldest first; not those of cancelling runs unless undoing,
+        nor those whose time is over."""
         ...
 
     async def runs(self, filter: Filter) -> list[RunRow]:

@@ -22,7 +22,7 @@ create table run (
     updated_at real not null
 ) strict;
 
-create index run_due on run (program, updated_at) where status in ('ready', 'pausing', 'cancelling');
+create index run_due on run (program) where status in ('ready', 'pausing', 'cancelling');
 create index run_wake on run (wake_at) where wake_at > 0;
 create index run_blocked on run (program) where blocked <> '';
 create index run_status on run (status, n);
@@ -55,7 +55,7 @@ create table interrupt (
     primary key (run, i)
 ) strict, without rowid;
 
-create index interrupt_open on interrupt (opened_at, run, i) where state = 'open';
+create index interrupt_open on interrupt (opened_at, run, seq) where state = 'open';
 create index interrupt_id on interrupt (i);
 
 create table request (

@@ -43,7 +43,7 @@ from adjourn.testing.promises.ground import (
 
 def send() -> Intended:
     """The intent of the first call."""
-    return Intended(call="0.0", tool="send")
+    return Intended(call="1.0", tool="send")
 
 
 class Committing(Ground):
@@ -51,7 +51,7 @@ class Committing(Ground):
 
     async def test_facts_are_appended_in_order_then_moves(self, store: Store) -> None:
         lease = await begin(store)
-        done = await store.commit(lease, [replied("send"), Stepped(call="0.0", key="a")], [send()], seen=2, ttl=TTL)
+        done = await store.commit(lease, [replied("send"), Stepped(call="1.0", key="a")], [send()], seen=2, ttl=TTL)
         assert (done.seq, done.clean, list(done.records)) == (5, True, [])
         tags = [type(record).__name__ for _, record in await store.load("r1", 2)]
         assert tags == ["Replied", "Stepped", "Intended"]
@@ -83,7 +83,7 @@ class Committing(Ground):
         await bring(store, Status.CANCELLING)
         lease = await _taken_over(store)
         seen = lease.seq
-        await store.deliver("r1", answer({"choice": "leave"}, "0.0?9"))
+        await store.deliver("r1", answer({"choice": "leave"}, "1.0?9"))
         async with unchanged(store):
             assert not (await store.commit(lease, [], [Cancelled()], seen=seen, ttl=TTL)).clean
 
@@ -135,7 +135,7 @@ class Committing(Ground):
         lease = await begin(store)
         happened = clock.now()
         clock.advance(7)
-        await commit(store, lease, [Stepped(call="0.0", key="a", at=happened)])
+        await commit(store, lease, [Stepped(call="1.0", key="a", at=happened)])
         assert (await store.load("r1", 2))[0][1].at == happened
 
     async def test_a_worker_may_cancel_the_run_itself(self, store: Store) -> None:
@@ -216,7 +216,7 @@ class Halting(Ground):
         lease = await begin(store)
         await store.halt(scope)
         async with unchanged(store):
-            done = await commit(store, lease, (), [Intended(call="0.0", tool="send", under=("helper",))])
+            done = await commit(store, lease, (), [Intended(call="1.0", tool="send", under=("helper",))])
         assert (done.clean, done.halts, list(done.records)) == (False, {scope}, [])
 
     @pytest.mark.parametrize("scope", ["agent:cook", "tool:sender"])
@@ -229,7 +229,7 @@ class Halting(Ground):
     async def test_a_halt_stops_all_moves_of_the_commit_and_no_fact(self, store: Store) -> None:
         lease = await begin(store)
         await store.halt("tool:send")
-        moves: list[Move] = [Intended(call="0.1", tool="look"), send()]
+        moves: list[Move] = [Intended(call="1.1", tool="look"), send()]
         done = await store.commit(lease, [replied("send", "look")], moves, seen=2, ttl=TTL)
         assert (done.clean, done.seq) == (False, 3)
 
@@ -300,7 +300,7 @@ class Resting(Ground):
 
     async def test_a_released_worker_may_still_say_what_happened(self, store: Store) -> None:
         lease = await wait_for(store, approval())
-        assert (await commit(store, lease, [Stepped(call="0.0", key="late")])).clean
+        assert (await commit(store, lease, [Stepped(call="1.0", key="late")])).clean
         row = await store.get("r1")
         assert (row.status, row.worker) == (Status.WAITING, "")
 
@@ -312,7 +312,7 @@ class Indexing(Ground):
         await suspend(store, await begin(store), type="size", payload={"question": "how big?"})
         [found] = await store.inbox(Filter())
         assert (found.id, found.kind, found.type, found.payload) == (
-            "r1:0.0?0", "question", "size", {"question": "how big?"},
+            "r1:1.0?0", "question", "size", {"question": "how big?"},
         )  # fmt: skip
         assert (await store.get("r1")).opens == 1
 
@@ -325,9 +325,9 @@ class Indexing(Ground):
 
     async def test_a_closed_interrupt_leaves_the_inbox(self, store: Store) -> None:
         lease = await begin(store)
-        await commit(store, lease, (), [approval(), approval("0.1?0")])
-        await commit(store, lease, (), [Closed(i="0.0?0", why="expired")])
-        assert await open_ids(store) == ["r1:0.1?0"]
+        await commit(store, lease, (), [approval(), approval("1.1?0")])
+        await commit(store, lease, (), [Closed(i="1.0?0", why="expired")])
+        assert await open_ids(store) == ["r1:1.1?0"]
         assert (await store.get("r1")).opens == 1
 
     async def test_closing_what_is_not_open_does_nothing(self, store: Store) -> None:
@@ -337,10 +337,10 @@ class Indexing(Ground):
 
     async def test_an_event_that_a_result_emits_closes_what_waits_for_it(self, store: Store) -> None:
         lease = await begin(store)
-        await suspend(store, lease, "0.0?0", "0.0", kind="event", event="paid", resume_to="next")
-        await suspend(store, lease, "0.1?0", "0.1", kind="event", event="shipped", resume_to="next")
-        await commit(store, lease, (), [Intended(call="0.2", tool="till")])
-        await commit(store, lease, [Returned(call="0.2", emits=[["paid", {"cents": 5}]])])
+        await suspend(store, lease, "1.0?0", "1.0", kind="event", event="paid", resume_to="next")
+        await suspend(store, lease, "1.1?0", "1.1", kind="event", event="shipped", resume_to="next")
+        await commit(store, lease, (), [Intended(call="1.2", tool="till")])
+        await commit(store, lease, [Returned(call="1.2", emits=[["paid", {"cents": 5}]])])
         assert (await store.get("r1")).opens == 1
 
     async def test_a_run_with_something_open_is_not_due_by_that_alone(self, store: Store) -> None:

@@ -69,7 +69,7 @@ class Creating(Ground):
         async with unchanged(store):
             assert not await store.create(started(input={"b": 2, "a": 1}, by="somebody else"))
 
-    @pytest.mark.parametrize("other", [{"input": "bye"}, {"program": "cook"}, {"kind": "flow"}], ids=lambda x: [*x][0])
+    @pytest.mark.parametrize("other", [{"input": "bye"}, {"program": "cook"}, {"kind": "flow"}], ids=lambda x: next(iter(x)))
     async def test_an_id_is_taken_by_another(self, store: Store, other: dict[str, str]) -> None:
         await store.create(started())
         async with unchanged(store):
@@ -93,7 +93,7 @@ class Creating(Ground):
 JOURNAL: list[AnyRecord] = [
     Claimed(epoch=4, worker="elsewhere", at=11.0),
     replied("send"),
-    approval(call="0.0", tool="send", at=12.0),
+    approval(call="1.0", tool="send", at=12.0),
     Parked(at=13.0),
 ]
 
@@ -122,7 +122,7 @@ class Importing(Ground):
 
     async def test_an_imported_question_can_be_answered(self, store: Store) -> None:
         await store.create(started(), JOURNAL)
-        assert await open_ids(store) == ["r1:0.0?0"]
+        assert await open_ids(store) == ["r1:1.0?0"]
         await store.deliver("r1", yes())
         assert await open_ids(store) == []
         assert (await store.get("r1")).status == Status.READY
@@ -145,10 +145,10 @@ EVERYTHING: list[AnyRecord] = [
         usage=Usage(1, 2, 3, cost=0.25), upto=1, output={"é": [True]}, details={"id": "x"}, model="m",
     ),
     Said(text="line one\nline two", by="O'Hara"),
-    Returned(call="0.0", value={"big": 2**53, "small": 1e-9, "empty": {}}, took=0.125),
+    Returned(call="1.0", value={"big": 2**53, "small": 1e-9, "empty": {}}, took=0.125),
     Emitted(event="e", value=[1, "two", None]),
     CancelAsked(by="ana", reason="'; drop table run; --"),
-    Cancelled(undone=("a",), residue=({"call": "0.0"},)),
+    Cancelled(undone=("a",), residue=({"call": "1.0"},)),
 ]  # fmt: skip
 
 
@@ -190,7 +190,7 @@ class Loading(Ground):
             lease = await begin(store, run)
             await commit(store, lease, (), [approval()])
         await store.deliver("r1", yes())
-        assert await open_ids(store) == ["r2:0.0?0"]
+        assert await open_ids(store) == ["r2:1.0?0"]
 
     async def test_loading_an_unknown_run_says_so(self, store: Store) -> None:
         await store.create(started("r10"))
@@ -232,6 +232,6 @@ class Loading(Ground):
 
     async def test_what_was_answered_is_in_the_journal(self, store: Store) -> None:
         lease = await begin(store)
-        await commit(store, lease, [replied("ask"), Suspended(call="0.0", i="0.0?0")])
+        await commit(store, lease, [replied("ask"), Suspended(call="1.0", i="1.0?0")])
         seq = await store.deliver("r1", answer({"yes": [1, 2]}))
         assert (await store.load("r1", seq - 1))[0][1] == answer({"yes": [1, 2]}, at=store.now())

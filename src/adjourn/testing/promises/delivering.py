@@ -40,7 +40,7 @@ from adjourn.testing.promises.ground import (
 
 COMMANDS: dict[str, Command] = {
     "approve": yes(),
-    "undo": answer({"choice": "leave"}, "0.0?9"),
+    "undo": answer({"choice": "leave"}, "1.0?9"),
     "say": Said(text="hello"),
     "emit": Emitted(event="rain"),
     "pause": PauseAsked(),
@@ -212,9 +212,9 @@ class Deciding(Ground):
     """An interrupt is decided once, by somebody who saw what it was."""
 
     async def test_a_decided_interrupt_is_open_no_longer(self, store: Store) -> None:
-        await wait_for(store, approval(), approval("0.1?0"))
+        await wait_for(store, approval(), approval("1.1?0"))
         await store.deliver("r1", yes())
-        assert await open_ids(store) == ["r1:0.1?0"]
+        assert await open_ids(store) == ["r1:1.1?0"]
         row = await store.get("r1")
         assert (row.opens, row.status) == (1, Status.READY)
 
@@ -233,9 +233,9 @@ class Deciding(Ground):
         assert sum(isinstance(x, AlreadyDecided) for x in done) == 99
 
     async def test_an_unknown_interrupt_is_refused_with_those_that_are_pending(self, store: Store) -> None:
-        await wait_for(store, approval(), approval("0.1?0"))
+        await wait_for(store, approval(), approval("1.1?0"))
         async with unchanged(store):
-            with pytest.raises(UnknownInterrupt, match=r"'r1:9\.9\?0'; pending: 'r1:0\.0\?0', 'r1:0\.1\?0'"):
+            with pytest.raises(UnknownInterrupt, match=r"'r1:9\.9\?0'; pending: 'r1:1\.0\?0', 'r1:1\.1\?0'"):
                 await store.deliver("r1", yes("9.9?0"))
 
     async def test_an_unknown_interrupt_of_a_run_that_waits_for_nothing(self, store: Store) -> None:
@@ -259,7 +259,7 @@ class Deciding(Ground):
     async def test_an_expired_interrupt_says_so(self, store: Store) -> None:
         lease = await begin(store)
         await commit(store, lease, (), [approval()])
-        await commit(store, lease, (), [Closed(i="0.0?0", why="expired")])
+        await commit(store, lease, (), [Closed(i="1.0?0", why="expired")])
         async with unchanged(store):
             with pytest.raises(InterruptClosed, match="expired"):
                 await store.deliver("r1", yes())
@@ -267,7 +267,7 @@ class Deciding(Ground):
     async def test_a_replaced_interrupt_does_not_blame_the_run(self, store: Store) -> None:
         lease = await begin(store)
         await commit(store, lease, (), [approval()])
-        await commit(store, lease, (), [Closed(i="0.0?0", why="void"), approval("0.0?1", escalated=True)])
+        await commit(store, lease, (), [Closed(i="1.0?0", why="void"), approval("1.0?1", escalated=True)])
         with pytest.raises(InterruptClosed) as caught:
             await store.deliver("r1", yes())
         assert "ready" not in str(caught.value)
@@ -326,7 +326,7 @@ class Voting(Ground):
     async def test_an_approval_by_two_waits_for_the_second(self, store: Store) -> None:
         await wait_for(store, approval(approvers=2))
         await store.deliver("r1", yes(by="ana"))
-        assert await open_ids(store) == ["r1:0.0?0"]
+        assert await open_ids(store) == ["r1:1.0?0"]
         await store.deliver("r1", yes(by="bo"))
         assert await open_ids(store) == []
 
@@ -366,7 +366,7 @@ class Emitting(Ground):
     async def test_an_event_closes_every_interrupt_that_waits_for_it(self, store: Store) -> None:
         lease = await begin(store)
         for n, event in enumerate(("paid", "paid", "shipped")):
-            await suspend(store, lease, f"0.{n}?0", f"0.{n}", kind="event", event=event)
+            await suspend(store, lease, f"1.{n}?0", f"1.{n}", kind="event", event=event)
         await store.deliver("r1", Emitted(event="paid", value=5, by="till"))
         assert (await store.get("r1")).opens == 1
         await store.deliver("r1", Emitted(event="shipped"))
@@ -375,7 +375,7 @@ class Emitting(Ground):
     async def test_an_event_nobody_waits_for_closes_nothing(self, store: Store) -> None:
         lease = await begin(store)
         await commit(store, lease, (), [approval()])
-        await suspend(store, lease, "0.1?0", "0.1")
+        await suspend(store, lease, "1.1?0", "1.1")
         await store.deliver("r1", Emitted(event=""))
         await store.deliver("r1", Emitted(event="rain"))
         assert (await store.get("r1")).opens == 2

@@ -67,31 +67,31 @@ def started(run: str = "r1", *, program: str = "clerk", input: Any = "hello", **
 
 
 def replied(*tools: str) -> Replied:
-    """A model's reply that asks for these tools; the calls of the first reply are `0.0`, `0.1`, …"""
+    """A model's reply that asks for these tools; the calls of the first reply are `1.0`, `1.1`, …"""
     return Replied(parts=tuple(ToolCall(id=f"c{n}", tool=tool) for n, tool in enumerate(tools)))
 
 
-def approval(i: str = "0.0?0", **fields: Any) -> Asked:
+def approval(i: str = "1.0?0", **fields: Any) -> Asked:
     """An approval that is asked for."""
     return Asked(i=i, kind=fields.pop("kind", "approval"), **fields)
 
 
-def question(i: str = "0.0?0", *, call: str = "0.0", **fields: Any) -> tuple[Intended, Suspended]:
+def question(i: str = "1.0?0", *, call: str = "1.0", **fields: Any) -> tuple[Intended, Suspended]:
     """A call that starts and stops to wait: the move that intends it, and the fact that opens its question."""
     return Intended(call=call, tool="ask"), Suspended(call=call, i=i, **fields)
 
 
-def yes(i: str = "0.0?0", by: str = "ana", **fields: Any) -> Decided:
+def yes(i: str = "1.0?0", by: str = "ana", **fields: Any) -> Decided:
     """An approval that is given."""
     return Decided(i=i, verdict="approve", by=by, **fields)
 
 
-def no(i: str = "0.0?0", by: str = "ana", **fields: Any) -> Decided:
+def no(i: str = "1.0?0", by: str = "ana", **fields: Any) -> Decided:
     """An approval that is refused."""
     return Decided(i=i, verdict="deny", by=by, **fields)
 
 
-def answer(value: Any, i: str = "0.0?0", by: str = "ana", **fields: Any) -> Decided:
+def answer(value: Any, i: str = "1.0?0", by: str = "ana", **fields: Any) -> Decided:
     """An answer to a question, or a choice."""
     return Decided(i=i, verdict="value", value=value, by=by, **fields)
 
@@ -129,7 +129,7 @@ async def wait_for(store: Store, *asks: Move, run: str = "r1", parked: Parked | 
     return lease
 
 
-async def suspend(store: Store, lease: Lease, i: str = "0.0?0", call: str = "0.0", **fields: Any) -> None:
+async def suspend(store: Store, lease: Lease, i: str = "1.0?0", call: str = "1.0", **fields: Any) -> None:
     """A call of a claimed run that starts and stops to wait."""
     intended, suspended = question(i, call=call, **fields)
     assert (await commit(store, lease, (), [intended])).clean
@@ -138,13 +138,13 @@ async def suspend(store: Store, lease: Lease, i: str = "0.0?0", call: str = "0.0
 
 def undoing() -> Asked:
     """A question that only a cancel asks."""
-    return Asked(i="0.0?9", kind="in_doubt", undoing=True)
+    return Asked(i="1.0?9", kind="in_doubt", undoing=True)
 
 
 async def bring(store: Store, status: Status, run: str = "r1") -> None:
-    """A new run in this status, with an approval `0.0?0` asked for on the way, and one for its undoing."""
+    """A new run in this status, with an approval `1.0?0` asked for on the way, and one for its undoing."""
     lease = await begin(store, run)
-    await commit(store, lease, (), [approval(), approval("0.1?0")])
+    await commit(store, lease, (), [approval(), approval("1.1?0")])
     match status:
         case Status.READY:
             pass

@@ -123,17 +123,17 @@ class Inbox(Ground):
         for run in ("r3", "r1", "r2"):
             clock.advance(1)
             await wait_for(store, approval(), run=run)
-        assert await open_ids(store) == ["r3:0.0?0", "r1:0.0?0", "r2:0.0?0"]
+        assert await open_ids(store) == ["r3:1.0?0", "r1:1.0?0", "r2:1.0?0"]
 
     async def test_questions_of_one_moment_come_in_the_order_they_were_asked(self, store: Store) -> None:
-        asks = [approval(f"0.{n}?0") for n in range(12)]
+        asks = [approval(f"1.{n}?0") for n in range(12)]
         await wait_for(store, *asks, run="r2")
         await wait_for(store, approval(), run="r1")
-        assert await open_ids(store) == [*(f"r2:0.{n}?0" for n in range(12)), "r1:0.0?0"]
+        assert await open_ids(store) == [*(f"r2:1.{n}?0" for n in range(12)), "r1:1.0?0"]
 
     async def test_an_approval_shows_what_would_run(self, store: Store, clock: FakeClock) -> None:
         asked = approval(
-            call="0.0", tool="send", args={"to": "bo"}, reason="money", rules=("ask send",), digest="d", effect="unsafe",
+            call="1.0", tool="send", args={"to": "bo"}, reason="money", rules=("ask send",), digest="d", effect="unsafe",
             expires=clock.now() + 60, approvers=2, groups=("boss",), schema={"type": "object"},
         )  # fmt: skip
         await wait_for(store, asked)
@@ -159,33 +159,33 @@ class Inbox(Ground):
     async def test_a_cancelling_run_shows_only_what_its_undoing_needs(self, store: Store, status: Status) -> None:
         await bring(store, status)
         shown = {
-            Status.CANCELLING: ["r1:0.0?9"], Status.STUCK: ["r1:0.0?9"], Status.COMPLETED: [], Status.CANCELLED: [],
+            Status.CANCELLING: ["r1:1.0?9"], Status.STUCK: ["r1:1.0?9"], Status.COMPLETED: [], Status.CANCELLED: [],
         }  # fmt: skip
-        assert await open_ids(store) == shown.get(status, ["r1:0.0?0", "r1:0.1?0"])
+        assert await open_ids(store) == shown.get(status, ["r1:1.0?0", "r1:1.1?0"])
 
     async def test_what_came_too_late_to_be_decided_is_not_shown(self, store: Store, clock: FakeClock) -> None:
-        await wait_for(store, approval(expires=clock.now() + 60), approval("0.1?0"))
+        await wait_for(store, approval(expires=clock.now() + 60), approval("1.1?0"))
         clock.advance(59)
-        assert await open_ids(store) == ["r1:0.0?0", "r1:0.1?0"]
+        assert await open_ids(store) == ["r1:1.0?0", "r1:1.1?0"]
         clock.advance(1)
-        assert await open_ids(store) == ["r1:0.1?0"]
+        assert await open_ids(store) == ["r1:1.1?0"]
 
     async def test_an_inbox_of_one_run_one_program_one_session_one_label_one_kind(self, store: Store) -> None:
         await wait_for(store, approval(), run="r1", program="cook", session="s1")
         lease = await begin(store, "r2", labels={"team": "ops"})
         await suspend(store, lease)
-        assert await open_ids(store, run="r2") == ["r2:0.0?0"]
+        assert await open_ids(store, run="r2") == ["r2:1.0?0"]
         assert await open_ids(store, run="r") == []
-        assert await open_ids(store, program="cook") == ["r1:0.0?0"]
-        assert await open_ids(store, session="s1") == ["r1:0.0?0"]
-        assert await open_ids(store, label=("team", "ops")) == ["r2:0.0?0"]
-        assert await open_ids(store, kind="question") == ["r2:0.0?0"]
+        assert await open_ids(store, program="cook") == ["r1:1.0?0"]
+        assert await open_ids(store, session="s1") == ["r1:1.0?0"]
+        assert await open_ids(store, label=("team", "ops")) == ["r2:1.0?0"]
+        assert await open_ids(store, kind="question") == ["r2:1.0?0"]
         assert await open_ids(store, program="cook", kind="question") == []
 
     async def test_pages_show_everything_once_even_if_all_came_at_once(self, store: Store, clock: FakeClock) -> None:
         for run in ("r2", "r1", "r3"):
             error = approval("model:?0", kind="error", step="model:")
-            await wait_for(store, approval(), approval("0.10?0"), approval("0.2?0"), error, run=run)
+            await wait_for(store, approval(), approval("1.10?0"), approval("1.2?0"), error, run=run)
         clock.advance(1)
         await wait_for(store, approval(), run="r0")
         everything = await open_ids(store)
@@ -194,10 +194,10 @@ class Inbox(Ground):
         assert await _pages(store, 5) == everything
 
     async def test_the_next_page_follows_an_item_that_was_decided_meanwhile(self, store: Store) -> None:
-        await wait_for(store, *(approval(f"0.{n}?0") for n in range(4)))
+        await wait_for(store, *(approval(f"1.{n}?0") for n in range(4)))
         first = await open_ids(store, limit=2)
-        await store.deliver("r1", yes("0.1?0"))
-        assert await open_ids(store, limit=2, after=first[-1]) == ["r1:0.2?0", "r1:0.3?0"]
+        await store.deliver("r1", yes("1.1?0"))
+        assert await open_ids(store, limit=2, after=first[-1]) == ["r1:1.2?0", "r1:1.3?0"]
 
     async def test_a_page_can_follow_a_given_id_of_a_certain_run(self, store: Store) -> None:
         for run in ("r1", "r2", "r3"):

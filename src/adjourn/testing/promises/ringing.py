@@ -60,7 +60,7 @@ class Ringing(Ground):
         lease = await begin(store)
         ear = Ear()
         store.subscribe("r1", ear)
-        await commit(store, lease, [Stepped(call="0.0", key="a")])
+        await commit(store, lease, [Stepped(call="1.0", key="a")])
         await ear.heard()
 
     async def test_who_follows_every_run_hears_of_a_new_one(self, store: Store) -> None:
@@ -82,7 +82,7 @@ class Ringing(Ground):
         store.subscribe("r1", all_of_it)
         store.subscribe("r1", words, words=True)
         for n in range(20):
-            await commit(store, lease, [Stepped(call="0.0", key=str(n))])
+            await commit(store, lease, [Stepped(call="1.0", key=str(n))])
         assert all_of_it.rings >= 20
         assert words.rings <= 5  # a few for nothing are allowed
 

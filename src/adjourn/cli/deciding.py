@@ -1,0 +1,269 @@
+"""Commands with which a person decides: `inbox`, `approve`, `deny`, `answer`."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+import typer
+from rich.text import Text
+
+from adjourn.cli.action import Item, as_json as item_json, look, render
+from adjourn.cli.asking import Choice, Later, decide
+from adjourn.cli.database import address_of, with_runtime
+from adjourn.cli.failure import report, says
+from adjourn.cli.finding import Found, find, full_digest
+from adjourn.cli.options import By, Db, InterruptId, Json, Note, RequestId, Wait, who
+from adjourn.cli.reading import list_inbox
+from adjourn.cli.terminal import is_attended, out, print_json, say
+from adjourn.cli.timeline import Step, Timeline
+from adjourn.cli.visible import visible
+from adjourn.cli.words import DIM, EXIT, arguments, duration, short_id, status_mark
+from adjourn.core.codec import loads
+from adjourn.core.interrupt import Interrupt
+from adjourn.errors import Conflict, Invalid
+from adjourn.runtime.runtime import Runtime
+
+app = typer.Typer()
+PATIENCE = 2.0
+"""Seconds to wait after a decision at a prompt for a worker to act on it."""
+
+
+@app.command()
+@says("Not shown")
+def inbox(
+    item: Annotated[str | None, typer.Argument(metavar="[ITEM]", help="Show this one, whole, and decide.")] = None,
+    db: Db = None,
+    as_json: Json = False,
+    by: By = None,
+    agent: Annotated[str, typer.Option(help="Only of this agent or flow.", show_default=False)] = "",
+    kind: Annotated[str, typer.Option(help="Only of this kind: approval, question, …", show_default=False)] = "",
+    run: Annotated[str, typer.Option(metavar="RUN", help="Only of this run.", show_default=False)] = "",
+    limit: Annotated[int, typer.Option(help="At most so many.", min=1, max=1000)] = 50,
+) -> None:
+    """List what waits for a person; with ITEM show it whole and, at a terminal, decide.
+
+    ITEM is a number of the list, an interrupt's id, RUN/CALL, or a run that has only one open. Without a terminal it
+    is only printed, and the exit code is 3 while it waits.
+    """
+    if item is None:
+        list_inbox(db, agent, kind, run, limit, as_json)
+        return
+    given = item
+
+    async def work(rt: Runtime) -> Item:
+        return await look(rt, (await find(rt, address_of(db), given)).interrupt)
+
+    seen = with_runtime(db, work)
+    if as_json:
+        print_json(item_json(seen))
+        return
+    terminal = out()
+    terminal.print(*render(seen, terminal.width), "")
+    if not seen.open:
+        say(Text("It is no longer open: nothing can be decided here.", style=DIM))
+        return
+    if not is_attended():
+        _say_how(seen.interrupt)
+        raise typer.Exit(3)
+    raise typer.Exit(_at_the_prompt(db, seen.interrupt, who(by)))
+
+
+def _say_how(i: Interrupt) -> None:
+    if i.kind == "approval" and i.call:
+        say(f"Approve  adjourn approve {visible(i.id)} --digest {i.call.digest[:16]}")
+        say(f"Deny     adjourn deny {visible(i.id)} --note …")
+    else:
+        say(f"Answer   adjourn answer {visible(i.id)} {' | '.join(i.choices) or 'VALUE'}")
+
+
+def _at_the_prompt(db: str | None, i: Interrupt, by: str) -> int:
+    """Ask and decide; what was shown is what is decided about. A refusal says who won."""
+    try:
+        choice = decide(i)
+    except Later:
+        say(Text("Left as it is.", style=DIM))
+        return 3
+    try:
+        done = with_runtime(db, lambda rt: settle(rt, i, choice, by, i.call.digest if i.call else "", "", PATIENCE))
+    except Conflict as e:
+        return report(e, _NOT[choice.verb])
+    done.print()
+    return 0
+
+
+_NOT = {"approve": "Not approved", "deny": "Not denied", "answer": "Not answered"}
+_DONE = {"approve": "Approved", "deny": "Denied", "answer": "Answered"}
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """A decision that was recorded, and what came of it within the time that was waited."""
+
+    interrupt: Interrupt
+    choice: Choice
+    by: str
+    seq: int
+    status: str
+    step: Step | None
+
+    def print(self) -> None:
+        """Say what is recorded, and nothing else."""
+        i, terminal = self.interrupt, out()
+        what = f"{visible(i.call.tool)} {arguments(self.choice.edit or i.call.arguments)}" if i.call else visible(i.type)
+        edited = ", edited" if self.choice.edit is not None else ""
+        glyph = ("⊘ ", "") if self.choice.verb == "deny" else ("✓ ", "green")
+        terminal.print(Text.assemble(glyph, f"{_DONE[self.choice.verb]} by {visible(self.by)}{edited}: {what}"))
+        step = self.step
+        if step is not None and step.status in ("completed", "failed") and step.took is not None:
+            ran = "ran" if step.status == "completed" else "ran and failed"
+            terminal.print(f"  {visible(step.name)} {ran}, {duration(step.took)}.")
+        mark = Text.assemble("  ", short_id(i.run_id), " is ", status_mark(self.status))
+        say(mark)
+        if self.status == "ready":
+            say(Text("  It goes on where a worker with its program is open: adjourn worker app.py:agent", style=DIM))
+
+    def as_json(self) -> dict[str, Any]:
+        """The decision as data."""
+        i = self.interrupt
+        return {"interrupt_id": i.id, "run_id": i.run_id, "decision": self.choice.verb, "by": self.by, "seq": self.seq,
+                "status": self.status}  # fmt: skip
+
+
+async def settle(
+    rt: Runtime, i: Interrupt, choice: Choice, by: str, digest: str, request_id: str, patience: float
+) -> Settled:
+    """Record a decision, then wait `patience` seconds for the run to come to rest."""
+    if choice.verb == "approve":
+        seq = await rt.approve(
+            i.id, by=by, note=choice.note, digest=digest, edit=choice.edit, scope=choice.scope, request_id=request_id
+        )
+    elif choice.verb == "deny":
+        seq = await rt.deny(i.id, by=by, note=choice.note, digest=digest, request_id=request_id)
+    else:
+        seq = await rt.answer(i.id, choice.value, by=by, note=choice.note, request_id=request_id)
+    status = await come_to_rest(rt, i.run_id, patience)
+    step = None
+    if i.call:
+        steps = Timeline.of(await rt.store.load(i.run_id), rt.store.now()).steps
+        step = next((s for s in steps if s.id == i.call.call_id), None)
+    return Settled(i, choice, by, seq, status, step)
+
+
+async def come_to_rest(rt: Runtime, run_id: str, patience: float) -> str:
+    """The run's status once it rests, or after `patience` seconds."""
+    run = await rt.get(run_id)
+    bell = asyncio.Event()
+    end = rt.store.subscribe(run_id, bell.set)
+    try:
+        async with asyncio.timeout(patience or 0.0):
+            while (status := await run.status()) not in EXIT:
+                bell.clear()
+                if await run.status() != status:
+                    continue
+                await bell.wait()
+    except TimeoutError:
+        pass
+    finally:
+        end()
+    return await run.status()
+
+
+def _command(
+    db: str | None, item: str, by: str | None, make: Callable[[Interrupt], Choice], digest: str, request_id: str,
+    wait: float | None, as_json: bool,
+) -> None:  # fmt: skip
+    async def work(rt: Runtime) -> Settled:
+        found: Found = await find(rt, address_of(db), item)
+        i = found.interrupt
+        seen = full_digest(i, digest) or found.seen
+        return await settle(rt, i, make(i), who(by), seen, request_id, wait or 0.0)
+
+    done = with_runtime(db, work)
+    if as_json:
+        print_json(done.as_json())
+    else:
+        done.print()
+    if wait is not None:
+        raise typer.Exit(EXIT.get(done.status, 3))
+
+
+Digest = Annotated[
+    str,
+    typer.Option(metavar="HEX", help="The digest of what you saw: another action is refused.", show_default=False),
+]
+
+
+@app.command()
+@says("Not approved")
+def approve(
+    item: InterruptId,
+    db: Db = None,
+    as_json: Json = False,
+    by: By = None,
+    note: Note = "",
+    digest: Digest = "",
+    edit: Annotated[
+        str, typer.Option(metavar="JSON", help="Run it with these arguments instead: all of them.", show_default=False)
+    ] = "",
+    scope: Annotated[str, typer.Option(help="once, or run: again in this run for these exact arguments.")] = "once",
+    request_id: RequestId = "",
+    wait: Wait = None,
+) -> None:
+    """Let an action run, exactly as shown or as edited."""
+    if scope not in ("once", "run"):
+        raise Invalid(f"--scope is 'once' or 'run', not {scope!r}")
+    width: Literal["once", "run"] = "run" if scope == "run" else "once"
+    edited = _object(edit) if edit else None
+
+    def make(i: Interrupt) -> Choice:
+        return Choice("approve", note=note, edit=edited, scope=width)
+
+    _command(db, item, by, make, digest, request_id, wait, as_json)
+
+
+def _object(text: str) -> dict[str, Any]:
+    value = loads(text, what="--edit")
+    if not isinstance(value, dict):
+        raise Invalid('--edit takes all arguments as a JSON object, for example \'{"cents": 500}\'')
+    return value  # pyright: ignore[reportUnknownVariableType]
+
+
+@app.command()
+@says("Not denied")
+def deny(
+    item: InterruptId,
+    db: Db = None,
+    as_json: Json = False,
+    by: By = None,
+    note: Note = "",
+    digest: Digest = "",
+    request_id: RequestId = "",
+    wait: Wait = None,
+) -> None:
+    """Refuse an action; the agent reads the refusal and goes on."""
+    _command(db, item, by, lambda i: Choice("deny", note=note), digest, request_id, wait, as_json)
+
+
+@app.command()
+@says("Not answered")
+def answer(
+    item: InterruptId,
+    value: Annotated[str, typer.Argument(help="JSON; a text that is not JSON is taken as a text.")],
+    db: Db = None,
+    as_json: Json = False,
+    by: By = None,
+    note: Note = "",
+    text: Annotated[bool, typer.Option("--text", help="Take VALUE as a text, even if it is JSON.")] = False,
+    request_id: RequestId = "",
+    wait: Wait = None,
+) -> None:
+    """Answer a question, or choose for a call in doubt, an error, a limit or an undo."""
+    from adjourn.cli.asking import parse
+
+    def make(i: Interrupt) -> Choice:
+        return Choice("answer", value if text else parse(value, i.answer_schema if i.kind == "question" else None), note=note)
+
+    _command(db, item, by, make, "", request_id, wait, as_json)
+
+
