@@ -1,9 +1,12 @@
 """What holds for every test: asyncio, no keys of the developer's own, no deadline on property tests."""
 
 import os
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
+
+from adjourn.testing.oracle import Oracle, every_transaction
 
 SECRETS = ("ADJOURN_SECRET", "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GOOGLE_API_KEY", "GROQ_API_KEY", "MISTRAL_API_KEY")
 
@@ -15,8 +18,20 @@ settings.load_profile("adjourn")
 def pytest_configure(config: pytest.Config) -> None:
     for name in SECRETS:
         os.environ.pop(name, None)
+    config.addinivalue_line("markers", "unwatched: rows and fold are not compared, because statements are counted")
 
 
 @pytest.fixture(scope="session")
 def anyio_backend() -> str:
     return "asyncio"
+
+
+@pytest.fixture(autouse=True)
+def oracle(request: pytest.FixtureRequest) -> Iterator[Oracle | None]:
+    """After every transaction in every test, in whichever thread, a store's rows equal the fold of its journal."""
+    if request.node.get_closest_marker("unwatched"):  # pyright: ignore[reportUnknownMemberType]
+        yield None
+        return
+    with every_transaction() as watching:
+        yield watching
+    assert not watching.failures

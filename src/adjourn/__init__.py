@@ -34,6 +34,7 @@ from adjourn.errors import (
     Misused,
     ModelError,
     NoOutput,
+    NotAllowed,
     NotFound,
     NotJSON,
     PauseRequest,
@@ -69,7 +70,7 @@ __all__ = [
     # errors
     "AdjournError", "AlreadyDecided", "AlreadyResumed", "AnswerRequired", "CheckpointInvalid", "Conflict", "Halted",
     "InDoubt", "InterruptClosed", "Invalid", "InvalidAnswer", "InvalidDefinition", "LeaseLost", "MissingResource",
-    "Misused", "ModelError", "NoOutput", "NotFound", "NotJSON", "PauseRequest", "ProgramChanged", "Refused",
+    "Misused", "ModelError", "NoOutput", "NotAllowed", "NotFound", "NotJSON", "PauseRequest", "ProgramChanged", "Refused",
     "RequestReused", "RunExists", "RunFailed", "StaleDecision", "StoreError", "ToolFailed", "UnknownInterrupt",
     "UnknownRun", "can_resume",
 ]  # fmt: skip

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from tests.runtime.process import Process
 from tests.runtime.world import Ledger
 

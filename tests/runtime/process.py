@@ -12,8 +12,9 @@ import sys
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from adjourn import AdjournError, Decision, Runtime, is_paused
 from tests.runtime.world import AGENTS, LIMIT, Ledger
+
+from adjourn import AdjournError, Decision, Runtime, is_paused
 
 
 class Process:

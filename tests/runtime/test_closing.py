@@ -3,10 +3,11 @@
 import asyncio
 import time
 
-from adjourn import Completed, Paused, Runtime
-from adjourn.core.records import Broke, Claimed, Returned
 from tests.runtime.conftest import Begin
-from tests.runtime.world import LIMIT, Ledger, notes, slowly, thinks
+from tests.runtime.world import Ledger, completed, notes, paused, slowly, thinks
+
+from adjourn import Runtime
+from adjourn.core.records import Broke, Claimed, Returned
 
 
 async def test_leaving_waits_for_a_tool_in_flight_and_records_it(address: str, ledger: Ledger) -> None:
@@ -20,7 +21,7 @@ async def test_leaving_waits_for_a_tool_in_flight_and_records_it(address: str, l
         row = await rt.store.get("r1")
         assert (row.status, row.worker) == ("ready", "")  # handed back
     async with Runtime(address, [slowly(ledger)], resources={"ledger": ledger}) as rt:
-        assert isinstance(await (await rt.get("r1")).wait(LIMIT), Completed)
+        await completed(await rt.get("r1"))
     assert ledger.lines() == ["began 1.0", "ended 1.0"]
 
 
@@ -32,7 +33,7 @@ async def test_leaving_waits_no_longer_than_grace_and_the_call_is_in_doubt(addre
         left = time.monotonic()
     assert time.monotonic() - left < 5
     async with Runtime(address, [slowly(ledger)], **options) as rt:  # type: ignore[arg-type]
-        assert isinstance(outcome := await (await rt.get("r1")).wait(LIMIT), Paused)
+        outcome = await paused(await rt.get("r1"))
         assert [i.kind for i in outcome.interrupts] == ["in_doubt"]
     assert ledger.lines() == ["began 1.0"]
 
@@ -85,5 +86,5 @@ async def test_leaving_while_a_hundred_runs_are_at_work_loses_nothing(address: s
         await asyncio.gather(*(rt.start(notes(ledger), "go", run_id=f"r{n}") for n in range(100)))
     async with Runtime(address, [notes(ledger)], resources={"ledger": ledger}) as rt:
         for n in range(100):
-            assert isinstance(await (await rt.get(f"r{n}")).wait(LIMIT), Completed)
+            await completed(await rt.get(f"r{n}"))
     assert sorted(ledger.lines()) == ["note a"] * 100 + ["note b"] * 100

@@ -5,10 +5,11 @@ from collections import Counter
 from typing import Any
 
 import pytest
+from tests.runtime.conftest import Begin
+from tests.runtime.world import LIMIT, Ledger, completed, refunds
 
 from adjourn import (
     AlreadyDecided,
-    Completed,
     InterruptClosed,
     Paused,
     RequestReused,
@@ -17,8 +18,6 @@ from adjourn import (
     StaleDecision,
 )
 from adjourn.core.records import Decided, Intended
-from tests.runtime.conftest import Begin
-from tests.runtime.world import LIMIT, Ledger, refunds
 
 
 async def waiting(rt: Runtime, ledger: Ledger, run_id: str = "r1") -> tuple[Run[Any], str]:
@@ -44,7 +43,7 @@ async def test_g20_the_same_decision_by_100_callers_in_4_processes_executes_once
         assert Counter(answer["error"] for answer in losers) == {"AlreadyDecided": 99}
         by = {text.partition("by '")[2].partition("'")[0] for text in (answer["text"] for answer in losers)}
         assert len(by) == 1 and by.pop().startswith("process ")  # all are told by whom
-        assert isinstance(await run.wait(LIMIT), Completed)
+        await completed(run)
         records = await rt.store.load("r1")
     assert ledger.lines() == ["refund r1 A1 500"]
     assert [seq for seq, record in records if isinstance(record, Decided)] == winners
@@ -62,7 +61,7 @@ async def test_g7_the_same_request_id_from_4_processes_gets_the_recorded_answer(
         answers = [answer for process in processes for answer in await process.hear()]
         assert len(answers) == 100
         assert len(set(answers)) == 1  # the same seq, a hundred times
-        assert isinstance(await run.wait(LIMIT), Completed)
+        await completed(run)
         assert await rt.approve(interrupt, by="ann", request_id="once") == answers[0]  # also after the end
         with pytest.raises(AlreadyDecided, match="ann"):
             await rt.approve(interrupt, by="ann", request_id="another")
@@ -90,7 +89,7 @@ async def test_g20_approve_deny_and_edit_at_once_have_one_winner_and_what_it_say
             won = [k for k, result in enumerate(results) if isinstance(result, int)]
             assert len(won) == 1
             assert all(isinstance(r, AlreadyDecided) for r in results if not isinstance(r, int))
-            assert isinstance(await run.wait(LIMIT), Completed)
+            await completed(run)
             expected = [[f"refund r{n} A1 500"], [], [f"refund r{n} A1 1"]][won[0]]
             assert [line for line in ledger.lines() if f" r{n} " in line] == expected
 

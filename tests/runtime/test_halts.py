@@ -3,11 +3,11 @@
 import asyncio
 
 import pytest
-
-from adjourn import Cancelled, Completed, Halted, Invalid, InvalidDefinition, Paused, Runtime
-from adjourn.core.records import Broke, Intended, Parked
 from tests.runtime.conftest import Begin
-from tests.runtime.world import LIMIT, Ledger, notes, refunds, slowly, thinks
+from tests.runtime.world import LIMIT, Ledger, completed, notes, paused, refunds, slowly, thinks
+
+from adjourn import Cancelled, Halted, Invalid, InvalidDefinition, Runtime
+from adjourn.core.records import Broke, Intended, Parked
 
 
 async def parked(rt: Runtime, run: str) -> None:
@@ -29,7 +29,7 @@ async def test_g15_nothing_starts_while_halted_and_the_run_goes_on_afterwards(
         assert [h.scope for h in await rt.halts()] == [scope]
         assert ledger.lines() == []
         await rt.unhalt(scope, by="ann")
-        assert isinstance(await run.wait(LIMIT), Completed)
+        await completed(run)
         records = [record for _, record in await rt.store.load(run.id)]
     assert [x.blocked for x in records if isinstance(x, Parked)] == [(scope,)]
     assert ledger.lines() == ["note a", "note b"]
@@ -58,30 +58,30 @@ async def test_g15_a_halt_from_another_process_reaches_a_run_at_work_and_lifting
         ledger.open("tool")  # what is in flight finishes and is recorded
         await parked(rt, run.id)
         assert ledger.lines() == ["began 1.0", "ended 1.0"]
-        assert len((await run.messages())) == 3  # its result is there; the model was not asked again
+        assert len(await run.messages()) == 3  # its result is there; the model was not asked again
         assert await other.do("unhalt", scope="agent:slowly") == 0
-        assert isinstance(await run.wait(LIMIT), Completed)
+        await completed(run)
 
 
 async def test_an_approval_is_refused_while_halted_and_a_denial_is_not(address: str, ledger: Ledger) -> None:
     async with Runtime(address, [refunds(ledger)], resources={"ledger": ledger}) as rt:
         for scope in ("*", "agent:refunds", "tool:refund"):
             run = await rt.start(refunds(ledger), "go", run_id=f"run-{scope[0]}{len(scope)}")
-            assert isinstance(outcome := await run.wait(LIMIT), Paused)
+            outcome = await paused(run)
             [interrupt] = outcome.interrupts
             await rt.halt(scope, reason="incident 7", by="ann")
             with pytest.raises(Halted, match="incident 7"):
                 await rt.approve(interrupt.id, by="bob")
             await rt.deny(interrupt.id, by="bob")
             await rt.unhalt(scope, by="ann")
-            assert isinstance(await run.wait(LIMIT), Completed)
+            await completed(run)
     assert ledger.lines() == []
 
 
 async def test_an_approval_given_before_the_halt_waits_for_its_end(address: str, ledger: Ledger) -> None:
     async with Runtime(address, resources={"ledger": ledger}) as rt:
         run = await rt.start(refunds(ledger), "go", run_id="r1")
-        assert isinstance(outcome := await run.wait(LIMIT), Paused)
+        outcome = await paused(run)
     async with Runtime(address) as desk:
         await desk.approve(outcome.interrupts[0].id, by="ann")
         await desk.halt("tool:refund", reason="incident", by="ann")
@@ -90,7 +90,7 @@ async def test_an_approval_given_before_the_halt_waits_for_its_end(address: str,
         assert ledger.lines() == []
         assert not [x for _, x in await rt.store.load("r1") if isinstance(x, Intended)]
         await rt.unhalt("tool:refund", by="ann")
-        assert isinstance(await (await rt.get("r1")).wait(LIMIT), Completed)
+        await completed(await rt.get("r1"))
     assert ledger.lines() == ["refund r1 A1 500"]
 
 

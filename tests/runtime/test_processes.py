@@ -3,11 +3,12 @@
 import asyncio
 import time
 
-from adjourn import Completed, Paused, Runtime
+from tests.runtime.conftest import Begin
+from tests.runtime.world import LIMIT, Ledger, completed, notes, paused, refunds, slowly, slowly_again
+
+from adjourn import Runtime
 from adjourn.core.records import Claimed, Intended, Returned, Started
 from adjourn.stores.sqlite import SQLiteStore
-from tests.runtime.conftest import Begin
-from tests.runtime.world import LIMIT, Ledger, notes, refunds, slowly, slowly_again
 
 
 async def test_a_process_without_programs_decides_and_the_run_goes_on_where_its_program_is(
@@ -15,11 +16,11 @@ async def test_a_process_without_programs_decides_and_the_run_goes_on_where_its_
 ) -> None:
     async with Runtime(address, resources={"ledger": ledger}) as rt:
         run = await rt.start(refunds(ledger), "go", run_id="r1")
-        assert isinstance(outcome := await run.wait(LIMIT), Paused)
+        outcome = await paused(run)
         desk = await begin()
         assert await desk.do("inbox") == [outcome.interrupts[0].id] == ["r1:1.0?0"]
         await desk.do("approve", interrupt="r1:1.0?0", by="ann")
-        assert isinstance(outcome := await run.wait(LIMIT), Completed)
+        outcome = await completed(run)
         assert outcome.output == "refunded"
         assert (await desk.do("wait", run="r1"))["output"] == "refunded"
     assert ledger.lines() == ["refund r1 A1 500"]
@@ -71,12 +72,12 @@ async def test_a_killed_process_is_replaced_at_once_and_its_unsafe_call_is_in_do
     killed = time.monotonic()
     async with Runtime(address, [slowly(ledger)], resources={"ledger": ledger}) as rt:
         run = await rt.get("r1")
-        assert isinstance(outcome := await run.wait(LIMIT), Paused)
+        outcome = await paused(run)
         assert time.monotonic() - killed < 10  # not the lease of 60 s
         [interrupt] = outcome.interrupts
         assert interrupt.kind == "in_doubt"
         await rt.answer(interrupt.id, {"choice": "happened", "result": "I looked"}, by="ann")
-        assert isinstance(outcome := await run.wait(LIMIT), Completed)
+        outcome = await completed(run)
     assert ledger.lines() == ["began 1.0"]
 
 
@@ -90,7 +91,7 @@ async def test_a_killed_process_is_replaced_and_its_idempotent_call_runs_again_w
         run = await rt.get("r1")
         ledger.open("tool")
         await lost.kill()
-        assert isinstance(await run.wait(LIMIT), Completed)
+        await completed(run)
         records = [record for _, record in await rt.store.load("r1")]
     assert ledger.lines().count("began 1.0") >= 1
     intents = [x for x in records if isinstance(x, Intended)]
@@ -112,7 +113,7 @@ async def test_a_live_worker_is_left_alone(begin: Begin, address: str, ledger: L
                 await asyncio.sleep(0.02)
         assert await run.status() == "running"
         ledger.open("tool")
-        assert isinstance(await run.wait(LIMIT), Completed)
+        await completed(run)
         records = [record for _, record in await rt.store.load("r1")]
     assert len([x for x in records if isinstance(x, Claimed)]) == 1
     assert ledger.lines() == ["began 1.0", "ended 1.0"]
@@ -157,4 +158,4 @@ async def test_the_same_run_started_in_two_processes_is_one_run(begin: Begin, le
 async def test_a_second_runtime_in_the_same_process_goes_on_as_well(address: str, ledger: Ledger) -> None:
     async with Runtime(address, [notes(ledger)], resources={"ledger": ledger}) as one, Runtime(address) as two:
         run = await two.get((await one.start(notes(ledger), "go")).id)
-        assert isinstance(await run.wait(LIMIT), Completed)
+        await completed(run)

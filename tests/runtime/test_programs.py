@@ -1,19 +1,19 @@
 """A run that cannot be advanced here says so, keeps its answers, and goes on where it can be."""
 
 import pytest
+from tests.runtime.conftest import Begin
+from tests.runtime.world import LIMIT, Ledger, changed, completed, paused, refunds
 
-from adjourn import Completed, MissingResource, Paused, ProgramChanged, Run, Runtime
+from adjourn import Completed, MissingResource, ProgramChanged, Run, Runtime
 from adjourn.core.records import Started
 from adjourn.stores.sqlite import SQLiteStore
-from tests.runtime.conftest import Begin
-from tests.runtime.world import LIMIT, Ledger, changed, refunds
 
 
 async def answered_elsewhere(address: str, ledger: Ledger) -> None:
     """A run `r1` that was started, and approved after its worker had gone."""
     async with Runtime(address, resources={"ledger": ledger}) as rt:
         run = await rt.start(refunds(ledger), "go", run_id="r1")
-        assert isinstance(outcome := await run.wait(LIMIT), Paused)
+        outcome = await paused(run)
     async with Runtime(address) as desk:
         await desk.approve(outcome.interrupts[0].id, by="ann")
 
@@ -31,7 +31,7 @@ async def test_a_changed_program_surfaces_in_wait_before_the_answer_is_consumed(
     async with Runtime(address, [changed(ledger)], resources={"ledger": ledger}) as rt:
         await refused(await rt.get("r1"), ProgramChanged, "refund")
     async with Runtime(address, [refunds(ledger)], resources={"ledger": ledger}) as rt:
-        assert isinstance(await (await rt.get("r1")).wait(LIMIT), Completed)
+        await completed(await rt.get("r1"))
     assert ledger.lines() == ["refund r1 A1 500"]
 
 
@@ -40,7 +40,7 @@ async def test_a_missing_resource_surfaces_in_wait_before_the_answer_is_consumed
     async with Runtime(address, [refunds(ledger)]) as rt:
         await refused(await rt.get("r1"), MissingResource, "ledger")
     async with Runtime(address, [refunds(ledger)], resources={"ledger": ledger}) as rt:
-        assert isinstance(await (await rt.get("r1")).wait(LIMIT), Completed)
+        await completed(await rt.get("r1"))
     assert ledger.lines() == ["refund r1 A1 500"]
 
 
@@ -50,7 +50,7 @@ async def test_a_right_runtime_beside_a_wrong_one_goes_on(begin: Begin, address:
         await refused(await wrong.get("r1"), ProgramChanged, "refund")
         right = await begin("refunds")
         assert (await right.do("wait", run="r1"))["output"] == "refunded"
-        assert isinstance(await (await wrong.get("r1")).wait(LIMIT), Completed)  # and the wrong one sees it end
+        await completed(await wrong.get("r1"))  # and the wrong one sees it end
     assert ledger.lines() == ["refund r1 A1 500"]
 
 
@@ -80,5 +80,5 @@ async def test_a_hundred_runs_that_cannot_go_on_do_not_keep_another_from_going_o
         fingerprint = fingerprints[run.partition("-")[0]]
         await store.create(Started(run=run, kind="agent", program="refunds", fingerprint=fingerprint, input="go"))
     async with Runtime(store, [refunds(ledger)], resources={"ledger": ledger}) as rt:
-        assert isinstance(await (await rt.get("fine")).wait(LIMIT), Paused)
+        await paused(await rt.get("fine"))
     await store.close()

@@ -4,17 +4,16 @@ import asyncio
 from typing import Any
 
 import pytest
+from tests.runtime.world import LIMIT, Ledger, changed, completed, notes, operator, paused, refunds
 
 from adjourn import (
     Agent,
-    Completed,
     Decision,
     Invalid,
     InvalidAnswer,
     InvalidDefinition,
     Misused,
     NotJSON,
-    Paused,
     Refused,
     RunExists,
     RunFailed,
@@ -24,7 +23,6 @@ from adjourn import (
 )
 from adjourn.core.messages import Assistant, Result, User
 from adjourn.models.scripted import ScriptedModel
-from tests.runtime.world import LIMIT, Ledger, changed, notes, operator, refunds
 
 
 async def test_a_run_is_found_by_its_id_and_by_a_unique_beginning(address: str, ledger: Ledger) -> None:
@@ -44,7 +42,7 @@ async def test_starting_an_existing_id_with_the_same_input_gives_that_run(addres
         first = await rt.start(notes(ledger), {"a": [1, 2]}, run_id="r1")
         await first.wait(LIMIT)
         again = await rt.start(notes(ledger), {"a": [1, 2]}, run_id="r1")
-        assert isinstance(await again.wait(LIMIT), Completed)
+        await completed(again)
         with pytest.raises(RunExists):
             await rt.start(notes(ledger), {"a": [1, 3]}, run_id="r1")
         with pytest.raises(RunExists):
@@ -158,7 +156,7 @@ async def test_messages_and_state_show_where_a_run_is(address: str, ledger: Ledg
 async def test_a_bad_answer_is_refused_and_the_question_stays_answerable(address: str, ledger: Ledger) -> None:
     async with Runtime(address, resources={"ledger": ledger}) as rt:
         run = await rt.start(refunds(ledger), "go", run_id="r1")
-        [interrupt] = (await _paused(run)).interrupts
+        [interrupt] = (await paused(run)).interrupts
         seq = (await run.state()).seq
         for wrong in ("yes", 1, {"approved": True}, None, Decision.value(True)):
             with pytest.raises(InvalidAnswer):
@@ -176,7 +174,7 @@ async def test_a_bad_answer_is_refused_and_the_question_stays_answerable(address
             await rt.approve("other:1.0?0", by="ann")
         assert (await run.state()).seq == seq
         await rt.approve(interrupt.id, by="ann")
-        assert isinstance(await run.wait(LIMIT), Completed)
+        await completed(run)
         with pytest.raises(Refused, match="it has ended"):
             await run.say("too late")
 
@@ -189,7 +187,7 @@ async def test_wait_gives_up_after_its_timeout_and_the_run_goes_on(address: str,
         with pytest.raises(TimeoutError):
             await run.wait(0.05)
         ledger.open("tool")
-        assert isinstance(await run.wait(LIMIT), Completed)
+        await completed(run)
 
 
 async def test_several_waiters_get_the_same_outcome(address: str, ledger: Ledger) -> None:
@@ -209,9 +207,3 @@ async def test_a_runtime_that_is_not_open_says_so(address: str, ledger: Ledger) 
         assert await rt.runs() == []
     async with rt:  # and once more
         assert await rt.runs() == []
-
-
-async def _paused(run: Any) -> Paused:
-    outcome = await run.wait(LIMIT)
-    assert isinstance(outcome, Paused)
-    return outcome

@@ -4,11 +4,11 @@ import asyncio
 from typing import Any
 
 import pytest
+from tests.runtime.world import LIMIT, Ledger, notes, operator, paused, refunds
 
 from adjourn import Completed, Paused, Runtime
 from adjourn.core.records import AnyRecord
 from adjourn.stores.sqlite import SQLiteStore
-from tests.runtime.world import LIMIT, Ledger, notes, operator, refunds
 
 
 async def test_an_answer_to_a_parked_run_costs_the_tail_and_not_the_journal(
@@ -31,7 +31,7 @@ async def test_an_answer_to_a_parked_run_costs_the_tail_and_not_the_journal(
 
     async with Runtime(store, [operator(ledger)], resources={"ledger": ledger}) as rt:
         run = await rt.start(operator(ledger), "go")
-        assert isinstance(outcome := await run.wait(LIMIT), Paused)
+        outcome = await paused(run)
         for n in range(100):
             await run.say(f"message {n}", by="ann")
         await rt.inbox()

@@ -3,14 +3,14 @@
 from typing import Any
 
 import pytest
+from tests.runtime.conftest import Begin
+from tests.runtime.world import LIMIT, Ledger, completed, expiring, naps
 
-from adjourn import Cancelled, Completed, InterruptClosed, Paused, Run
+from adjourn import Cancelled, InterruptClosed, Paused, Run
 from adjourn.core.records import CancelAsked, Closed, Decided
 from adjourn.stores.sqlite import SQLiteStore
 from adjourn.testing.clock import FakeClock
 from adjourn.testing.env import Env, env
-from tests.runtime.conftest import Begin
-from tests.runtime.world import LIMIT, Ledger, expiring, naps
 
 
 async def asked(e: Env) -> tuple[Run[Any], str]:
@@ -26,7 +26,7 @@ async def test_an_approval_that_nobody_gives_in_time_expires_and_is_no_denial(le
         await e.skip(59)
         assert await run.status() == "waiting"
         await e.skip(1)
-        assert isinstance(outcome := await run.wait(LIMIT), Completed)
+        outcome = await completed(run)
         assert "expired" in outcome.output
         records = [record for _, record in await e.runtime.store.load(run.id)]
     assert [x.why for x in records if isinstance(x, Closed)] == ["expired"]
@@ -53,7 +53,7 @@ async def test_a_late_answer_is_refused_by_the_clock_before_anybody_recorded_the
         with pytest.raises(InterruptClosed, match="expired"):
             await e.runtime.approve(interrupt, by="ann")
         await e.settle()
-        assert isinstance(await run.wait(LIMIT), Completed)
+        await completed(run)
     assert ledger.lines() == []
 
 
@@ -63,7 +63,7 @@ async def test_an_answer_in_time_beats_the_deadline(ledger: Ledger) -> None:
         await e.skip(59)
         await e.runtime.approve(interrupt, by="ann")
         await e.skip(2)
-        assert isinstance(await run.wait(LIMIT), Completed)
+        await completed(run)
     assert ledger.lines() == ["note a"]
 
 
@@ -76,7 +76,7 @@ async def test_a_deadline_runs_while_the_run_is_paused_and_counts_on_resume(ledg
         with pytest.raises(InterruptClosed, match="expired"):
             await e.runtime.approve(interrupt, by="ann")
         await run.resume(by="ann")
-        assert isinstance(await run.wait(LIMIT), Completed)
+        await completed(run)
     assert ledger.lines() == []
 
 
@@ -88,7 +88,7 @@ async def test_expiry_on_a_file_across_two_runtimes(db: str, ledger: Ledger) -> 
             run, _ = await asked(e)
         clock.advance(3600)
         async with env([expiring()], store=store, clock=clock, resources={"ledger": ledger}) as e:
-            assert isinstance(await (await e.runtime.get(run.id)).wait(LIMIT), Completed)
+            await completed(await e.runtime.get(run.id))
     finally:
         await store.close()
     assert ledger.lines() == []
@@ -104,7 +104,7 @@ async def test_a_sleep_is_a_parked_run_and_what_came_before_it_is_not_done_again
         await e.skip(0.5)
         assert ledger.lines() == ["before"]
         await e.skip(0.5)
-        assert isinstance(await run.wait(LIMIT), Completed)
+        await completed(run)
     assert ledger.lines() == ["before", "after"]
 
 

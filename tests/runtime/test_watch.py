@@ -3,9 +3,10 @@
 import asyncio
 from collections.abc import AsyncIterator
 
-from adjourn import Completed, Event, Recorded, Runtime, TextArrived, ToolCallApprovalRequired
 from tests.runtime.conftest import Begin
-from tests.runtime.world import LIMIT, Ledger, notes, refunds, slowly
+from tests.runtime.world import LIMIT, Ledger, completed, notes, refunds, slowly
+
+from adjourn import Event, Recorded, Runtime, TextArrived, ToolCallApprovalRequired
 
 
 async def collect(events: AsyncIterator[Event]) -> list[Event]:
@@ -61,7 +62,7 @@ async def test_closing_a_watch_stops_nothing(address: str, ledger: Ledger) -> No
         async for _ in run.watch():
             break
         ledger.open("tool")
-        assert isinstance(await run.wait(LIMIT), Completed)
+        await completed(run)
     assert ledger.lines() == ["began 1.0", "ended 1.0"]
 
 
@@ -73,7 +74,7 @@ async def test_a_watcher_is_told_that_an_approval_is_required(address: str, ledg
                 if isinstance(event, ToolCallApprovalRequired):
                     assert event.call.arguments == {"order": "A1", "cents": 500}
                     await rt.approve(event.interrupt.id, by="ann", digest=event.call.digest)
-        assert isinstance(await run.wait(LIMIT), Completed)
+        await completed(run)
 
 
 async def test_a_watcher_in_another_process_sees_the_records_as_they_come(

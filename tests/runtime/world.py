@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-from adjourn import Agent, Policy, Resource, ToolContext, ask, pause_for, tool
+from adjourn import Agent, Completed, Paused, Policy, Resource, Run, ToolContext, ask, pause_for, tool
 from adjourn.core.messages import Delta, Message, ModelRequest, Reply, Result
 from adjourn.models.scripted import ScriptedModel, call, streamed
 
@@ -171,3 +171,17 @@ def expiring(on_expiry: Any = "deny") -> Agent:
 AGENTS: dict[str, Callable[[Ledger], Agent]] = {
     f.__name__: f for f in (refunds, changed, notes, operator, slowly, slowly_again, naps, thinks)
 }
+
+
+async def paused(run: Run[Any]) -> Paused:
+    """The run's outcome, which must be that it waits."""
+    outcome = await run.wait(LIMIT)
+    assert isinstance(outcome, Paused), outcome
+    return outcome
+
+
+async def completed(run: Run[Any]) -> Completed[Any]:
+    """The run's outcome, which must be its end."""
+    outcome = await run.wait(LIMIT)
+    assert isinstance(outcome, Completed), outcome
+    return outcome

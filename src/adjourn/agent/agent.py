@@ -14,6 +14,7 @@ from adjourn.agent.output import Output
 from adjourn.agent.program import AgentProgram, AgentTool
 from adjourn.agent.storeless import Conversation, Handle
 from adjourn.agent.tool import Tool, tool
+from adjourn.core.messages import ToolSpec
 from adjourn.core.policy import Policy
 from adjourn.core.stop import MaxSteps, Stop
 from adjourn.driver.answers import MISSING
@@ -88,6 +89,11 @@ class Agent(Generic[T]):
             "output": self.output.fingerprint,
             **({"agents": children} if children else {}),
         }
+
+    @cached_property
+    def specs(self) -> tuple[ToolSpec, ...]:
+        """What its model is told of its tools."""
+        return (*(t.spec for t in self.tools.values()), *self.output.specs)
 
     def instructions_for(self, desk: Desk) -> str:
         """The instructions for a model call of this run."""

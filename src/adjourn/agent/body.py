@@ -10,7 +10,7 @@ from adjourn.agent.context import ToolContext, Yield, enter
 from adjourn.agent.isolated import run_isolated
 from adjourn.agent.signature import ArgumentError
 from adjourn.agent.tool import Tool
-from adjourn.core.codec import plain
+from adjourn.core.codec import legible, plain
 from adjourn.core.effect import Effect
 from adjourn.core.plan import interrupt_id
 from adjourn.core.records import Doubted, Fact, Faulted, Returned, Suspended, Yielded
@@ -27,12 +27,12 @@ async def call_body(tool: Tool, call: Call, desk: Desk) -> Fact:
     context = ToolContext(desk, call)
     started = desk.now()
     try:
-        args = tool.validate(call.args)
-        body = run_isolated(tool, args, context, call) if tool.isolate else _bound(tool, args, context)
+        values, args = tool.read(call.args)
+        body = run_isolated(tool, args, context, call) if tool.isolate else _bound(tool, args, context, values)
     except ArgumentError as e:
         return Returned(call=call.id, error=f"invalid arguments: {e}", why="invalid", ran=False)
     try:
-        value = await asyncio.wait_for(body, tool.timeout)
+        value = await (body if tool.timeout is None else asyncio.wait_for(body, tool.timeout))
     except BaseException as e:
         return _ended_badly(tool, call, context, _unwrapped(e, context), desk)
     if context.paused is not None:  # swallowed on its way out; it counts all the same
@@ -50,8 +50,10 @@ async def call_body(tool: Tool, call: Call, desk: Desk) -> Fact:
         )
 
 
-def _bound(tool: Tool, args: dict[str, Any], context: ToolContext) -> Coroutine[Any, Any, Any]:
-    positional, named = tool.bind(args, context)
+def _bound(
+    tool: Tool, args: dict[str, Any], context: ToolContext, values: dict[str, Any] | None
+) -> Coroutine[Any, Any, Any]:
+    positional, named = tool.bind(args, context, values)
     return run_function(tool.run, context, positional, named)
 
 
@@ -66,7 +68,7 @@ def _ended_badly(tool: Tool, call: Call, context: ToolContext, error: BaseExcept
     if isinstance(error, PauseRequest | Yield):
         return _paused(call, context, desk)
     if isinstance(error, InDoubt):
-        return Doubted(call=call.id, why=str(error) or "the tool cannot tell whether it happened")
+        return Doubted(call=call.id, why=legible(str(error)) or "the tool cannot tell whether it happened")
     if isinstance(error, TimeoutError) and tool.timeout is not None and tool.effect != Effect.READ and _is_ours(error):
         return Doubted(call=call.id, why=f"it did not end within {tool.timeout:g} s")
     if isinstance(error, LeaseLost | StoreError):
@@ -80,7 +82,7 @@ def _ended_badly(tool: Tool, call: Call, context: ToolContext, error: BaseExcept
         raise error
     if not isinstance(error, ToolFailed):
         log.info("tool %s raised %s", tool.name, type(error).__name__, exc_info=error)
-    text = str(error) or type(error).__name__
+    text = legible(str(error)) or type(error).__name__
     return Returned(call=call.id, error=text if isinstance(error, ToolFailed) else f"{type(error).__name__}: {text}")
 
 
@@ -92,7 +94,11 @@ def _is_ours(error: TimeoutError) -> bool:
 def _paused(call: Call, context: ToolContext, desk: Desk) -> Fact:
     if isinstance(context.paused, PauseRequest):
         fields = dict(context.paused.fields)
-        fields["i"] = fields.pop("i", "") or interrupt_id(desk.state, call.id)
+        if given := fields.get("i"):
+            if given in desk.state.ids:
+                return Returned(call=call.id, error=f"interrupt id {given!r} is used already in this run; choose another")
+            desk.state.ids.add(given)  # now: a sibling may pause under the same id before this is folded
+        fields["i"] = given or interrupt_id(desk.state, call.id)
         return Suspended(call=call.id, **fields)
     return Yielded(call=call.id)
 

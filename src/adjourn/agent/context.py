@@ -105,7 +105,7 @@ class ToolContext:
 
         The result is JSON, also the first time, so that it is the same every time.
         """
-        name = self._use(f"step:{key}", f"ctx.step({key!r})")
+        name = self._use(plain(f"step:{key}", "key"), f"ctx.step({key!r})")
         if name in self._memo:
             return self._memo[name]
         value = fn(*args)
@@ -172,12 +172,16 @@ class ToolContext:
         if not isinstance(type, str) or not type:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidDefinition(f"type is a word of your own, not {type!r}")
         if interrupt_id is not None and (
-            not interrupt_id or any(c in interrupt_id for c in ":?!\n") or len(interrupt_id) > 200
+            not isinstance(interrupt_id, str)  # pyright: ignore[reportUnnecessaryIsInstance]
+            or not interrupt_id
+            or any(c in interrupt_id for c in ":?!\n")
+            or len(interrupt_id) > 200
         ):
             raise InvalidDefinition(
                 f"interrupt_id must be a short text without ':', '?' and '!', not {interrupt_id!r:.80}"
             )
-        key = self._use(f"?{self._pauses}" if interrupt_id is None else f"?{interrupt_id}", "pause_for")
+        own = self._pauses if interrupt_id is None else plain(interrupt_id, "interrupt_id")
+        key = self._use(f"?{own}", "pause_for")
         self._pauses += 1
         if key in self._memo:
             return self._answer(key)
@@ -185,7 +189,7 @@ class ToolContext:
             raise Misused(f"interrupt id {interrupt_id!r} is used already in this run; choose another")
         expires = 0.0 if expires_in is None else self._desk.now() + seconds(expires_in, "expires_in")
         raise self._stop(
-            type=type, payload=plain(payload, "payload"), key=key, i=interrupt_id or "", resume_to=resume_to,
+            type=plain(type, "type"), payload=plain(payload, "payload"), key=key, i=interrupt_id or "", resume_to=resume_to,
             schema=schema_of(answer_schema), expires=expires, on_expiry=on_expiry,
         )  # fmt: skip
 
@@ -201,6 +205,8 @@ class ToolContext:
         return self.paused
 
     def _use(self, key: str, what: str) -> str:
+        if self.paused is not None:  # swallowed, or a sibling task's: nothing more happens in this body
+            raise self.paused
         if key in self._used:
             raise Misused(f"{what} was used twice in one body; give each its own key or interrupt_id")
         self._used.add(key)

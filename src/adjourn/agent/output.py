@@ -62,10 +62,11 @@ class Output:
 
     def take(self, reply: Reply) -> tuple[bool, Any, str]:
         """Whether a reply is the end, the output as JSON, and what to tell the model if it is not acceptable."""
-        finals = [c for c in reply.calls if c.tool == OUTPUT_TOOL]
+        calls = reply.calls
         if self.plain:
-            return (not reply.calls, reply.text, "")
-        if len(reply.calls) > 1 or (reply.calls and not finals):
+            return (False, None, "") if calls else (True, reply.text, "")
+        finals = [c for c in calls if c.tool == OUTPUT_TOOL]
+        if len(calls) > 1 or (calls and not finals):
             return False, None, ""
         value = finals[0].args if finals else self._parsed(reply.text)
         if finals and self._wrapped and isinstance(value, dict):

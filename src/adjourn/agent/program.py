@@ -4,21 +4,23 @@ import asyncio
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from adjourn.agent.body import call_body, run_function
 from adjourn.agent.context import ToolContext, compensation
 from adjourn.agent.signature import ArgumentError
 from adjourn.agent.tool import Tool
-from adjourn.core.codec import plain
+from adjourn.core.codec import legible, plain
 from adjourn.core.conversation import Thread
 from adjourn.core.digest import action_digest
-from adjourn.core.messages import ModelRequest, Reply, TextDelta
+from adjourn.core.messages import ModelRequest, Reply, ReplyPart, Text, TextDelta, Thinking, ToolCall
 from adjourn.core.plan import Ask, Go, Judged, Plan, Refuse, Step, interrupt_id
 from adjourn.core.policy import Judgement, Rule, Verdict, strictest
 from adjourn.core.records import Asked, Completed, Fact, Faulted, Intended, Replied, Returned, Verified
 from adjourn.core.state import Call, Phase, State
 from adjourn.core.stop import External, Leaf, Progress, TextMention, ToolCalled, Tripped
 from adjourn.driver.program import Desk
-from adjourn.errors import LeaseLost, ModelError, StoreError
+from adjourn.errors import LeaseLost, ModelError, NotJSON, StoreError
 
 if TYPE_CHECKING:
     from adjourn.agent.agent import Agent
@@ -26,6 +28,10 @@ if TYPE_CHECKING:
 BACKOFF, LONGEST = 0.5, 30.0
 UNDO_TIMEOUT = 60.0
 """Seconds for an undo whose tool has no timeout of its own."""
+
+
+ALLOWED = Judgement(Verdict.ALLOW)
+"""What no policy has anything to say about."""
 
 
 class AgentProgram:
@@ -49,7 +55,9 @@ class AgentProgram:
 
     def _up(self, state: State, path: str) -> "list[Agent[Any]]":
         """The agents from the root down to `path`."""
-        parts = path.split("/") if path else []
+        if not path:
+            return [self.agents[state.threads[""].agent]]
+        parts = path.split("/")
         paths = ["", *("/".join(parts[: n + 1]) for n in range(len(parts)))]
         return [self.agents[state.threads[p].agent] for p in paths if p in state.threads]
 
@@ -82,7 +90,7 @@ class AgentProgram:
         if tool.policy in ("ask", "deny"):
             verdict = Verdict[tool.policy.upper()]
             judgements.append(Judgement(verdict, "", (Rule(verdict, tool.name, reason="the tool says so"),)))
-        return strictest(judgements)
+        return strictest(judgements) if judgements else ALLOWED
 
     def _agreed(
         self, state: State, call: Call, tool: Tool, args: dict[str, Any], judged: Judgement, shown: str, now: float
@@ -215,22 +223,20 @@ class AgentProgram:
         agent = self._agent(desk.state, step.path)
         started = desk.now()
         thread = desk.state.threads[step.path]
-        request = ModelRequest(
-            desk.request, agent.instructions_for(desk), (*(t.spec for t in agent.tools.values()), *agent.output.specs),
-            agent.settings, thread.requests,
-        )  # fmt: skip
         try:
-            reply = await self._stream(agent, request, step.path, desk)
+            request = ModelRequest(
+                desk.request, agent.instructions_for(desk), agent.specs, agent.settings, thread.requests
+            )
+            reply = recordable(await self._stream(agent, request, step.path, desk))
         except (asyncio.CancelledError, LeaseLost, StoreError):
             raise
         except Exception as e:
             desk.failed(e)
             return _fault(step, e, desk.now())
         final, output, invalid = agent.output.take(reply)
-        details = plain(reply.details, "details") if reply.details else None
         return Replied(
             path=step.path, upto=desk.upto, heard=desk.heard, parts=reply.parts, usage=reply.usage, model=reply.model,
-            details=details, output=output if final else None, final=final, invalid=invalid, took=round(desk.now() - started, 4),
+            details=reply.details, output=output if final else None, final=final, invalid=invalid, took=round(desk.now() - started, 4),
         )  # fmt: skip
 
     async def _stream(self, agent: "Agent[Any]", request: ModelRequest, path: str, desk: Desk) -> Reply:
@@ -241,7 +247,7 @@ class AgentProgram:
                 if isinstance(item, Reply):
                     reply = item
                 else:
-                    desk.publish(item.text, path=path, thinking=not isinstance(item, TextDelta))
+                    desk.publish(legible(item.text), path=path, thinking=not isinstance(item, TextDelta))
         finally:
             close = getattr(stream, "aclose", None)
             if close is not None:
@@ -269,7 +275,7 @@ class AgentProgram:
         except Exception as e:
             desk.failed(e)
             retry = _retry_at(desk.now(), step.attempt)
-            return Faulted(step=step.id, error=f"{type(e).__name__}: {e}", transient=True, retry_at=retry)
+            return Faulted(step=step.id, error=legible(f"{type(e).__name__}: {e}"), transient=True, retry_at=retry)
 
     async def _verify(self, tool: Tool, call: Call, desk: Desk) -> Fact:
         """`verify(ctx, args)` says: True or ("happened", result), False, or None for unknown."""
@@ -330,6 +336,28 @@ def _verified(call: Call, answer: Any) -> Verified:
     return Verified(call=call.id, answer="happened", value=None if answer is True else plain(answer, "verified result"))
 
 
+def recordable(reply: Reply) -> Reply:
+    """A model's reply as JSON can hold it: arguments that are no JSON stay as text, which no tool accepts.
+
+    Raises `NotJSON` for details that cannot be recorded.
+    """
+    details = plain(reply.details, "details") if reply.details else None
+    return msgspec.structs.replace(reply, parts=tuple(map(_recordable, reply.parts)), details=details)
+
+
+def _recordable(part: ReplyPart) -> ReplyPart:
+    details = plain(part.details, "details") if part.details else None
+    if isinstance(part, Text | Thinking):
+        return msgspec.structs.replace(part, text=legible(part.text), details=details)
+    if not isinstance(part, ToolCall):
+        return msgspec.structs.replace(part, details=details)
+    try:
+        args = plain(part.args, "arguments")
+    except NotJSON:
+        args = repr(part.args)
+    return msgspec.structs.replace(part, id=legible(part.id), tool=legible(part.tool), args=args, details=details)
+
+
 def _retry_at(now: float, attempt: int, after: float | None = None) -> float:
     return now + (after if after is not None else min(LONGEST, BACKOFF * 2 ** (attempt - 1)))
 
@@ -338,7 +366,7 @@ def _fault(step: Step, error: Exception, now: float) -> Faulted:
     transient = error.transient if isinstance(error, ModelError) else isinstance(error, TimeoutError | ConnectionError)
     after = error.retry_after if isinstance(error, ModelError) else None
     kind = error.kind if isinstance(error, ModelError) else type(error).__name__
-    text = str(error) or type(error).__name__
+    text = legible(str(error)) or type(error).__name__
     return Faulted(
         step=step.id,
         error=text,

@@ -10,10 +10,10 @@ from typing import Annotated, Any, get_args, get_origin
 
 from adjourn.core.codec import plain
 from adjourn.core.schema import check_schema
-from adjourn.errors import InvalidAnswer, InvalidDefinition
+from adjourn.errors import InvalidAnswer, InvalidDefinition, NotJSON
 
 if typing.TYPE_CHECKING:
-    from pydantic import BaseModel
+    from pydantic import BaseModel, ValidationError
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +79,16 @@ class Signature:
             raise InvalidDefinition(f"tool {self.name!r}: its parameters cannot be described to a model: {e}") from None
 
     @cached_property
+    def _invalid(self) -> "type[ValidationError]":
+        from pydantic import ValidationError
+
+        return ValidationError
+
+    @cached_property
+    def _fields(self) -> list[tuple[str, str]]:
+        return [(f"p{n}", name) for n, name in enumerate(self.parameters)]
+
+    @cached_property
     def schema(self) -> dict[str, Any]:
         """The JSON Schema of its arguments."""
         if not self.parameters:
@@ -87,16 +97,17 @@ class Signature:
 
     def validate(self, args: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         """The arguments as Python values for the call, and as the JSON that is shown, digested and run."""
-        from pydantic import ValidationError
-
         if not isinstance(args, dict):
             raise ArgumentError(f"the arguments are not a JSON object: {args!r:.200}")
         try:
             model = self._model.model_validate(args)
-        except ValidationError as e:
+        except self._invalid as e:
             raise ArgumentError("; ".join(_said(error) for error in e.errors(include_url=False))) from None
-        values = {name: getattr(model, f"p{n}") for n, name in enumerate(self.parameters)}
-        return values, plain(model.model_dump(mode="json", by_alias=True), "arguments")
+        values = {name: getattr(model, field) for field, name in self._fields}
+        try:
+            return values, plain(model.model_dump(mode="json", by_alias=True), "arguments")
+        except NotJSON as e:  # the text "NaN" is a float to pydantic
+            raise ArgumentError(str(e).partition("; ")[0]) from None
 
 
 def _hints(function: Callable[..., Any]) -> dict[str, Any]:

@@ -113,11 +113,21 @@ class Tool:
             raise ArgumentError(str(e).removesuffix("; nothing was recorded, the question stays open")) from None
         return args  # pyright: ignore[reportUnknownVariableType]
 
-    def bind(self, args: dict[str, Any], context: ToolContext) -> tuple[list[Any], dict[str, Any]]:
-        """The positional and named arguments for `run`."""
+    def read(self, args: Any) -> tuple[dict[str, Any] | None, dict[str, Any]]:
+        """`validate`, with the Python values for `bind` if the JSON is what was given: they need not be made twice."""
+        if self._given is not None:
+            return None, self.validate(args)
+        values, shown = self.signature.validate(args)
+        return (values if shown == args else None), shown
+
+    def bind(
+        self, args: dict[str, Any], context: ToolContext, values: dict[str, Any] | None = None
+    ) -> tuple[list[Any], dict[str, Any]]:
+        """The positional and named arguments for `run`; `values` are those of `args`, if they are known already."""
         named = {p: context.resources[name] for p, name in self.resources.items()}
         if self._given is None:
-            values, _ = self.signature.validate(args)
+            if values is None:
+                values, _ = self.signature.validate(args)
             if self.signature.context:
                 named[self.signature.context] = context
             return [], {**named, **values}

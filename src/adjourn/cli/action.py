@@ -7,12 +7,12 @@ from typing import Any
 from rich.cells import cell_len
 from rich.text import Text
 
-from adjourn.cli.fields import fields, rows, schema_word
+from adjourn.cli.fields import fields, marked, rows, schema_word
 from adjourn.cli.finding import address_in_run
 from adjourn.cli.terminal import wrap
-from adjourn.cli.timeline import Timeline
+from adjourn.cli.timeline import Timeline, gist
 from adjourn.cli.visible import lines, visible
-from adjourn.cli.words import DIM, EFFECTS, STATUSES, duration, exact, grouped, short_id
+from adjourn.cli.words import DIM, EFFECTS, STATUSES, arguments, duration, exact, grouped, short_id
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.state import State
 from adjourn.runtime.runtime import Runtime
@@ -37,7 +37,7 @@ async def look(rt: Runtime, interrupt: Interrupt) -> Item:
     words = Timeline.of(records, now).words.get(address_in_run(interrupt), "")
     where = [state.started.program, *path_names(state, interrupt.path), address_in_run(interrupt)]
     is_open = any(i.id == interrupt.id for i in state.interrupts)
-    return Item(interrupt, " › ".join(visible(name) for name in where if name), words, is_open, now)
+    return Item(interrupt, " › ".join(name for name in where if name), words, is_open, now)
 
 
 def path_names(state: State, path: str) -> list[str]:
@@ -49,16 +49,15 @@ def path_names(state: State, path: str) -> list[str]:
 
 def title(i: Interrupt) -> str:
     """What is wanted, in a few words."""
-    tool = visible(i.call.tool) if i.call else ""
-    kind = visible(i.type)
+    tool = i.call.tool if i.call else ""
     return {
         "approval": f"{tool} needs approval",
         "in_doubt": f"{tool} may have happened",
-        "question": "a question" if i.type == "question" else f"{kind}: an answer is needed",
+        "question": "a question" if i.type == "question" else f"{i.type}: an answer is needed",
         "error": "a step failed",
         "limit": "a limit is reached",
         "undo": "an undo failed",
-        "event": f"{kind}: waits for an event",
+        "event": f"{i.type}: waits for an event",
         "timer": "sleeps until its time has come",
     }[i.kind]
 
@@ -67,9 +66,9 @@ def render(item: Item, width: int) -> Iterator[Text]:
     """The item as lines, in the order in which it should be read. Nothing is shortened."""
     i = item.interrupt
     glyph, colour, _ = STATUSES["failed" if i.kind == "error" else "waiting"]
-    head = f"{glyph} {title(i)}"
-    room = min(width, 100) - cell_len(head) - cell_len(item.where)
-    yield Text.assemble((glyph, colour), (f" {title(i)}", "bold"), " " * max(2, room), (item.where, DIM))
+    head, where = f" {visible(title(i))}", visible(item.where)
+    room = min(width, 80) - cell_len(head) - cell_len(where) - 1
+    yield Text.assemble((glyph, colour), (head, "bold"), " " * max(2, room), (where, DIM))
     if i.call and i.call.description:
         yield from _labelled("from its definition", i.call.description, width)
     yield Text("")
@@ -82,7 +81,7 @@ def render(item: Item, width: int) -> Iterator[Text]:
         yield Text("  The agent’s own words, not checked", style=DIM)
         for line in lines(item.words):
             for piece in wrap(line, width - 4):
-                yield Text.assemble(("  ┊ ", DIM), piece)
+                yield Text.assemble(("  ┊ ", DIM), marked(piece))
 
 
 def _content(i: Interrupt, width: int) -> Iterator[Text]:
@@ -137,14 +136,10 @@ def as_json(item: Item) -> dict[str, Any]:
 
 
 def gist_of(i: Interrupt) -> str:
-    """The item in one line, for a list."""
-    from adjourn.cli.timeline import gist
-    from adjourn.cli.words import arguments
-
-    if i.call:
-        named = f"{visible(i.call.tool)} {arguments(i.call.arguments)}".rstrip()
-        return named if i.kind == "approval" else f"{visible(i.call.tool)} may have happened"
-    if i.payload is None:
-        return visible(i.type)
+    """The item in one line that may be shortened, for a list."""
+    if i.call and i.kind == "approval":
+        return f"{visible(i.call.tool)} {arguments(i.call.arguments)}".rstrip()
+    if i.call or i.payload is None:
+        return visible(title(i))
     what = gist(i.payload)
     return visible(what) if isinstance(what, str) else exact(what)

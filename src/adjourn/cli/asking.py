@@ -1,7 +1,6 @@
 """Asking a person at the terminal. No prompt has a default; Enter alone is ignored; keys typed ahead are thrown away."""
 
 import sys
-
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
@@ -118,11 +117,11 @@ def _approval(i: Interrupt) -> Choice:
                 pass
 
 
-def edit(arguments: dict[str, Any], schema: Any) -> dict[str, Any]:
+def edit(arguments: dict[str, Any], schema: dict[str, Any] | bool | None) -> dict[str, Any]:
     """Change arguments one at a time, each checked against its schema, until `done`; then show the whole."""
     edited = dict(arguments)
     example = next(iter(edited), "name")
-    known: dict[str, Any] = cast("dict[str, Any]", schema).get("properties", {}) if isinstance(schema, dict) else {}
+    known: dict[str, Any] = schema.get("properties", {}) if isinstance(schema, dict) else {}
     while True:
         typed = read(Text.assemble(f"Change what? {visible(example)}=…, or done ", ("› ", DIM)))
         if typed.lower() == "done":
@@ -194,5 +193,3 @@ def _json(question: str) -> Any:
             return loads(read(Text.assemble(question, " ", ("› ", DIM))), what="what you wrote")
         except Invalid as e:
             say(f"  {visible(str(e))}")
-
-

@@ -49,7 +49,7 @@ def check_exists(address: str) -> None:
 
     try:
         db = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY)
-        version = db.pragma("user_version")
+        version = bool(db.pragma("user_version"))  # pyright: ignore[reportUnknownMemberType]
         db.close()
     except apsw.Error as e:
         raise StoreError(f"{path!r} cannot be read as a database: {visible(str(e))}; nothing was changed") from e

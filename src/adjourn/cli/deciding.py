@@ -8,8 +8,9 @@ from typing import Annotated, Any, Literal
 import typer
 from rich.text import Text
 
-from adjourn.cli.action import Item, as_json as item_json, look, render
-from adjourn.cli.asking import Choice, Later, decide
+from adjourn.cli.action import Item, look, render, title
+from adjourn.cli.action import as_json as item_json
+from adjourn.cli.asking import Choice, Later, decide, parse
 from adjourn.cli.database import address_of, with_runtime
 from adjourn.cli.failure import report, says
 from adjourn.cli.finding import Found, find, full_digest
@@ -18,7 +19,7 @@ from adjourn.cli.reading import list_inbox
 from adjourn.cli.terminal import is_attended, out, print_json, say
 from adjourn.cli.timeline import Step, Timeline
 from adjourn.cli.visible import visible
-from adjourn.cli.words import DIM, EXIT, arguments, duration, short_id, status_mark
+from adjourn.cli.words import DIM, EXIT, arguments, brief, duration, short_id, status_mark
 from adjourn.core.codec import loads
 from adjourn.core.interrupt import Interrupt
 from adjourn.errors import Conflict, Invalid
@@ -110,12 +111,14 @@ class Settled:
     def print(self) -> None:
         """Say what is recorded, and nothing else."""
         i, terminal = self.interrupt, out()
-        what = f"{visible(i.call.tool)} {arguments(self.choice.edit or i.call.arguments)}" if i.call else visible(i.type)
+        what = (
+            f"{visible(i.call.tool)} {arguments(self.choice.edit or i.call.arguments)}" if i.call else visible(title(i))
+        )
         edited = ", edited" if self.choice.edit is not None else ""
         glyph = ("⊘ ", "") if self.choice.verb == "deny" else ("✓ ", "green")
-        terminal.print(Text.assemble(glyph, f"{_DONE[self.choice.verb]} by {visible(self.by)}{edited}: {what}"))
+        terminal.print(Text.assemble(glyph, f"{_DONE[self.choice.verb]} by {visible(self.by)}{edited}: {brief(what)}"))
         step = self.step
-        if step is not None and step.status in ("completed", "failed") and step.took is not None:
+        if step is not None and step.ran and step.took is not None:
             ran = "ran" if step.status == "completed" else "ran and failed"
             terminal.print(f"  {visible(step.name)} {ran}, {duration(step.took)}.")
         mark = Text.assemble("  ", short_id(i.run_id), " is ", status_mark(self.status))
@@ -157,11 +160,9 @@ async def come_to_rest(rt: Runtime, run_id: str, patience: float) -> str:
     end = rt.store.subscribe(run_id, bell.set)
     try:
         async with asyncio.timeout(patience or 0.0):
-            while (status := await run.status()) not in EXIT:
-                bell.clear()
-                if await run.status() != status:
-                    continue
+            while await run.status() not in EXIT:
                 await bell.wait()
+                bell.clear()
     except TimeoutError:
         pass
     finally:
@@ -225,7 +226,7 @@ def approve(
 def _object(text: str) -> dict[str, Any]:
     value = loads(text, what="--edit")
     if not isinstance(value, dict):
-        raise Invalid('--edit takes all arguments as a JSON object, for example \'{"cents": 500}\'')
+        raise Invalid("--edit takes all arguments as a JSON object, for example '{\"cents\": 500}'")
     return value  # pyright: ignore[reportUnknownVariableType]
 
 
@@ -259,11 +260,10 @@ def answer(
     wait: Wait = None,
 ) -> None:
     """Answer a question, or choose for a call in doubt, an error, a limit or an undo."""
-    from adjourn.cli.asking import parse
 
     def make(i: Interrupt) -> Choice:
-        return Choice("answer", value if text else parse(value, i.answer_schema if i.kind == "question" else None), note=note)
+        return Choice(
+            "answer", value if text else parse(value, i.answer_schema if i.kind == "question" else None), note=note
+        )
 
     _command(db, item, by, make, "", request_id, wait, as_json)
-
-

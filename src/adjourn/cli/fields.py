@@ -93,8 +93,8 @@ def rows(found: list[Field], width: int) -> Iterator[Text]:
     """The fields in columns; long values wrap in theirs, and nothing is cut."""
     names = min(24, max((cell_len(f.name) for f in found), default=0))
     for f in found:
-        text = _value(f.value)
-        pieces = [piece for line in _broken(text) for piece in wrap(line, max(20, width - names - 13))]
+        text = exact(f.value)
+        pieces = [piece for line in _broken(text) for piece in wrap(line, max(20, width - names - 12))]
         sizes = ["", f"{len(f.value):,} ch"] if isinstance(f.value, str) and len(pieces) > 1 else [""]
         if cell_len(f.name) > names:
             yield Text(f"  {f.name}", style="bold")
@@ -103,19 +103,24 @@ def rows(found: list[Field], width: int) -> Iterator[Text]:
             kind = f.type if n == 0 else sizes[1] if n == 1 and len(sizes) > 1 else ""
             aid = f" ({f.value:,})" if type(f.value) is int and abs(f.value) >= 1000 else ""
             yield Text.assemble(
-                "  ", (name + " " * (names - cell_len(name)), "bold"), "  ", (f"{kind:<8}", DIM), " ", piece, (aid, DIM)
+                "  ",
+                (name + " " * (names - cell_len(name)), "bold"),
+                "  ",
+                (f"{kind:<7}", DIM),
+                " ",
+                marked(piece),
+                (aid, DIM),
             )
-        if unseen := _hidden(f):
+        if unseen := hidden(f.value) if isinstance(f.value, str) else 0:
             verb = "characters that cannot normally be seen"
             yield Text(f"  ! {f.name or 'it'} has {count(unseen, verb.replace('ters', 'ter', 1), verb)}", style="red")
 
 
-def _value(value: Any) -> str:
-    return exact(value)
-
-
-def _hidden(f: Field) -> int:
-    return hidden(f.value) if isinstance(f.value, str) else 0
+def marked(text: str) -> Text:
+    """A visible text, with what is shown by its name standing out."""
+    found = Text(text)
+    found.highlight_regex(r"⟨U\+[^⟩]*⟩", "red")
+    return found
 
 
 _FEED = "⟨U+000A LINE FEED⟩"

@@ -69,7 +69,8 @@ def address_in_run(interrupt: Interrupt) -> str:
     if interrupt.call:
         return interrupt.call.call_id
     local = interrupt.id.removeprefix(f"{interrupt.run_id}:")
-    return local.partition("?")[0] if "?" in local else ""
+    call, found, _ = local.partition("?")
+    return call if found and ":" not in call and call[:1].isdigit() else ""
 
 
 def full_digest(interrupt: Interrupt, given: str) -> str:

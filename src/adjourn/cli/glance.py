@@ -5,8 +5,7 @@ from typing import Any
 
 from adjourn.cli.action import title
 from adjourn.cli.timeline import Numbered, gist
-from adjourn.cli.visible import visible
-from adjourn.cli.words import exact
+from adjourn.core.codec import encode
 from adjourn.core.records import Cancelled, Completed
 from adjourn.core.state import State
 from adjourn.runtime.runtime import Runtime
@@ -15,7 +14,7 @@ from adjourn.stores.store import Halt, RunRow
 
 @dataclass(frozen=True, slots=True)
 class Glance:
-    """A row, folded. `status` may also be `held`: ready, or waiting, under a halt."""
+    """A row, folded. `status` may also be `held`: ready, or waiting, under a halt. `doing` is as it was recorded."""
 
     row: RunRow
     state: State
@@ -45,7 +44,7 @@ async def glance(rt: Runtime, row: RunRow, halts: list[Halt]) -> Glance:
         doing = f"halted {blocking[0].scope}: {blocking[0].reason}"
     else:
         doing = _doing(state, status)
-    return Glance(row, state, status, visible(doing.replace("\n", " ")), records)
+    return Glance(row, state, status, doing, records)
 
 
 def _doing(state: State, status: str) -> str:
@@ -89,5 +88,5 @@ def _ended(state: State) -> str:
     if isinstance(ended, Completed):
         if ended.stopped:
             return f"by {ended.stopped}"
-        return ended.output if isinstance(ended.output, str) else exact(ended.output)
+        return ended.output if isinstance(ended.output, str) else encode(ended.output).decode()
     return ""

@@ -16,7 +16,7 @@ from adjourn.cli.options import Db, Json, RunId
 from adjourn.cli.terminal import Terminal, fit, out, print_json, say, to_json
 from adjourn.cli.timeline import Step, Timeline
 from adjourn.cli.visible import visible
-from adjourn.cli.words import DIM, STATUSES, age, count, duration, money, short_id, status_mark
+from adjourn.cli.words import DIM, STATUSES, age, brief, count, duration, money, short_id, status_mark
 from adjourn.core.records import dump
 from adjourn.errors import Invalid
 from adjourn.runtime.runtime import Runtime
@@ -79,7 +79,7 @@ def _run_cells(g: Glance, now: float, tty: bool) -> list[str]:
     resting = g.status not in ("completed", "cancelled", "stopped", "failed")
     return [
         status_mark(g.status).plain, age(now - g.row.updated_at) if resting else "",
-        short_id(g.row.id) if tty else visible(g.row.id), visible(g.row.program), g.doing,
+        short_id(g.row.id) if tty else visible(g.row.id), visible(g.row.program), visible(brief(g.doing)),
         money(g.state.usage.cost), age(now - g.row.created_at),
     ]  # fmt: skip
 
@@ -101,13 +101,13 @@ def show(
 ) -> None:
     """Show one run: where it is and how it came there."""
 
-    async def work(rt: Runtime) -> tuple[Glance, Timeline, str, float]:
+    async def work(rt: Runtime) -> tuple[Glance, Timeline, str]:
         row: RunRow = await rt.store.get(run)
         g = await glance(rt, row, list(await rt.halts()))
         saved = (await (await rt.get(row.id)).checkpoint()).to_json() if checkpoint else ""
-        return g, Timeline.of(g.records, rt.store.now()), saved, rt.store.now()
+        return g, Timeline.of(g.records, rt.store.now()), saved
 
-    g, timeline, saved, now = with_runtime(db, work)
+    g, timeline, saved = with_runtime(db, work)
     if checkpoint or journal:
         _print_raw(g, saved)
     elif as_json:
@@ -128,7 +128,7 @@ def _print_raw(g: Glance, saved: str) -> None:
 
 
 def _run_json(g: Glance, timeline: Timeline) -> dict[str, Any]:
-    steps = [{name: getattr(s, name) for name in s.__slots__} for s in timeline.steps]
+    steps = [{name: getattr(s, name) for name in s.__slots__ if name != "text"} for s in timeline.steps]
     waiting = [item_json(Item(i, "", timeline.words.get(i.call.call_id, "") if i.call else "", True, 0.0))
                for i in g.state.interrupts]  # fmt: skip
     ended = g.state.ended
@@ -163,7 +163,7 @@ def _step_line(step: Step, ids: int, names: int, terminal: Terminal) -> Text:
     end = time.strftime("%H:%M:%S", time.localtime(step.at)) if step.took is None else duration(step.took) + going
     note = visible(step.note)
     name = fit("  " * _depth(step) + visible(step.name), names)
-    text = visible(step.text) if not step.text.startswith(('"', "{", "[")) and step.id == "" else step.text
+    text = step.text
     if terminal.tty:
         room = terminal.width - ids - names - 17
         note = fit(note, min(len(note), max(16, room // 2)))
@@ -214,14 +214,20 @@ def _print_inbox(items: list[Item], now: float) -> None:
     for n, item in enumerate(items, 1):
         i = item.interrupt
         left = duration(i.expires_at - now) if i.expires_at else "–"
-        where = item.where if terminal.tty else f"{item.where} {visible(i.id)}"
-        cells.append([str(n), i.kind.replace("_", " "), gist_of(i), where, left])
+        where = visible(item.where if terminal.tty else f"{item.where} {i.id}")
+        cells.append([str(n), i.kind.replace("_", " "), brief(gist_of(i)), where, left])
     wide = [max(len(row[n]) for row in cells) for n in range(5)]
     if terminal.tty:
         wide[3] = min(wide[3], 28)
         wide[2] = max(16, min(wide[2], terminal.width - wide[0] - wide[1] - wide[3] - wide[4] - 8))
     for n, row in enumerate(cells):
-        done = [fit(row[0], wide[0]), fit(row[1], wide[1]), fit(row[2], wide[2]), fit(row[3], wide[3]), row[4].rjust(wide[4])]
+        done = [
+            fit(row[0], wide[0]),
+            fit(row[1], wide[1]),
+            fit(row[2], wide[2]),
+            fit(row[3], wide[3]),
+            row[4].rjust(wide[4]),
+        ]
         line = Text("  ".join(done).rstrip(), style=DIM if n == 0 else "")
         if n:
             line.stylize("yellow", wide[0] + 2, wide[0] + 2 + wide[1])

@@ -28,7 +28,7 @@ class Terminal:
         self.tty = stream.isatty()
         self._utf8 = (getattr(stream, "encoding", None) or "").lower().replace("-", "").replace("_", "") in ("utf8", "")
         if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")  # pyright: ignore[reportAttributeAccessIssue]
+            stream.reconfigure(errors="backslashreplace")  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
         plain = not self.tty or bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
         self._console = Console(
             file=stream, color_system=None if plain else "standard", force_terminal=self.tty, highlight=False,
@@ -99,12 +99,17 @@ def fit(text: str, width: int) -> str:
 
 
 def wrap(text: str, width: int) -> list[str]:
-    """`text` cut into pieces of at most `width` columns, after a space where there is one; no character is lost."""
+    """`text` cut into pieces of at most `width` columns, after a space where there is one; no character is lost.
+
+    A character that is shown by its name is not cut, unless it is longer than a line.
+    """
     if width >= WIDE // 2 or cell_len(text) <= width:
         return [text]
     pieces: list[str] = []
     start = blank = used = 0
+    named = False
     for n, c in enumerate(text):
+        named = c != "⟩" and (named or c == "⟨")
         size = cell_len(c)
         if used + size > width:
             cut = blank if blank > start else n
@@ -112,6 +117,8 @@ def wrap(text: str, width: int) -> list[str]:
             used = cell_len(text[cut:n])
             start = cut
         used += size
-        if c == " ":
+        if c == "⟨":
+            blank = n
+        elif (c == " " and not named) or c == "⟩":
             blank = n + 1
     return [*pieces, text[start:]]

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
+from adjourn.cli.visible import visible
 from adjourn.cli.words import KINDS, arguments, exact
 from adjourn.core import records as r
 from adjourn.core.conversation import OUTPUT_TOOL
@@ -14,7 +15,10 @@ Numbered = tuple[int, r.AnyRecord]
 
 @dataclass(slots=True)
 class Step:
-    """One line. `id` is a call's address in its run; `status` one of the words of `STATUSES`, or "" for none."""
+    """One line. `id` is a call's address in its run; `status` one of the words of `STATUSES`, or "" for none.
+
+    `text` is made visible already; the others are as they were recorded.
+    """
 
     id: str
     name: str
@@ -26,6 +30,7 @@ class Step:
     took: float | None = None
     arguments: Any = None
     result: Any = None
+    ran: bool = False
 
     def end(self, status: str, note: str, took: float | None) -> None:
         """It has come to its end, or to a stop."""
@@ -107,11 +112,12 @@ class Timeline:
     # Records
 
     def _reply(self, x: r.Replied | r.Broke) -> None:
-        turn = self._turns.get(x.path, 0)
-        self._turns[x.path] = turn + 1
+        turn = self._turns[x.path] = self._turns.get(x.path, 0) + 1
         prefix = f"{x.path}/" if x.path else ""
         if isinstance(x, r.Broke):
-            step = self._add(f"{prefix}{turn}", "model", exact(x.text) if x.text else "", "cancelled", at=x.at, path=x.path)
+            step = self._add(
+                f"{prefix}{turn}", "model", exact(x.text) if x.text else "", "cancelled", at=x.at, path=x.path
+            )
             step.end("cancelled", "cut off", x.took)
             return
         text = "".join(p.text for p in x.parts if isinstance(p, Text))
@@ -132,7 +138,7 @@ class Timeline:
         step = self._calls.get(x.call)
         if step is None:
             name = x.kind.replace("_", " ")
-            step = self._add(x.call, name, exact(_gist(x.payload)), at=x.at)
+            step = self._add(x.call, name, exact(gist(x.payload)), at=x.at)
         step.status, step.at, step.took = "waiting", x.at, None
         step.note = x.type if isinstance(x, r.Suspended) and x.type != "question" else KINDS.get(x.kind, x.kind)
         if x.kind == "error":
@@ -144,10 +150,13 @@ class Timeline:
         if step is None:
             return
         verb = {"approve": "approved", "deny": "denied"}.get(x.verdict, "answered")
-        if isinstance(x.value, dict) and "choice" in x.value:
-            verb = f"«{x.value['choice']}»"
+        value: Any = x.value
+        if isinstance(value, dict) and "choice" in value:
+            verb = f"«{cast('dict[str, Any]', value)['choice']}»"
         note = f"{verb} by {x.by or 'somebody'}" + (f": {x.note}" if x.note else "")
-        step.end("cancelled" if x.verdict == "deny" else "completed", note, max(0.0, x.at - step.at))
+        goes_on = x.verdict == "approve" or verb == "«run»"
+        status = "cancelled" if x.verdict == "deny" else "ready" if goes_on else "completed"
+        step.end(status, note, max(0.0, x.at - step.at))
         if x.edit is not None:
             step.text, step.note, step.arguments = arguments(x.edit), "edited, " + note, x.edit
 
@@ -173,7 +182,7 @@ class Timeline:
             self._returned(step, x)
 
     def _returned(self, step: Step, x: r.Returned) -> None:
-        step.result = x.error or x.value
+        step.result, step.ran = x.error or x.value, x.ran
         took = x.took or max(0.0, x.at - step.at)
         if not x.ran:
             step.end("cancelled", step.note or f"not run: {x.error}", took)
@@ -188,7 +197,7 @@ class Timeline:
     def _said(self, x: r.AnyRecord) -> None:
         match x:
             case r.Started():
-                self._add("", "started", f"by {x.by}" if x.by else "", at=x.at)
+                self._add("", "started", f"by {visible(x.by)}" if x.by else "", at=x.at)
             case r.PauseAsked():
                 self._pause = self._add("", "paused", _by(x.by, x.reason), "paused", at=x.at)
             case r.Resumed():
@@ -204,7 +213,7 @@ class Timeline:
                 self._add("", "event", _by(x.by, x.event), at=x.at)
             case r.Completed():
                 name = "stopped" if x.stopped else "completed"
-                step = self._add("", name, x.stopped or exact(x.output), name, at=x.at)
+                step = self._add("", name, visible(x.stopped) or exact(x.output), name, at=x.at)
                 step.result = x.output
             case r.Cancelled():
                 left = f"{len(x.undone)} undone, {len(x.residue)} left behind"
@@ -214,16 +223,13 @@ class Timeline:
 
 
 def _by(by: str, text: str) -> str:
-    return f"by {by or 'somebody'}" + (f": {text}" if text else "")
+    return visible(f"by {by or 'somebody'}" + (f": {text}" if text else ""))
 
 
-def _gist(payload: Any) -> Any:
+def gist(payload: Any) -> Any:
     """What a payload is about, in one value."""
     if isinstance(payload, dict):
         for name in ("question", "error", "condition"):
             if payload.get(name):  # pyright: ignore[reportUnknownMemberType]
                 return payload[name]  # pyright: ignore[reportUnknownVariableType]
     return payload  # pyright: ignore[reportUnknownVariableType]
-
-
-gist = _gist

@@ -43,6 +43,9 @@ EFFECTS = {
     "unsafe": "unsafe: runs once, never repeated without a person",
 }
 
+BRIEF = 200
+"""Characters of a text in a list; `show` and `inbox ITEM` have all of it."""
+
 _GENERATED = re.compile(r"[0-9A-Z]{4}(-[0-9A-Z]{4}){3}")
 
 
@@ -58,8 +61,10 @@ def short_id(run_id: str) -> str:
 
 
 def duration(seconds: float) -> str:
-    """`0.3s`, `43s`, `16h28m`, `5d`."""
+    """`12ms`, `0.3s`, `43s`, `16h28m`, `5d`."""
     s = max(0.0, seconds)
+    if s < 0.0995:
+        return f"{s * 1000:.0f}ms"
     if s < 9.95:
         return f"{s:.1f}s"
     if s < 60:
@@ -108,6 +113,11 @@ def exact(value: Any) -> str:
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     return repr(value)
+
+
+def brief(text: str) -> str:
+    """The beginning of a text that is shown whole elsewhere."""
+    return text if len(text) <= BRIEF else text[:BRIEF] + "…"
 
 
 def arguments(args: Any) -> str:

@@ -43,6 +43,7 @@ class Call:
     tool: str
     args: Any
     path: str = ""
+    kind: str = "tool"
     phase: Phase = Phase.NEW
     attempt: int = 0
     epoch: int = 0

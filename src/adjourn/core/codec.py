@@ -55,6 +55,11 @@ def _text(value: str, path: str) -> str:
     return value
 
 
+def legible(text: str) -> str:
+    """A text that others wrote, fit for a record: a lone surrogate is replaced."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
 def _plain_dict(value: dict[Any, Any], path: str, depth: int) -> dict[str, Any]:
     out: dict[str, Any] = {}
     for key, item in value.items():

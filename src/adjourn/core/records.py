@@ -33,6 +33,8 @@ class Started(Record, frozen=True, tag="started"):
     session: str = ""
     labels: dict[str, str] = {}
     history: list[Any] = []
+    graph: dict[str, Any] | None = None
+    options: dict[str, Any] = {}
     forked_from: str = ""
 
 
@@ -152,6 +154,8 @@ class Suspended(Record, frozen=True, tag="suspended"):
     schema: dict[str, Any] | bool | None = None
     expires: float = 0.0
     on_expiry: str = "deny"
+    changes: list[Any] = []
+    emits: list[Any] = []
 
 
 class Stepped(Record, frozen=True, tag="stepped"):

@@ -8,11 +8,15 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+import msgspec
+
 from adjourn.core import records as r
 from adjourn.core.call import OWING, Approval, Call, Fault, Open, Phase, is_undo, undo_target
 from adjourn.core.codec import encode
 from adjourn.core.conversation import Pending, Thread, messages_from
-from adjourn.core.digest import action_digest
+from adjourn.core.deciding import DECIDED
+from adjourn.core.flowing import Flowing
+from adjourn.core.graph import Graph
 from adjourn.core.interrupt import Interrupt, public_id, view
 from adjourn.core.messages import Message, Usage, User
 from adjourn.core.status import ENDED, Status, after
@@ -40,6 +44,7 @@ class State:
         self.faults: dict[str, Fault] = {}
         self.granted: dict[str, Approval] = {}
         self.threads: dict[str, Thread] = {}
+        self.flow: Flowing | None = None
         self.pause: r.PauseAsked | None = None
         self.cancel: r.CancelAsked | None = None
         self.gave_up = ""
@@ -107,6 +112,10 @@ class State:
             thread.requests = sum(1 for m in thread.transcript if type(m).__name__ == "Assistant")
             thread.goal = input_text(x.input)
             thread.transcript.append(User(thread.goal))
+        elif x.graph is not None:
+            self.flow = Flowing(msgspec.convert(x.graph, Graph), self._activate)
+            self.flow.touched = x.at
+            self.flow.begin(x.input)
 
     def _claimed(self, _seq: int, x: r.Claimed) -> None:
         self.epoch = x.epoch
@@ -151,20 +160,44 @@ class State:
 
     def _returned(self, _seq: int, x: r.Returned) -> None:
         self.claims = 0
-        call = self.live.get(x.call)
-        if call is not None:
+        scope = self._moved(x)
+        if call := self.live.get(x.call):
             self._finish(call, x.value, x.error, ran=x.ran, kept=x.why == "unrecorded")
-        for event, value in x.emits:
-            self._came(event, value)
+        self._emits(x.emits, scope)
+
+    def _moved(self, x: r.Returned | r.Suspended) -> str:
+        """A chunk's changes to its flow's state, atomic with its result; the flow it is in."""
+        if self.flow is None:
+            return ""
+        self.flow.touched = x.at
+        scope = self.flow.scope_of(x.call)
+        self.flow.apply(scope, x.changes)
+        return scope
+
+    def _emits(self, emits: list[Any], scope: str) -> None:
+        for event, value in emits:
+            self._event(event, value, scope)
+
+    def _event(self, event: str, value: Any, scope: str) -> None:
+        """An event: whatever waits for it goes on, and every chain that begins with it begins."""
+        suspended = [o.record for o in self.open.values() if isinstance(o.record, r.Suspended) and o.record.event]
+        for record in [x for x in suspended if x.event == event]:
+            del self.open[record.i]
+            if call := self.live.get(record.call):
+                self._unsuspend(call, record, "event", value)
+        if self.flow is not None:
+            self.flow.emit(event, value, scope)
 
     def _suspended(self, seq: int, x: r.Suspended) -> None:
         self.claims = 0
         call = self.live[x.call]
         call.suspended, call.resume_to = x.i, x.resume_to
         self._phase(call, Phase.SUSPENDED)
-        if x.resume_to == "next":
+        if x.resume_to != "self":
             self._effect(call)
+        scope = self._moved(x)
         self._opened(x, seq)
+        self._emits(x.emits, scope)
 
     def _stepped(self, _seq: int, x: r.Stepped) -> None:
         self.claims = 0
@@ -239,6 +272,10 @@ class State:
         if x.resume_to == "self":
             call.memo[x.key] = {"expired": lost} if lost else {"value": value}
             self._phase(call, Phase.CLEARED)
+        elif x.event and self.flow is not None and call.id in self.flow.tokens:
+            self.live.pop(call.id, None)
+            self._phase(call, Phase.RETURNED)
+            self.flow.ended(call.id)
         else:
             self._finish(call, value, lost or "", ran=True)
 
@@ -250,79 +287,7 @@ class State:
             if len(opened.votes) < record.approvers:
                 return
         del self.open[x.i]
-        _DECIDED[record.kind](self, record, x)
-
-    def _decided_approval(self, record: r.Asked, x: r.Decided) -> None:
-        call = self.live.get(record.call)
-        if call is None:
-            return
-        if x.verdict == "deny":
-            note = f": {x.note}" if x.note else ""
-            self._finish(call, None, f"denied by {x.by or 'a person'}{note}. It was not run.", ran=False)
-            return
-        if x.edit is not None:
-            call.args, call.edited = x.edit, True
-        shown = (
-            action_digest(self.run, call.id, call.tool, record.definition, x.edit)
-            if x.edit is not None
-            else record.digest
-        )
-        until = x.at + record.valid_for if record.valid_for else 0.0
-        call.approval = Approval(record.rules, shown, x.by, until)
-        if x.scope == "run":
-            args = x.edit if x.edit is not None else record.args
-            self.granted[action_digest(self.run, "", call.tool, record.definition, args)] = call.approval
-        self._phase(call, Phase.APPROVED)
-
-    def _decided_question(self, record: r.Suspended, x: r.Decided) -> None:
-        if call := self.live.get(record.call):
-            self._unsuspend(call, record, "answer", x.value)
-
-    def _decided_doubt(self, record: r.Asked, x: r.Decided) -> None:
-        call = self.live.get(record.call)
-        choice = x.value["choice"]
-        if call is None:
-            return
-        if choice == "happened":
-            self._finish(call, x.value.get("result"), "", ran=True)
-        elif choice == "run":
-            self._phase(call, Phase.CLEARED)
-        elif choice == "not":
-            self._finish(call, None, "it did not happen", ran=False)
-        elif choice == "leave":
-            call.undone = "in doubt: left"
-            self._effect(call)
-            self._finish(call, None, "in doubt", ran=True)
-        else:
-            self.gave_up = "@in_doubt"
-
-    def _decided_error(self, record: r.Asked, x: r.Decided) -> None:
-        if x.value["choice"] == "cancel":
-            self.gave_up = "@error"
-        self.faults.pop(record.step, None)
-        self.claims = 0
-        if call := self.live.get(record.step):
-            self._phase(call, Phase.CLEARED)
-
-    def _decided_limit(self, record: r.Asked, x: r.Decided) -> None:
-        if x.value["choice"] == "stop":
-            self.stop_now = record.step
-        else:
-            more = x.value.get("amount") or record.payload.get("limit", 0)
-            self.extended[record.step] = self.extended.get(record.step, 0.0) + more
-
-    def _decided_undo(self, record: r.Asked, x: r.Decided) -> None:
-        choice = x.value["choice"]
-        self.faults.pop(record.step, None)
-        undo = self.live.get(record.step)
-        if undo is None:
-            return
-        if choice == "retry":
-            self._phase(undo, Phase.CLEARED)
-            return
-        self.live.pop(undo.id, None)
-        self.owed.pop(undo.id, None)
-        self._taken_back(undo.id, "undone: a person says so" if choice == "done" else "left: its undo failed")
+        DECIDED[record.kind](self, record, x)
 
     def _pause_asked(self, _seq: int, x: r.PauseAsked) -> None:
         self.pause = x
@@ -353,19 +318,16 @@ class State:
 
     def _emitted(self, _seq: int, x: r.Emitted) -> None:
         self.flags.add(x.event)
-        self._came(x.event, x.value)
-
-    def _came(self, event: str, value: Any) -> None:
-        """An event: what waits for it waits no longer."""
-        waiting = [o.record for o in self.open.values() if isinstance(o.record, r.Suspended) and o.record.event]
-        for record in waiting:
-            if record.event == event:
-                del self.open[record.i]
-                if call := self.live.get(record.call):
-                    self._unsuspend(call, record, "event", value)
+        if self.flow is not None:
+            self.flow.touched = x.at
+            self.flow.closing |= x.event == "@close"
+        self._event(x.event, x.value, "")
 
     def _parked(self, _seq: int, x: r.Parked) -> None:
         self.parked = x
+        # A worker that comes to rest was not killed by the run, unless that is what it asks a person about.
+        if not any(isinstance(o.record, r.Asked) and o.record.step == "poison" for o in self.open.values()):
+            self.claims = 0
 
     def _completed(self, _seq: int, x: r.Completed | r.Cancelled) -> None:
         self.ended = x
@@ -373,6 +335,10 @@ class State:
         self.owed.clear()
 
     # Parts
+
+    def _activate(self, id: str, tool: str, value: Any, kind: str) -> None:
+        """A flow's token has come to a chunk, an agent or a condition."""
+        self._spawn(Call(id, tool, value, kind=kind))
 
     def _spawn(self, call: Call) -> None:
         self.live[call.id] = call
@@ -418,6 +384,9 @@ class State:
             return
         if ran and (not error or kept or call.id in self.effects):
             self._effect(call)
+        if self.flow is not None and call.id in self.flow.tokens:
+            self.flow.given(call.id, value)
+            return
         thread = self.threads.get(call.path)
         if thread is None:
             return
@@ -462,11 +431,6 @@ _ON: dict[type, Callable[[State, int, Any], None]] = {
     r.Decided: State._decided, r.PauseAsked: State._pause_asked,
     r.Resumed: State._resumed, r.CancelAsked: State._cancel_asked, r.Said: State._said, r.Emitted: State._emitted,
     r.Parked: State._parked, r.Completed: State._completed, r.Cancelled: State._completed,
-}  # fmt: skip
-_DECIDED: dict[str, Callable[[State, Any, r.Decided], None]] = {
-    "approval": State._decided_approval, "question": State._decided_question, "event": State._decided_question,
-    "in_doubt": State._decided_doubt, "error": State._decided_error, "limit": State._decided_limit,
-    "undo": State._decided_undo,
 }  # fmt: skip
 
 __all__ = ["ENDED", "OWING", "Approval", "Call", "Fault", "Open", "Phase", "State", "input_text", "public_id"]

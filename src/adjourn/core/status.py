@@ -52,16 +52,17 @@ ENDED = frozenset({S.COMPLETED, S.CANCELLED})
 CANCELS = frozenset({S.CANCELLING, S.STUCK, S.CANCELLED})
 """Statuses in which a second cancel is acknowledged and nothing is appended."""
 
-_STEERING = (Claimed, Parked, Completed, Cancelled, PauseAsked, Resumed, CancelAsked, Decided, Said, Emitted)
+_STEERING = frozenset({Claimed, Parked, Completed, Cancelled, PauseAsked, Resumed, CancelAsked, Decided, Said, Emitted})
 
 
 def after(status: Status | None, record: Record) -> Status | None:
     """The status after `record`, or None if the table does not admit it. Other worker records keep the status."""
     if status is None:
         return S.READY if isinstance(record, Started) else None
-    if isinstance(record, _STEERING):
-        return NEXT[status].get(type(record))
-    return None if status in ENDED or isinstance(record, Started) else status
+    kind = type(record)
+    if kind in _STEERING:
+        return NEXT[status].get(kind)
+    return None if status in ENDED or kind is Started else status
 
 
 def to_mermaid() -> str:

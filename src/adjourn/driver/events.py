@@ -58,6 +58,9 @@ async def watch(
 
     ends = [store.subscribe(run, bell.set), feed.listen(run, hear)]
     try:
+        row = await store.get(run)
+        if row.status in ENDED and row.seq <= after:
+            return
         while True:
             bell.clear()
             last = until()
@@ -71,7 +74,7 @@ async def watch(
                     yield ToolCallApprovalRequired(run, seq, view(run, seq, record))
                 if isinstance(record, Completed | Cancelled):
                     return
-            if last or (not records and (await store.get(run)).status in ENDED):
+            if last:
                 return
             if not live:
                 await bell.wait()

@@ -192,6 +192,7 @@ class Drive:
 
     async def _commit(self, own: list[Posted], moves: list[Move], start: list[Step]) -> bool:
         facts = [posted.fact for posted in own]
+        moves = [stamped(move, self.store.now()) for move in moves]
         self._rung = False
         self._fence = self.store.now() + self.ttl
         try:
@@ -207,8 +208,12 @@ class Drive:
                 self.state.open[fact.i].seq = seq
         if not done.clean:
             self._conflict(bool(done.records) or bool(facts))
+            # Their words stand before these facts in the journal, so they cannot have closed what the facts opened.
+            opened = [fact.i for fact in facts if isinstance(fact, Suspended)]
+            mine = {i: self.state.open.pop(i) for i in opened if i in self.state.open}
             for seq, record in done.records:
                 self.state.fold(seq, record)
+            self.state.open |= mine
             self.state.seq = done.seq
             self._bell.set()
             return False

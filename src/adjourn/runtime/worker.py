@@ -21,6 +21,7 @@ from adjourn.stores.store import RunRow, Store
 log = logging.getLogger("adjourn.worker")
 
 SWEEP = 1.0
+PAGE = 100
 HOT = 512
 """How many folded states are kept after a park: an answer then costs the tail of the journal, not all of it."""
 
@@ -61,6 +62,7 @@ class Worker:
         if self.programs.get(program.name) is program:
             return
         self.programs[program.name] = program
+        self.refusals.clear()
         if self._sweeper is None:
             self._sweeper = asyncio.get_running_loop().create_task(self._sweep(), name="adjourn-sweep")
         self._bell.set()
@@ -96,14 +98,22 @@ class Worker:
     async def _sweep(self) -> None:
         """The backstop: whatever was missed, or lost with its owner, is found here."""
         while True:
+            self._bell.clear()
             try:
-                for row in await self._store.due(list(self.programs)):
-                    if row.id not in self._drives:
-                        self._consider(row)
+                await self._look()
             except StoreError as e:
                 log.warning("the sweep failed and goes on: %s", e)
-            self._bell.clear()
             await self._clock.wait(self._bell, self._until_next())
+
+    async def _look(self) -> None:
+        """Take a page of due runs; a longer one if there is nothing to take in it, so that nobody is crowded out."""
+        limit, taken = PAGE, 0
+        while not taken:
+            rows = await self._store.due(list(self.programs), limit)
+            taken = sum(self._consider(row) for row in rows)
+            if len(rows) < limit:
+                return
+            limit *= 4
 
     def _until_next(self) -> float:
         """How long the sweep may sleep: until the next wake that this process knows of, at most `SWEEP`."""
@@ -113,11 +123,17 @@ class Worker:
             self.wake(run)
         return min([SWEEP, *(at - now for at in self._wakes.values())])
 
-    def _consider(self, row: RunRow) -> None:
+    def _consider(self, row: RunRow) -> bool:
+        """Take the run if nobody else has it; True if it is taken."""
+        if row.id in self._drives or row.id in self.refusals:
+            return False
         if not row.worker or row.lease_until <= self._store.now():
             self.wake(row.id)
         elif is_dead(row.worker):
             self.wake(row.id, replaces=row.worker)
+        else:
+            return False
+        return True
 
     async def _advance(self, run: str, replaces: str) -> None:
         async with self._slots:

@@ -57,6 +57,7 @@ class Rows:
         self._runs: dict[str, RunRow] = {}
         self._saved: dict[int, tuple[Any, ...]] = {}
         self._halts: list[Halt] | None = None
+        self._wrote: dict[str, int] = {}
 
     def begun(self) -> None:
         """A transaction has begun, so the data version is that of the file: what others wrote ends what we know."""
@@ -72,6 +73,14 @@ class Rows:
         self._version, self._halts = -1, None
         self._runs.clear()
         self._saved.clear()
+        self._wrote.clear()
+
+    def head(self, id: str) -> int:
+        """The seq that this connection has lately appended to a run, 0 if none; from any thread.
+
+        Not the last it has read: that may be another's word, of which somebody here is still to be told.
+        """
+        return self._wrote.get(id, 0)
 
     def run(self, id: str) -> RunRow | None:
         """See `rules.Tx`."""
@@ -102,6 +111,7 @@ class Rows:
     def append(self, row: RunRow, seq: int, epoch: int, body: str, head: bytes) -> None:
         """See `rules.Tx`."""
         self._db.execute("insert into journal values (?, ?, ?, ?, ?)", (row.n, seq, epoch, body, head))
+        self._wrote[row.id] = seq
 
     def tail(self, row: RunRow, after: int) -> list[tuple[int, str]]:
         """See `rules.Tx`."""

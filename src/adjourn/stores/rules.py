@@ -160,6 +160,8 @@ def _index(tx: Tx, row: RunRow, record: AnyRecord) -> None:
             tx.put_interrupt(row, _opened(row.seq, record))
             row.opens += 1
             row.errors += record.kind == "error"
+            if isinstance(record, Suspended) and record.emits:
+                _resolve(tx, row, {e[0] for e in record.emits})
         case Decided():
             _vote(tx, row, record)
         case Closed():
@@ -171,8 +173,8 @@ def _index(tx: Tx, row: RunRow, record: AnyRecord) -> None:
                     if found.kind == "question":
                         _close(tx, row, found, "abandoned", record.by)
         case Emitted() | Returned():
-            for found in _resolved_by(tx, row, record):
-                _close(tx, row, found, "event", record.by if isinstance(record, Emitted) else "")
+            events = {record.event} if isinstance(record, Emitted) else {e[0] for e in record.emits}
+            _resolve(tx, row, events, record.by if isinstance(record, Emitted) else "")
         case Parked():
             row.wake_at, row.blocked = record.wake_at, record.blocked
             row.worker, row.lease_until = "", 0.0
@@ -199,9 +201,11 @@ def _opened(seq: int, record: Asked | Suspended) -> InterruptRow:
     )  # fmt: skip
 
 
-def _resolved_by(tx: Tx, row: RunRow, record: Emitted | Returned) -> list[InterruptRow]:
-    events = {record.event} if isinstance(record, Emitted) else {e[0] for e in record.emits}
-    return [x for x in tx.open_interrupts(row) if x.event and x.event in events] if events else []
+def _resolve(tx: Tx, row: RunRow, events: set[str], by: str = "") -> None:
+    """Close what waits for these events."""
+    for found in tx.open_interrupts(row) if events else []:
+        if found.event in events and found.event:
+            _close(tx, row, found, "event", by)
 
 
 def _vote(tx: Tx, row: RunRow, record: Decided) -> None:
@@ -214,6 +218,8 @@ def _vote(tx: Tx, row: RunRow, record: Decided) -> None:
             tx.put_interrupt(row, found)
             return
     _close(tx, row, found, "decided", record.by)
+    if found.event:
+        _resolve(tx, row, {found.event}, record.by)
 
 
 def _close(tx: Tx, row: RunRow, found: InterruptRow, state: str, by: str = "") -> None:
@@ -302,7 +308,7 @@ def deliver(
         body = dump(msgspec.structs.replace(command, at=0.0))
         command = cast(Command, parse(body))
     except (msgspec.MsgspecError, TypeError, ValueError) as e:
-        audited(tx, now, run, {**what, "refused": "it cannot be recorded"})
+        audited(tx, now, run, {"verb": name, "from": origin, "refused": "it cannot be recorded"})
         return Failed(Invalid(f"the command cannot be recorded: {e}"))
     if request and (old := tx.request(row, request)) is not None:
         if old[1] != digest(body):

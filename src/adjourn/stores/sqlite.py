@@ -28,7 +28,7 @@ LABELLED = "exists (select 1 from json_each(labels) where key = ? and value = ?)
 
 
 class SQLiteStore:
-    """A `Store` in a file: WAL, `synchronous=FULL`, one writer thread, group commit. Open with `await open()`."""
+    """A `Store` in a file: WAL, `synchronous=FULL`, one writer thread, group commit."""
 
     def __init__(self, path: str, now: Callable[[], float] = time.time) -> None:
         self.path = path
@@ -323,7 +323,8 @@ class SQLiteStore:
             self._bells.ring("")
         for run in self._bells.runs:
             found = self._watching.execute("select seq from run where id = ?", (run,)).fetchone()
-            if found and self._heads.get(run) != found[0]:
+            # What our own writer wrote is no news, also while its answer is still on its way to this loop.
+            if found and found[0] not in (self._heads.get(run), self._rows.head(run)):
                 self._heads[run] = found[0]
                 self._bells.ring(run)
         self._heads = {run: self._heads[run] for run in self._bells.runs if run in self._heads}
@@ -366,6 +367,7 @@ def connect(path: str) -> Any:  # apsw's types are not complete
             return time.monotonic() - started < BUSY_SECONDS
 
         db.set_busy_handler(busy)
+        _refuse_foreign(db, path)
         if db.pragma("journal_mode", "wal") != "wal":
             raise StoreError(f"{path!r} cannot use write-ahead logging; put the database on a local disk")
         # NORMAL may lose the last commits with the power; a recorded call would then run again.
@@ -374,6 +376,14 @@ def connect(path: str) -> Any:  # apsw's types are not complete
     except apsw.Error as e:
         raise StoreError(f"{path!r} cannot be opened: {e}") from e
     return db
+
+
+def _refuse_foreign(db: Any, path: str) -> None:
+    """A database of something else is left as it is."""
+    version = int(db.pragma("user_version"))
+    tables = {name for (name,) in db.execute("select name from sqlite_schema where type = 'table'")}
+    if not tables >= {"run", "journal"} if version else tables:
+        raise StoreError(f"{path!r} is a database of something else; use another path. Nothing was changed")
 
 
 @contextmanager

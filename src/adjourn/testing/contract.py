@@ -5,16 +5,18 @@ import pytest
 # So that a broken promise says what it compared; has to come before the promises are imported.
 pytest.register_assert_rewrite("adjourn.testing.promises")
 
+from adjourn.testing.promises.auditing import Auditing  # noqa: E402
 from adjourn.testing.promises.committing import Committing, Fencing, Halting, Indexing, Resting  # noqa: E402
 from adjourn.testing.promises.creating import Creating, Importing, Loading  # noqa: E402
-from adjourn.testing.promises.delivering import (  # noqa: E402
-    Commanding,
+from adjourn.testing.promises.deciding import (  # noqa: E402
+    Abandoning,
+    Allowing,
     Deciding,
     DecidingUnderHalt,
     Emitting,
-    Requesting,
     Voting,
 )
+from adjourn.testing.promises.delivering import Commanding, Following, Requesting  # noqa: E402
 from adjourn.testing.promises.leasing import Acquiring, Keeping  # noqa: E402
 from adjourn.testing.promises.listing import Due, Halts, Inbox, Runs  # noqa: E402
 from adjourn.testing.promises.ringing import Closing, Ringing  # noqa: E402
@@ -24,9 +26,9 @@ class StoreContract(
     Creating, Importing, Loading,
     Acquiring, Keeping,
     Committing, Fencing, Halting, Resting, Indexing,
-    Commanding, Requesting, Deciding, Voting, Emitting, DecidingUnderHalt,
+    Commanding, Following, Requesting, Deciding, Allowing, Voting, Emitting, Abandoning, DecidingUnderHalt,
     Due, Inbox, Runs, Halts,
-    Ringing, Closing,
+    Auditing, Ringing, Closing,
 ):  # fmt: skip
     """Every promise of the `Store` protocol, one test each; after each transaction, rows are compared with the fold.
 

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.records import AnyRecord, Command, Fact, Move, Started
 from adjourn.errors import AdjournError, StoreError
+from adjourn.stores.audit import AuditRow, Broken
 from adjourn.stores.store import Bell, Committed, Filter, Halt, Lease, RunRow, Store
 
 T = TypeVar("T")
@@ -101,9 +102,9 @@ class Faulty:
         """See `Store.commit`."""
         return await self._do("commit", lambda: self.store.commit(lease, facts, moves, seen=seen, ttl=ttl))
 
-    async def deliver(self, run: str, command: Command, *, request: str = "") -> int:
+    async def deliver(self, run: str, command: Command, **options: Any) -> int:
         """See `Store.deliver`."""
-        return await self._do("deliver", lambda: self.store.deliver(run, command, request=request))
+        return await self._do("deliver", lambda: self.store.deliver(run, command, **options))
 
     async def due(self, programs: Sequence[str], limit: int = 100) -> list[RunRow]:
         """See `Store.due`."""
@@ -117,9 +118,17 @@ class Faulty:
         """See `Store.runs`."""
         return await self._do("runs", lambda: self.store.runs(filter))
 
-    async def halt(self, scope: str, *, by: str = "", reason: str = "", lift: bool = False) -> list[Halt]:
+    async def audit(self, scope: str | None = None, *, after: int = 0, limit: int = 100) -> list[AuditRow]:
+        """See `Store.audit`."""
+        return await self._do("audit", lambda: self.store.audit(scope, after=after, limit=limit))
+
+    async def verify(self) -> list[Broken]:
+        """See `Store.verify`."""
+        return await self._do("verify", self.store.verify)
+
+    async def halt(self, scope: str, **options: Any) -> list[Halt]:
         """See `Store.halt`."""
-        return await self._do("halt", lambda: self.store.halt(scope, by=by, reason=reason, lift=lift))
+        return await self._do("halt", lambda: self.store.halt(scope, **options))
 
     def subscribe(self, run: str, bell: Bell, *, words: bool = False) -> Callable[[], None]:
         """See `Store.subscribe`."""

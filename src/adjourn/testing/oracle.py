@@ -11,6 +11,7 @@ from adjourn.core.records import AnyRecord, Asked, Command, Completed, Fact, Mov
 from adjourn.core.state import Open, State
 from adjourn.core.status import ENDED
 from adjourn.stores import rules
+from adjourn.stores.audit import AuditRow, Broken, chain
 from adjourn.stores.store import Bell, Committed, Filter, Halt, Lease, RunRow, Store
 
 T = TypeVar("T")
@@ -115,9 +116,9 @@ class Watched:
         """See `Store.commit`."""
         return await self._checked(lease.run, self.store.commit(lease, facts, moves, seen=seen, ttl=ttl))
 
-    async def deliver(self, run: str, command: Command, *, request: str = "") -> int:
+    async def deliver(self, run: str, command: Command, **options: Any) -> int:
         """See `Store.deliver`."""
-        return await self._checked(run, self.store.deliver(run, command, request=request))
+        return await self._checked(run, self.store.deliver(run, command, **options))
 
     async def due(self, programs: Sequence[str], limit: int = 100) -> list[RunRow]:
         """See `Store.due`."""
@@ -131,9 +132,17 @@ class Watched:
         """See `Store.runs`."""
         return await self.store.runs(filter)
 
-    async def halt(self, scope: str, *, by: str = "", reason: str = "", lift: bool = False) -> list[Halt]:
+    async def audit(self, scope: str | None = None, *, after: int = 0, limit: int = 100) -> list[AuditRow]:
+        """See `Store.audit`."""
+        return await self.store.audit(scope, after=after, limit=limit)
+
+    async def verify(self) -> list[Broken]:
+        """See `Store.verify`."""
+        return await self.store.verify()
+
+    async def halt(self, scope: str, **options: Any) -> list[Halt]:
         """See `Store.halt`."""
-        return await self.store.halt(scope, by=by, reason=reason, lift=lift)
+        return await self.store.halt(scope, **options)
 
     def subscribe(self, run: str, bell: Bell, *, words: bool = False) -> Callable[[], None]:
         """See `Store.subscribe`."""
@@ -193,7 +202,7 @@ class Oracle:
 
 def _chained(head: bytes, tail: list[tuple[int, str]]) -> bytes:
     for _, body in tail:
-        head = rules.chain(head, body)
+        head = chain(head, body)
     return head
 
 

@@ -69,7 +69,9 @@ class Creating(Ground):
         async with unchanged(store):
             assert not await store.create(started(input={"b": 2, "a": 1}, by="somebody else"))
 
-    @pytest.mark.parametrize("other", [{"input": "bye"}, {"program": "cook"}, {"kind": "flow"}], ids=lambda x: next(iter(x)))
+    @pytest.mark.parametrize(
+        "other", [{"input": "bye"}, {"program": "cook"}, {"kind": "flow"}], ids=lambda x: next(iter(x))
+    )
     async def test_an_id_is_taken_by_another(self, store: Store, other: dict[str, str]) -> None:
         await store.create(started())
         async with unchanged(store):

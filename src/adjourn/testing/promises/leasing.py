@@ -96,7 +96,9 @@ class Acquiring(Ground):
         assert sum(isinstance(x, LeaseBusy) for x in got) == 19
         assert (await store.get("r1")).epoch == 1
 
-    @pytest.mark.parametrize("status", [Status.WAITING, Status.PAUSED, Status.STUCK, Status.COMPLETED, Status.CANCELLED])
+    @pytest.mark.parametrize(
+        "status", [Status.WAITING, Status.PAUSED, Status.STUCK, Status.COMPLETED, Status.CANCELLED]
+    )
     async def test_there_is_nothing_to_do_for_a_run_that_is(self, store: Store, status: Status) -> None:
         await bring(store, status)
         async with unchanged(store):

@@ -1,0 +1,81 @@
+"""From `app.py:agent` or `module:attr` to the agents a worker advances."""
+
+import importlib
+import importlib.util
+import sys
+import traceback
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from adjourn.agent.agent import Agent
+from adjourn.errors import AdjournError, InvalidDefinition
+
+
+class NotImportable(InvalidDefinition):
+    """The user's own module raised while it was imported. `trace` is its traceback, without our frames."""
+
+    def __init__(self, where: str, error: BaseException) -> None:
+        self.trace = "".join(traceback.format_exception(error))
+        super().__init__(f"{where} cannot be imported: {type(error).__name__}: {error}; repair it and start again")
+
+
+def load(reference: str) -> Any:
+    """The object that `PLACE:ATTR` names; raises `InvalidDefinition` saying what is there instead."""
+    place, found, path = reference.rpartition(":")
+    if not found or not place or not path:
+        raise InvalidDefinition(f"write app.py:agent or module:agent, not {reference!r}")
+    module = _module(place)
+    thing: Any = module
+    for name in path.split("."):
+        if not hasattr(thing, name):
+            agents = [k for k, v in vars(module).items() if isinstance(v, Agent)]
+            raise InvalidDefinition(f"{place} has no {path!r}; its agents are: {', '.join(agents) or 'none'}")
+        thing = getattr(thing, name)
+    return thing
+
+
+def _module(place: str) -> ModuleType:
+    try:
+        if not place.endswith(".py"):
+            if (here := str(Path.cwd())) not in sys.path:
+                sys.path.insert(0, here)
+            return importlib.import_module(place)
+        file = Path(place).resolve()
+        if not file.is_file():
+            raise InvalidDefinition(f"there is no file {place!r}")
+        if str(file.parent) not in sys.path:
+            sys.path.insert(0, str(file.parent))  # as `python app.py` does
+        return _from_file(file)
+    except AdjournError:
+        raise
+    except Exception as e:
+        raise NotImportable(place, e) from e
+
+
+def _from_file(file: Path) -> ModuleType:
+    known = sys.modules.get(file.stem)
+    if known is not None and getattr(known, "__file__", None) == str(file):
+        return known
+    spec = importlib.util.spec_from_file_location(file.stem, file)
+    if spec is None or spec.loader is None:
+        raise InvalidDefinition(f"{str(file)!r} is not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[file.stem] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def agents_of(reference: str) -> list[Agent[Any]]:
+    """The agent, the list of agents, or the function that makes one, behind a reference."""
+    thing = load(reference)
+    if callable(thing) and not isinstance(thing, Agent):
+        try:
+            thing = thing()
+        except Exception as e:
+            raise NotImportable(reference, e) from e
+    found: list[Any] = list(thing) if isinstance(thing, list | tuple) else [thing]  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+    for one in found:
+        if not isinstance(one, Agent):
+            raise InvalidDefinition(f"{reference} is {type(one).__name__}; a worker advances agents")
+    return found

@@ -1,0 +1,103 @@
+"""What a person's decision means for a run, by the kind of interrupt it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from adjourn.core import records as r
+from adjourn.core.call import Approval, Open, Phase
+from adjourn.core.digest import action_digest
+
+if TYPE_CHECKING:
+    from adjourn.core.state import State
+
+
+def approval(state: State, record: r.Asked, x: r.Decided) -> None:
+    call = state.live.get(record.call)
+    if call is None:
+        return
+    if x.verdict == "deny":
+        note = f": {x.note}" if x.note else ""
+        state._finish(call, None, f"denied by {x.by or 'a person'}{note}. It was not run.", ran=False)
+        return
+    if x.edit is not None:
+        call.args, call.edited = x.edit, True
+    shown = (
+        action_digest(state.run, call.id, call.tool, record.definition, x.edit) if x.edit is not None else record.digest
+    )
+    until = x.at + record.valid_for if record.valid_for else 0.0
+    call.approval = Approval(record.rules, shown, x.by, until)
+    if x.scope == "run":
+        args = x.edit if x.edit is not None else record.args
+        state.granted[action_digest(state.run, "", call.tool, record.definition, args)] = call.approval
+    state._phase(call, Phase.APPROVED)
+
+
+def question(state: State, record: r.Suspended, x: r.Decided) -> None:
+    call = state.live.get(record.call)
+    if state.flow is not None:
+        state.flow.touched = x.at
+    if call is None:
+        return
+    if record.event:
+        state.open[record.i] = Open(record, 0)  # its event resolves it, and begins what waits for that event
+        state._event(record.event, x.value, state.flow.scope_of(call.id) if state.flow else "")
+    else:
+        state._unsuspend(call, record, "answer", x.value)
+
+
+def doubt(state: State, record: r.Asked, x: r.Decided) -> None:
+    call = state.live.get(record.call)
+    choice = x.value["choice"]
+    if call is None:
+        return
+    if choice == "happened":
+        state._finish(call, x.value.get("result"), "", ran=True)
+    elif choice == "run":
+        state._phase(call, Phase.CLEARED)
+    elif choice == "not":
+        state._finish(call, None, "it did not happen", ran=False)
+    elif choice == "leave":
+        call.undone = "in doubt: left"
+        state._effect(call)
+        state._finish(call, None, "in doubt", ran=True)
+    else:
+        state.gave_up = "@in_doubt"
+
+
+def error(state: State, record: r.Asked, x: r.Decided) -> None:
+    if x.value["choice"] == "cancel":
+        state.gave_up = "@error"
+    state.faults.pop(record.step, None)
+    state.claims = 0
+    if call := state.live.get(record.step):
+        state._phase(call, Phase.CLEARED)
+
+
+def limit(state: State, record: r.Asked, x: r.Decided) -> None:
+    if x.value["choice"] == "stop":
+        state.stop_now = record.step
+    else:
+        more = x.value.get("amount") or record.payload.get("limit", 0)
+        state.extended[record.step] = state.extended.get(record.step, 0.0) + more
+
+
+def undo(state: State, record: r.Asked, x: r.Decided) -> None:
+    choice = x.value["choice"]
+    state.faults.pop(record.step, None)
+    undo = state.live.get(record.step)
+    if undo is None:
+        return
+    if choice == "retry":
+        state._phase(undo, Phase.CLEARED)
+        return
+    state.live.pop(undo.id, None)
+    state.owed.pop(undo.id, None)
+    state._taken_back(undo.id, "undone: a person says so" if choice == "done" else "left: its undo failed")
+
+
+DECIDED: dict[str, Callable[[State, Any, r.Decided], None]] = {
+    "approval": approval, "question": question, "event": question, "in_doubt": doubt, "error": error, "limit": limit,
+    "undo": undo,
+}  # fmt: skip

@@ -1,0 +1,158 @@
+"""A flow's shape, as data: what a run records, so that it goes on by its own graph whatever happens to the code.
+
+A graph is a list of chains; a chain is a list of items; items that branch hold chains of their own. Joins are well
+formed by construction: what opens together closes together.
+"""
+
+from typing import Any
+
+import msgspec
+
+
+class Item(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="is", forbid_unknown_fields=True):
+    """One place in a chain."""
+
+
+class ChunkItem(Item, frozen=True, tag="chunk"):
+    """Run a chunk; its result goes on."""
+
+    name: str
+
+
+class AgentItem(Item, frozen=True, tag="agent"):
+    """Run an agent; its output goes on."""
+
+    name: str
+
+
+class BatchItem(Item, frozen=True, tag="batch"):
+    """Run all branches; their results go on as one dict."""
+
+    name: str
+    branches: "dict[str, list[AnyItem]]"
+
+
+class EachItem(Item, frozen=True, tag="each"):
+    """Run the body once for each element; the results go on as a list, in order. `concurrency` 0: all at once."""
+
+    name: str
+    body: "list[AnyItem]"
+    concurrency: int = 0
+
+
+class IfItem(Item, frozen=True, tag="if"):
+    """Run the first branch whose condition holds. A condition is a chunk that gives True or False."""
+
+    name: str
+    conditions: list[str]
+    branches: "list[list[AnyItem]]"
+    otherwise: "list[AnyItem]" = []
+
+
+class MatchItem(Item, frozen=True, tag="match"):
+    """Run the branch whose value equals the input (or what the chunk `key` makes of it)."""
+
+    name: str
+    values: list[Any]
+    branches: "list[list[AnyItem]]"
+    otherwise: "list[AnyItem]" = []
+    key: str = ""
+
+
+class EmitItem(Item, frozen=True, tag="emit"):
+    """Emit an event with the value that passes; the value goes on."""
+
+    event: str
+
+
+class SideItem(Item, frozen=True, tag="side"):
+    """Start a branch of its own; the value goes on at once."""
+
+    name: str
+    body: "list[AnyItem]"
+
+
+class CollectItem(Item, frozen=True, tag="collect"):
+    """Leave the value at a meeting point; when every key has arrived, the chain of `collected` begins."""
+
+    name: str
+    key: str
+
+
+class FlowItem(Item, frozen=True, tag="flow"):
+    """Run a flow inside this one; the value of its first chain goes on."""
+
+    name: str
+    graph: "Graph"
+
+
+AnyItem = (
+    ChunkItem | AgentItem | BatchItem | EachItem | IfItem | MatchItem | EmitItem | SideItem | CollectItem | FlowItem
+)
+
+
+class Chain(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """What runs in a row. It begins with the flow, with any or all of some events, or at a meeting point."""
+
+    items: list[AnyItem]
+    any: list[str] = []
+    all: list[str] = []
+    collected: str = ""
+
+    @property
+    def root(self) -> bool:
+        """Whether it begins with the flow."""
+        return not (self.any or self.all or self.collected)
+
+
+class Graph(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """A flow's shape."""
+
+    name: str
+    chains: list[Chain]
+
+
+def nested(item: AnyItem) -> list[list[AnyItem]]:
+    """The chains inside an item, sub-flows' excepted."""
+    match item:
+        case BatchItem():
+            return list(item.branches.values())
+        case EachItem() | SideItem():
+            return [item.body]
+        case IfItem() | MatchItem():
+            return [*item.branches, item.otherwise]
+        case _:
+            return []
+
+
+def walk(graph: Graph) -> list[AnyItem]:
+    """Every item, sub-flows' too."""
+    found: list[AnyItem] = []
+
+    def visit(items: list[AnyItem]) -> None:
+        for item in items:
+            found.append(item)
+            for inner in nested(item):
+                visit(inner)
+            if isinstance(item, FlowItem):
+                found.extend(walk(item.graph))
+
+    for chain in graph.chains:
+        visit(chain.items)
+    return found
+
+
+def chunk_names(graph: Graph) -> set[str]:
+    """The chunks a graph needs, conditions and keys included."""
+    names: set[str] = set()
+    for item in walk(graph):
+        match item:
+            case ChunkItem():
+                names.add(item.name)
+            case IfItem():
+                names.update(item.conditions)
+            case MatchItem():
+                names.update({item.key} - {""})
+            case _:
+                pass
+    return names
