@@ -50,6 +50,9 @@ from adjourn.errors import (
     UnknownRun,
     can_resume,
 )
+from adjourn.flow.context import FlowContext
+from adjourn.flow.execution import Execution
+from adjourn.flow.flow import Flow
 from adjourn.models.model import Model
 from adjourn.runtime.run import Run, RunState
 from adjourn.runtime.runtime import Runtime
@@ -58,6 +61,8 @@ from adjourn.stores.store import Store
 __all__ = [
     # agents and tools
     "Agent", "Tool", "tool", "ToolContext", "Resource", "pause_for", "ask_human", "Model",
+    # flows
+    "Flow", "FlowContext", "Execution",
     # policy and limits
     "Policy", "Verdict", "allow", "ask", "deny", "eq", "ne", "gt", "ge", "lt", "le", "one_of", "matches", "under",
     "MaxSteps", "MaxTokens", "MaxCost", "MaxTime", "TextMention", "ToolCalled", "External",

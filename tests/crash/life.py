@@ -3,11 +3,12 @@
 Everything that is known about earlier deaths is in the folder: the database, the world, and a line per death.
 """
 
-import asyncio
 import json
 from collections import Counter
 from pathlib import Path
 from typing import Any
+
+from tests.crash.scenarios import CANCEL, IDEMPOTENT, READ, STEP, UNDO, UNSAFE, VERIFIABLE, Scenario, World
 
 from adjourn import Cancelled, Completed, Runtime, is_paused
 from adjourn.core.records import Cancelled as CancelledRecord
@@ -16,17 +17,17 @@ from adjourn.core.records import Decided, Intended, Returned, Stepped, Verified
 from adjourn.errors import Conflict, UnknownRun
 from adjourn.stores.sqlite import SQLiteStore
 from adjourn.testing.oracle import check_rows
-from tests.crash.scenarios import CANCEL, IDEMPOTENT, READ, STEP, UNDO, UNSAFE, VERIFIABLE, Scenario, World
 
 RUN = "r"
 LIMIT = 20.0
 
 
-async def live(folder: Path, scenario: Scenario, *, checked: bool) -> dict[str, Any]:
-    """Run the scenario to its end; what came of it. With `checked`, also everything that is wrong with it."""
-    world = World(folder / "world")
-    store = SQLiteStore(str(folder / "runs.db"))
-    if checked:
+async def live(folder: Path, scenario: Scenario) -> dict[str, Any]:
+    """Run the scenario to its end, from wherever it is; what came of it."""
+    world, database = World(folder / "world"), folder / "runs.db"
+    first = not database.exists()
+    store = SQLiteStore(str(database))
+    if not first:
         await remember_death(folder, store, world)
     async with Runtime(store, [agent := scenario.agent()], resources={"world": world}) as rt:
         run = await rt.start(agent, "go", run_id=RUN)
@@ -38,22 +39,28 @@ async def live(folder: Path, scenario: Scenario, *, checked: bool) -> dict[str, 
                 answer = scenario.person(interrupt, world)
                 try:
                     if answer is CANCEL:
-                        await run.cancel(by="ann", reason="enough")
-                        break
+                        if len(outcome.interrupts) == 1:  # first settle what is in doubt
+                            await run.cancel(by="ann", reason="enough")
+                        continue
                     await rt.answer(interrupt.id, answer, by="ann")
                 except Conflict:
                     continue  # decided in an earlier life
-        result: dict[str, Any] = {"status": outcome.status}
-        if isinstance(outcome, Completed):
-            result["output"] = outcome.output
-            result["messages"] = [getattr(m, "content", None) for m in await run.messages()]
-        elif isinstance(outcome, Cancelled):
-            result |= {"undone": outcome.undone, "residue": outcome.residue}
-        if checked:
-            await check_rows(store, RUN)
-            result["wrong"] = [*await rt.verify(), *await violations(folder, store, world)]
+        messages = [getattr(m, "content", None) for m in await run.messages()]
     await store.close()
-    return result
+    if isinstance(outcome, Completed):
+        return {"status": outcome.status, "output": outcome.output, "results": messages}
+    assert isinstance(outcome, Cancelled), outcome
+    return {"status": outcome.status, "undone": outcome.undone, "residue": outcome.residue}
+
+
+async def inspect(folder: Path) -> list[str]:
+    """Everything that is wrong with what the processes left behind."""
+    store = SQLiteStore(str(folder / "runs.db"))
+    try:
+        await check_rows(store, RUN)
+        return [*map(str, await store.verify()), *await violations(folder, store, World(folder / "world"))]
+    finally:
+        await store.close()
 
 
 async def remember_death(folder: Path, store: SQLiteStore, world: World) -> None:
@@ -76,7 +83,8 @@ async def violations(folder: Path, store: SQLiteStore, world: World) -> list[str
     """Every broken promise, in words."""
     records = [record for _, record in await store.load(RUN)]
     lines = world.lines()
-    deaths = [json.loads(line) for line in (folder / "deaths").read_text().splitlines()]
+    log = folder / "deaths"
+    deaths = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
     wrong: list[str] = []
     for happened, recorded in deaths:
         again = {c for _, c, _ in lines[happened:]} & set(recorded)
@@ -91,8 +99,8 @@ async def violations(folder: Path, store: SQLiteStore, world: World) -> list[str
             wrong.append(f"G2: {effect} call {call} happened {times} times with {intents[call]} intents")
         if effect == UNSAFE and intents[call] > 1 + allowed[call]:
             wrong.append(f"G4: unsafe call {call} was intended {intents[call]} times without being asked")
-        if times > len(deaths):  # the first line is the first process's, which found nothing
-            wrong.append(f"G3: {effect} call {call} happened {times} times in {len(deaths)} lives")
+        if times > 1 + len(deaths):
+            wrong.append(f"G3: {effect} call {call} happened {times} times in {1 + len(deaths)} lives")
         keys = {k for e, c, k in lines if (e, c) == (effect, call)}
         if effect in (IDEMPOTENT, UNDO) and len(keys) != 1:
             wrong.append(f"{effect} call {call} had {len(keys)} keys")
@@ -111,9 +119,3 @@ async def violations(folder: Path, store: SQLiteStore, world: World) -> list[str
 
 def _runs_again(x: Decided) -> bool:
     return isinstance(x.value, dict) and x.value.get("choice") == "run"  # pyright: ignore[reportUnknownMemberType]
-
-
-def run_life(folder: Path, scenario: Scenario, *, checked: bool) -> None:
-    """Live, and leave the result in the folder."""
-    result = asyncio.run(live(folder, scenario, checked=checked))
-    (folder / "result").write_text(json.dumps(result))

@@ -178,6 +178,7 @@ SCENARIOS = {
         Scenario("idempotent", ([call("put", x="a")], [call("put", x="b")], "done")),
         Scenario("verifiable", ([call("send", x="a")], [call("send", x="b")], "done")),
         Scenario("unsafe", ([call("pay", x="a")], [call("pay_in_a_thread", x="b")], "done")),
+        Scenario("plain_and_approve", ([call("pay", x="a"), call("pay_if_approved", x="b")], "done")),
         Scenario("cancel", ([call("book", x="a"), call("book", x="b")], [call("book", x="c"), call("wonder")]), canceller),
     )
 }  # fmt: skip

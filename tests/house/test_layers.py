@@ -16,12 +16,12 @@ RANK = {
     "models": 2,
     "driver": 3,
     "agent": 4,
-    "flow": 4,
-    "runtime": 5,
-    "engines": 6,
-    "server": 7,
-    "cli": 7,
-    "__main__": 8,
+    "flow": 5,  # an agent may be a chunk
+    "runtime": 6,
+    "engines": 7,
+    "server": 8,
+    "cli": 8,
+    "__main__": 9,
 }
 
 # Importer -> imported, where a layer may look beside or above itself. Every entry is a debt with a reason.

@@ -95,6 +95,10 @@ class Agent(Generic[T]):
         """What its model is told of its tools."""
         return (*(t.spec for t in self.tools.values()), *self.output.specs)
 
+    def load(self, value: Any) -> Any:
+        """An output as the output type."""
+        return self.output.load(value)
+
     def instructions_for(self, desk: Desk) -> str:
         """The instructions for a model call of this run."""
         return self.instructions if isinstance(self.instructions, str) else self.instructions(desk)

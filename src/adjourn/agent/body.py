@@ -4,7 +4,7 @@ import asyncio
 import inspect
 import logging
 from collections.abc import Callable, Coroutine
-from typing import Any
+from typing import Any, Protocol
 
 from adjourn.agent.context import ToolContext, Yield, enter
 from adjourn.agent.isolated import run_isolated
@@ -34,9 +34,9 @@ async def call_body(tool: Tool, call: Call, desk: Desk) -> Fact:
     try:
         value = await (body if tool.timeout is None else asyncio.wait_for(body, tool.timeout))
     except BaseException as e:
-        return _ended_badly(tool, call, context, _unwrapped(e, context), desk)
+        return ended_badly(tool, call, context, unwrapped(e, context), desk)
     if context.paused is not None:  # swallowed on its way out; it counts all the same
-        return _paused(call, context, desk)
+        return paused(call, context, desk)
     if left := context.leftover():
         text = f"{tool.name} left recorded work unused ({', '.join(left)}): it is not the body that recorded it; restore it and resume"
         return Faulted(step=call.id, error=text, kind="changed")
@@ -50,6 +50,14 @@ async def call_body(tool: Tool, call: Call, desk: Desk) -> Fact:
         )
 
 
+class Timed(Protocol):
+    """What is needed of a tool or a chunk to say how its body ended."""
+
+    name: str
+    effect: Effect
+    timeout: float | None
+
+
 def _bound(
     tool: Tool, args: dict[str, Any], context: ToolContext, values: dict[str, Any] | None
 ) -> Coroutine[Any, Any, Any]:
@@ -57,16 +65,16 @@ def _bound(
     return run_function(tool.run, context, positional, named)
 
 
-def _unwrapped(error: BaseException, context: ToolContext) -> BaseException:
+def unwrapped(error: BaseException, context: ToolContext) -> BaseException:
     """A pause that a task group wrapped, or that something else took the place of, is still a pause."""
     if context.paused is not None and not isinstance(error, asyncio.CancelledError):
         return context.paused
     return error
 
 
-def _ended_badly(tool: Tool, call: Call, context: ToolContext, error: BaseException, desk: Desk) -> Fact:
+def ended_badly(tool: Timed, call: Call, context: ToolContext, error: BaseException, desk: Desk) -> Fact:
     if isinstance(error, PauseRequest | Yield):
-        return _paused(call, context, desk)
+        return paused(call, context, desk)
     if isinstance(error, InDoubt):
         return Doubted(call=call.id, why=legible(str(error)) or "the tool cannot tell whether it happened")
     if isinstance(error, TimeoutError) and tool.timeout is not None and tool.effect != Effect.READ and _is_ours(error):
@@ -91,7 +99,7 @@ def _is_ours(error: TimeoutError) -> bool:
     return isinstance(error.__cause__, asyncio.CancelledError)
 
 
-def _paused(call: Call, context: ToolContext, desk: Desk) -> Fact:
+def paused(call: Call, context: ToolContext, desk: Desk) -> Fact:
     if isinstance(context.paused, PauseRequest):
         fields = dict(context.paused.fields)
         if given := fields.get("i"):

@@ -13,8 +13,8 @@ from adjourn.agent.tool import Tool
 from adjourn.core.codec import legible, plain
 from adjourn.core.conversation import Thread
 from adjourn.core.digest import action_digest
-from adjourn.core.messages import ModelRequest, Reply, ReplyPart, Text, TextDelta, Thinking, ToolCall
-from adjourn.core.plan import Ask, Go, Judged, Plan, Refuse, Step, interrupt_id
+from adjourn.core.messages import ModelRequest, Reply, ReplyPart, Text, TextDelta, Thinking, ToolCall, Usage
+from adjourn.core.plan import Ask, Go, Judged, Plan, Refuse, Step, interrupt_id, wind_up
 from adjourn.core.policy import Judgement, Rule, Verdict, strictest
 from adjourn.core.records import Asked, Completed, Fact, Faulted, Intended, Replied, Returned, Verified
 from adjourn.core.state import Call, Phase, State
@@ -42,7 +42,8 @@ class AgentProgram:
     def __init__(self, agent: "Agent[Any]") -> None:
         self.agent = agent
         self.name = agent.name
-        self.agents = _family(agent)
+        self.stop = agent.stop
+        self.agents = family(agent)
 
     @property
     def fingerprint(self) -> dict[str, Any]:
@@ -134,15 +135,22 @@ class AgentProgram:
 
     def next(self, state: State, now: float, plan: Plan) -> None:
         if state.stop_now:
-            plan.moves.append(Completed(output=state.threads[""].text, stopped=state.stop_now))
+            wind_up(plan, state, Completed(output=state.threads[""].text, stopped=state.stop_now))
             return
+        self._threads(state, now, plan)
+
+    def _threads(self, state: State, now: float, plan: Plan) -> None:
+        """Each conversation: its model call, or its end."""
+        end: Completed | None = None
         for path, thread in state.threads.items():
             if path and path not in state.live:
                 continue
             if thread.final:
                 self._final(state, thread, plan)
             elif thread.due():
-                self._model_due(state, thread, now, plan)
+                end = self._model_due(state, thread, now, plan) or end
+        if end is not None:
+            wind_up(plan, state, end)
 
     def _final(self, state: State, thread: Thread, plan: Plan) -> None:
         if thread.path:
@@ -150,12 +158,13 @@ class AgentProgram:
         elif not state.live:
             plan.moves.append(Completed(output=thread.output))
 
-    def _model_due(self, state: State, thread: Thread, now: float, plan: Plan) -> None:
+    def _model_due(self, state: State, thread: Thread, now: float, plan: Plan) -> Completed | None:
+        """Add the model call, or what stands against it; a limit that ends the run is given back."""
         step = f"model:{thread.path}"
         agent = self.agents[thread.agent]
         if fault := state.faults.get(step):
             if fault.asked:
-                return
+                return None
             if not fault.transient or fault.count >= agent.retries:
                 payload = {
                     "error": fault.error,
@@ -165,42 +174,47 @@ class AgentProgram:
                     "attempts": fault.count,
                 }
                 plan.moves.append(Asked(i=interrupt_id(state, step), kind="error", step=step, payload=payload))
-                return
+                return None
             if fault.retry_at > now:
                 plan.retry_at(fault.retry_at, now)
-                return
-        if tripped := self._tripped(state, thread, now):
-            self._stop(state, thread, tripped, plan)
-            return
+                return None
+        tripped, path = self._tripped(state, thread, now)
+        if tripped is not None:
+            return self._stop(state, thread, tripped, path, plan)
         under = tuple(a.name for a in self._up(state, thread.path)[1:])
         plan.start.append(Step(step, "model", thread.path, None, under, (fault.count if fault else 0) + 1))
+        return None
 
-    def _tripped(self, state: State, thread: Thread, now: float) -> Tripped | None:
-        """The root's limits count the whole run, a child's its own conversation."""
-        root = state.threads[""]
+    def _tripped(self, state: State, thread: Thread, now: float) -> tuple[Tripped | None, str]:
+        """The first limit on the way down to this conversation that has tripped, and the path of its agent. The root's
+        limits count the whole run, a nested agent's its own conversation and those below it."""
+        root = state.threads.get("", thread)
         whole = Progress(
             state.steps, state.usage.total_tokens, state.usage.cost, now - state.started.at, root.text,
             frozenset(c for t in state.threads.values() for c in t.called), frozenset(state.flags),
         )  # fmt: skip
-        if tripped := self.agent.stop.check(whole, state.extended):
-            return tripped
-        if not thread.path:
-            return None
-        own = Progress(thread.turn, 0, 0.0, 0.0, thread.text, frozenset(thread.called))
-        return self.agents[thread.agent].stop.check(own, state.extended)
+        if tripped := self.stop.check(whole, state.extended):
+            return tripped, ""
+        parts = thread.path.split("/") if thread.path else []
+        for path in ("/".join(parts[: n + 1]) for n in range(len(parts))):
+            if path in state.threads:
+                stop, extended = self.agents[state.threads[path].agent].stop, extended_at(state.extended, path)
+                if tripped := stop.check(_progress_below(state, path, now), extended):
+                    return tripped, path
+        return None, ""
 
-    def _stop(self, state: State, thread: Thread, tripped: Tripped, plan: Plan) -> None:
+    def _stop(self, state: State, thread: Thread, tripped: Tripped, path: str, plan: Plan) -> Completed | None:
         leaf = tripped.leaf
         if tripped.action == "pause":
             if not any(o.record.kind == "limit" for o in state.open.values()):
                 payload = {"limit": leaf.budget, "condition": leaf.name, "question": f"{leaf.name} is reached. Go on?"}
-                plan.moves.append(
-                    Asked(i=interrupt_id(state, leaf.name), kind="limit", step=leaf.name, payload=payload)
-                )
-        elif leaf in self.agent.stop.leaves() or not thread.path:
-            plan.moves.append(_ended(leaf, state.threads[""].text))
+                step = f"{leaf.name}:{path}" if path else leaf.name
+                plan.moves.append(Asked(i=interrupt_id(state, step), kind="limit", step=step, payload=payload))
+        elif not path:
+            return _ended(leaf, state.threads.get("", thread).text)
         else:
             plan.facts.append(Returned(call=thread.path, error=f"stopped by {leaf.name}; so far: {thread.text}"))
+        return None
 
     def missing(self, resources: Mapping[str, Any]) -> set[str]:
         tools = (tool for agent in self.agents.values() for tool in agent.tools.values())
@@ -274,7 +288,7 @@ class AgentProgram:
             raise
         except Exception as e:
             desk.failed(e)
-            retry = _retry_at(desk.now(), step.attempt)
+            retry = retry_at(desk.now(), step.attempt)
             return Faulted(step=step.id, error=legible(f"{type(e).__name__}: {e}"), transient=True, retry_at=retry)
 
     async def _verify(self, tool: Tool, call: Call, desk: Desk) -> Fact:
@@ -283,7 +297,7 @@ class AgentProgram:
         context = ToolContext(desk, call)
         try:
             answer = await run_function(tool.verify, context, [context, tool.validate(call.args)], {})
-            return _verified(call, answer)
+            return verified(call, answer)
         except (LeaseLost, StoreError):
             raise
         except Exception as e:
@@ -309,13 +323,30 @@ def _never(input: str) -> None:
     """Never called: the driver opens a path instead."""
 
 
-def _family(agent: "Agent[Any]") -> "dict[str, Agent[Any]]":
+def family(agent: "Agent[Any]") -> "dict[str, Agent[Any]]":
     """The agent and everything below it, by name."""
     found: dict[str, Agent[Any]] = {agent.name: agent}
     for tool in agent.tools.values():
         if isinstance(tool, AgentTool):
-            found |= {name: child for name, child in _family(tool.agent).items() if name != agent.name}
+            found |= {name: child for name, child in family(tool.agent).items() if name != agent.name}
     return found
+
+
+def _progress_below(state: State, path: str, now: float) -> Progress:
+    """How far a nested agent has come, with the agents below it."""
+    below = [t for p, t in state.threads.items() if p == path or p.startswith(f"{path}/")]
+    usage = sum((t.usage for t in below), Usage())
+    top = state.threads[path]
+    return Progress(
+        sum(t.turn for t in below), usage.total_tokens, usage.cost, now - top.at, top.text,
+        frozenset(c for t in below for c in t.called), frozenset(state.flags),
+    )  # fmt: skip
+
+
+def extended_at(extended: dict[str, float], path: str) -> dict[str, float]:
+    """What people added to the limits of the nested agent at `path`."""
+    end = f":{path}"
+    return {name.removesuffix(end): more for name, more in extended.items() if name.endswith(end)}
 
 
 def _ended(leaf: Leaf, text: str) -> Completed:
@@ -326,7 +357,7 @@ def _ended(leaf: Leaf, text: str) -> Completed:
     return Completed(output=text, stopped=leaf.name)
 
 
-def _verified(call: Call, answer: Any) -> Verified:
+def verified(call: Call, answer: Any) -> Verified:
     if answer is None or answer == "unknown":
         return Verified(call=call.id, answer="unknown")
     if answer is False or answer == "not":
@@ -358,7 +389,7 @@ def _recordable(part: ReplyPart) -> ReplyPart:
     return msgspec.structs.replace(part, id=legible(part.id), tool=legible(part.tool), args=args, details=details)
 
 
-def _retry_at(now: float, attempt: int, after: float | None = None) -> float:
+def retry_at(now: float, attempt: int, after: float | None = None) -> float:
     return now + (after if after is not None else min(LONGEST, BACKOFF * 2 ** (attempt - 1)))
 
 
@@ -372,5 +403,5 @@ def _fault(step: Step, error: Exception, now: float) -> Faulted:
         error=text,
         kind=kind,
         transient=transient,
-        retry_at=_retry_at(now, step.attempt, after) if transient else 0.0,
+        retry_at=retry_at(now, step.attempt, after) if transient else 0.0,
     )

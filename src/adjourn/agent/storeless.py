@@ -12,7 +12,7 @@ from typing_extensions import TypeVar
 from adjourn.agent.outcome import Outcome, outcome_of
 from adjourn.core.codec import plain
 from adjourn.core.fingerprint import changes
-from adjourn.core.records import CancelAsked, PauseAsked, Resumed, Said, Started
+from adjourn.core.records import Asked, CancelAsked, PauseAsked, Resumed, Said, Started
 from adjourn.core.state import State
 from adjourn.core.status import ENDED, Status
 from adjourn.driver.answers import MISSING, answers_for, describe, is_answer_needed
@@ -135,7 +135,8 @@ class Conversation:
 
     async def outcome(self) -> Outcome[Any]:
         """How it rests."""
-        cause = next(iter(self.drive.errors.values()), None) if self.drive else None
+        failed = [o.record.step for o in self.state.open.values() if isinstance(o.record, Asked)]
+        cause = next((e for step, e in self.drive.errors.items() if step in failed), None) if self.drive else None
         return outcome_of(self.state, await self.checkpoint(), self.agent.output.load, cause)
 
 
@@ -148,7 +149,7 @@ def _only_timers(state: State) -> bool:
     return kinds <= {"timer"}
 
 
-def check_program(agent: "Agent[Any]", started: Started, on_change: str) -> None:
+def check_program(agent: Any, started: Started, on_change: str) -> None:
     """Refuse a run of another definition, naming what changed; or warn."""
     if found := changes(agent.name, started.fingerprint, agent.fingerprint):
         if on_change != "warn":

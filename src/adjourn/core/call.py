@@ -4,6 +4,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+import msgspec
+
 from adjourn.core import records as r
 
 
@@ -35,8 +37,7 @@ class Approval:
     until: float
 
 
-@dataclass(slots=True)
-class Call:
+class Call(msgspec.Struct):
     """The unit of work: a tool call, a nested agent, an undo, a chunk's activation."""
 
     id: str
@@ -51,7 +52,7 @@ class Call:
     effect: str = "unsafe"
     undo: bool = False
     digest: str = ""
-    memo: dict[str, Any] = field(default_factory=dict[str, Any])
+    memo: dict[str, Any] = {}
     approval: Approval | None = None
     edited: bool = False
     queued: bool = False
@@ -63,7 +64,7 @@ class Call:
     suspended: str = ""
     resume_to: str = ""
     undone: str = ""
-    compensated: set[int] = field(default_factory=set[int])
+    compensated: set[int] = msgspec.field(default_factory=set[int])
 
     @property
     def compensations(self) -> list[int]:

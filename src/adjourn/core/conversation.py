@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from adjourn.core.messages import Assistant, Message, Result, Text, ToolCall, User
+from adjourn.core.messages import Assistant, Message, Result, Text, ToolCall, Usage, User
 from adjourn.core.records import Broke, Replied
 
 OUTPUT_TOOL = "final_result"
@@ -19,8 +19,7 @@ def messages_from(plain_messages: list[Any]) -> list[Message]:
     return msgspec.convert(plain_messages, list[Message])
 
 
-@dataclass(slots=True)
-class Slot:
+class Slot(msgspec.Struct):
     """The place of one call's result in the transcript."""
 
     call: str
@@ -83,6 +82,8 @@ class Thread:
     goal: str = ""
     since: list[str] = field(default_factory=list[str])
     frames: list["Frame"] = field(default_factory=list["Frame"])
+    usage: Usage = Usage()
+    at: float = 0.0
 
     def say(self, seq: int, text: str, at: float = 0.0) -> None:
         """A message that the next request will contain (or the one after it, if that is already on its way)."""
@@ -101,6 +102,7 @@ class Thread:
     def replied(self, r: Replied) -> list[tuple[str, ToolCall]]:
         """Take in a whole reply; gives the calls it spawns, with their ids."""
         self._read(r.upto, r.heard)
+        self.usage = self.usage + r.usage
         self.transcript.append(Assistant(r.parts, r.model, r.details))
         self.text = "".join(p.text for p in r.parts if isinstance(p, Text)) or self.text
         calls = [p for p in r.parts if isinstance(p, ToolCall)]
@@ -130,6 +132,7 @@ class Thread:
     def broke(self, r: Broke) -> None:
         """Keep what a cut-off reply had said."""
         self._read(r.upto, r.heard)
+        self.usage = self.usage + r.usage
         self.transcript.append(Assistant((Text(text=r.text),) if r.text else (), interrupted=True))
         self.text = r.text or self.text
 

@@ -55,6 +55,7 @@ def doubt(state: State, record: r.Asked, x: r.Decided) -> None:
     if choice == "happened":
         state._finish(call, x.value.get("result"), "", ran=True)
     elif choice == "run":
+        call.verified = "not"
         state._phase(call, Phase.CLEARED)
     elif choice == "not":
         state._finish(call, None, "it did not happen", ran=False)
@@ -63,7 +64,7 @@ def doubt(state: State, record: r.Asked, x: r.Decided) -> None:
         state._effect(call)
         state._finish(call, None, "in doubt", ran=True)
     else:
-        state.gave_up = "@in_doubt"
+        call.verified, state.gave_up = "given up", "@in_doubt"
 
 
 def error(state: State, record: r.Asked, x: r.Decided) -> None:

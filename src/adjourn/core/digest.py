@@ -15,12 +15,11 @@ def canonical(value: Any) -> bytes:
 
 def digest(*fields: Any) -> str:
     """A hex SHA-256 over the fields, each length-prefixed, so that no two different lists share their bytes."""
-    h = hashlib.sha256(b"adjourn/1\0")
+    parts = [b"adjourn/1\0"]
     for field in fields:
         raw = field.encode() if isinstance(field, str) else field if isinstance(field, bytes) else _canonical(field)
-        h.update(b"%d:" % len(raw))
-        h.update(raw)
-    return h.hexdigest()
+        parts += (b"%d:" % len(raw), raw)
+    return hashlib.sha256(b"".join(parts)).hexdigest()
 
 
 def action_digest(run: str, call: str, tool: str, definition: str, args: Any) -> str:

@@ -12,7 +12,8 @@ def changes(name: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> list[
         found.append(f"the run is of {old!r}, not of {new!r}")
     if then.get("output", "") != now.get("output", ""):
         found.append("the output type is another")
-    found += _tools(then.get("tools", {}), now.get("tools", {}))
+    word = "chunk" if then.get("kind") == "flow" else "tool"
+    found += _tools(word, then.get("tools", {}), now.get("tools", {}))
     found += _policy(then.get("policy", []), now.get("policy", []))
     for child, fingerprint in then.get("agents", {}).items():
         if child in now.get("agents", {}):
@@ -22,12 +23,12 @@ def changes(name: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> list[
     return found
 
 
-def _tools(then: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
-    gone = [f"tool {name!r} is gone" for name in then if name not in now]
+def _tools(word: str, then: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
+    gone = [f"{word} {name!r} is gone" for name in then if name not in now]
     added = [name for name in now if name not in then]
     if gone and added:
         gone.append(f"new: {', '.join(map(repr, sorted(added)))} (renamed?)")
-    return gone + [f"tool {name!r} has another schema" for name in then if name in now and now[name] != then[name]]
+    return gone + [f"{word} {name!r} has another schema" for name in then if name in now and now[name] != then[name]]
 
 
 def _policy(then: list[str], now: list[str]) -> list[str]:

@@ -4,8 +4,10 @@ It never asks what is running: a call intended at this epoch is, one intended at
 """
 
 from collections.abc import Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal, Protocol
+
+import msgspec
 
 from adjourn.core.call import Call, Phase, is_undo, undo_target
 from adjourn.core.halt import halted, scopes
@@ -14,6 +16,7 @@ from adjourn.core.records import (
     CancelAsked,
     Cancelled,
     Closed,
+    Completed,
     Fact,
     Intended,
     Move,
@@ -34,8 +37,7 @@ POISON = 5
 """So many claims in a row without one fact: the run kills its workers, so a person must look."""
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(msgspec.Struct, frozen=True):
     """Something the driver runs: a model call, a call's body, an undo, a question to the world about a call in doubt."""
 
     id: str
@@ -61,8 +63,7 @@ class Ask:
     asked: Asked
 
 
-@dataclass(frozen=True, slots=True)
-class Go:
+class Go(msgspec.Struct, frozen=True):
     """The call may run, as this intent says. `key_ttl`: how long its target remembers an idempotency key."""
 
     intended: Intended
@@ -73,13 +74,13 @@ class Go:
 Judged = Refuse | Ask | Go
 
 
-@dataclass(slots=True)
-class Plan:
-    """What `plan` found. `rest` is what to record when nothing runs and nothing starts."""
+class Plan(msgspec.Struct):
+    """What `plan` found. `rest` is what to record when nothing runs and nothing starts; `abort` names what must not
+    go on: a kind (`"model"`, `"read"`) or a single step."""
 
-    facts: list[Fact] = field(default_factory=list[Fact])
-    moves: list[Move] = field(default_factory=list[Move])
-    start: list[Step] = field(default_factory=list[Step])
+    facts: list[Fact] = []
+    moves: list[Move] = []
+    start: list[Step] = []
     abort: frozenset[str] = frozenset()
     wake: float = 0.0
     hold: float = 0.0
@@ -145,6 +146,14 @@ def resting(p: Plan) -> Parked | None:
     deadlines = [m.expires for m in p.moves if isinstance(m, Asked) and m.expires]
     wakes = [w for w in (p.rest.wake_at, *deadlines) if w]
     return Parked(wake_at=min(wakes, default=0.0), blocked=p.rest.blocked)
+
+
+def wind_up(p: Plan, state: State, end: Completed) -> None:
+    """End the run as soon as nothing is in flight: cut model calls, start no more, wait for calls and for what is in doubt."""
+    p.start = [step for step in p.start if step.kind != "model"]
+    p.abort |= {"model"}
+    if not any(o.record.call and o.record.kind in ("in_doubt", "error") for o in state.open.values()):
+        p.rest = end
 
 
 def _working(p: Plan, state: State, program: Program, now: float) -> None:
@@ -251,7 +260,7 @@ def _doubt(p: Plan, state: State, call: Call, judged: Judged, now: float) -> Non
     if go and (call.effect == "read" or (call.effect == "idempotent" and not forgotten and call.attempt < AGAIN)):
         _go(p, call, go)
     elif call.effect == "verifiable" and not call.verified:
-        p.start.append(Step(f"verify:{call.id}", "verify", call.path, call))
+        p.start.append(Step(f"verify:{call.id}", "verify", call.path, call, state.agents_under(call.path)))
     else:
         p.moves.append(in_doubt(state, call, undoing=False))
 
@@ -282,7 +291,16 @@ def _cancelling(p: Plan, state: State, now: float) -> None:
 
 def started(state: State) -> list[Call]:
     """Calls whose body ran and stopped to wait: an effect may stand, without a result."""
-    return [c for c in state.live.values() if c.attempt and not is_undo(c.id) and c.id not in state.effects]
+    return [
+        c for c in state.live.values()
+        if c.attempt and not is_undo(c.id) and c.id not in state.effects and c.verified != "not"
+    ]  # fmt: skip
+
+
+def _doubtful(call: Call) -> bool:
+    """Whether nobody knows if it happened, also if a person was asked already and has not answered."""
+    asked = call.phase == Phase.ASKED and bool(call.doubt) and call.verified not in ("not", "given up")
+    return call.phase == Phase.DOUBT or asked
 
 
 def undone(state: State) -> list[str]:
@@ -323,10 +341,10 @@ def _settle(p: Plan, state: State, call: Call, now: float) -> bool:
         if undo not in state.live and not p.start:
             _intend_undo(p, state, undo, call.tool, 1)
         return True
-    if call.phase == Phase.DOUBT and call.effect == "verifiable" and not call.verified:
-        p.start.append(Step(f"verify:{call.id}", "verify", call.path, call))
+    if _doubtful(call) and call.effect == "verifiable" and not call.verified:
+        p.start.append(Step(f"verify:{call.id}", "verify", call.path, call, state.agents_under(call.path)))
         return True
-    if call.phase == Phase.DOUBT and call.effect != "read" and call.undo:
+    if _doubtful(call) and call.effect != "read" and call.undo:
         p.moves.append(in_doubt(state, call, undoing=True))
         return True
     return False
@@ -336,32 +354,32 @@ def _settle_undo(p: Plan, state: State, call: Call, now: float) -> bool:
     fault = state.faults.get(call.id)
     if call.phase == Phase.FAULTED and fault and not fault.asked:
         if fault.count >= UNDO_ATTEMPTS:
-            payload = {"error": fault.error, "undo": call.tool, "attempts": fault.count}
-            p.moves.append(
-                Asked(
-                    i=interrupt_id(state, call.id),
-                    kind="undo",
-                    call=call.id,
-                    step=call.id,
-                    tool=call.tool,
-                    payload=payload,
-                    undoing=True,
-                )
-            )
+            p.moves.append(_undo_failed(state, call, fault.error, fault.count))
         elif fault.retry_at > now:
             p.retry_at(fault.retry_at, now)
         else:
             _intend_undo(p, state, call.id, call.tool, call.attempt + 1)
+    elif call.phase == Phase.DOUBT and call.attempt >= AGAIN:
+        p.moves.append(_undo_failed(state, call, call.doubt, call.attempt))
     elif call.phase in (Phase.DOUBT, Phase.CLEARED):
         _intend_undo(p, state, call.id, call.tool, call.attempt + 1)
     return True
 
 
+def _undo_failed(state: State, call: Call, error: str, attempts: int) -> Asked:
+    """The question to a person about an undo that does not work, or that kills its workers."""
+    return Asked(
+        i=interrupt_id(state, call.id), kind="undo", call=call.id, step=call.id, tool=call.tool, undoing=True,
+        payload={"error": error, "undo": call.tool, "attempts": attempts},
+    )  # fmt: skip
+
+
 def _intend_undo(p: Plan, state: State, id: str, tool: str, attempt: int) -> None:
     target = undo_target(id)
     call = state.effects.get(target) or state.live[target]
-    p.moves.append(Intended(call=id, tool=tool, attempt=attempt, effect="idempotent", why="undo"))
-    p.start.append(Step(id, "undo", call.path, call, (), attempt))
+    under = state.agents_under(call.path)
+    p.moves.append(Intended(call=id, tool=tool, attempt=attempt, effect="idempotent", under=under, why="undo"))
+    p.start.append(Step(id, "undo", call.path, call, under, attempt))
 
 
 def _drop_halted(p: Plan, state: State, program: Program, halts: Set[str]) -> None:
@@ -384,8 +402,7 @@ def _drop_halted(p: Plan, state: State, program: Program, halts: Set[str]) -> No
         blocked |= named
         if step.id not in stopped and not named:
             starts.append(step)
+    p.abort |= {step.id for step in p.start} - {step.id for step in starts}
     p.moves, p.start = kept, starts
-    if any(named == "*" or named.startswith("agent:") for named in blocked):
-        p.abort |= frozenset({"model"})
     if blocked:
         p.rest = Parked(wake_at=p.wake, blocked=tuple(sorted(blocked)))

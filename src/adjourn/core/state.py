@@ -96,6 +96,12 @@ class State:
             return "stopped"
         return self.status.value if self.status else ""
 
+    def agents_under(self, path: str) -> tuple[str, ...]:
+        """The nested agents on the way down to `path`, without the root."""
+        parts = path.split("/") if path else []
+        paths = ("/".join(parts[: n + 1]) for n in range(len(parts)))
+        return tuple(self.threads[p].agent for p in paths if p in self.threads)
+
     @property
     def messages(self) -> list[Message]:
         """The root agent's conversation so far."""
@@ -152,10 +158,10 @@ class State:
             x.undo,
             x.digest,
         )
-        call.approval, call.verified, call.at = None, "", x.at
+        call.approval, call.verified, call.doubt, call.at = None, "", "", x.at
         self._phase(call, Phase.INTENDED)
         if x.agent and x.call not in self.threads:
-            thread = self.threads[x.call] = Thread(x.call, x.agent)
+            thread = self.threads[x.call] = Thread(x.call, x.agent, at=x.at)
             thread.transcript.append(User(input_text(x.input)))
 
     def _returned(self, _seq: int, x: r.Returned) -> None:
@@ -301,6 +307,8 @@ class State:
         self.cancel = x
 
     def _said(self, seq: int, x: r.Said) -> None:
+        if self.flow is not None:
+            self.flow.notes.append(x.text)
         if x.abandon:
             for i in questions(self.open):
                 record = self.open.pop(i).record
@@ -320,8 +328,21 @@ class State:
         self.flags.add(x.event)
         if self.flow is not None:
             self.flow.touched = x.at
-            self.flow.closing |= x.event == "@close"
+            if x.event == "@close":
+                self._closing(cancel=x.value == {"cancel": True})
         self._event(x.event, x.value, "")
+
+    def _closing(self, *, cancel: bool) -> None:
+        """A flow is to end as soon as nothing runs; with `cancel`, without what it still waits for."""
+        assert self.flow is not None
+        self.flow.closing = True
+        if cancel:
+            waiting = [o.record.call for o in self.open.values()]
+            self.open.clear()
+            for call in [c for c in self.live.values() if c.id in waiting or c.phase == Phase.SUSPENDED]:
+                del self.live[call.id]
+                self.owed.pop(call.id, None)
+            self.faults.clear()
 
     def _parked(self, _seq: int, x: r.Parked) -> None:
         self.parked = x

@@ -12,6 +12,31 @@ class Clock(Protocol):
         ...
 
 
+class Alarm(asyncio.Event):
+    """A bell whose timer stays on between waits: a loop that is rung all the time need not make one for each wait.
+
+    The timer may ring for a wait that is over; `disarm` when there will be no other.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._timer: asyncio.TimerHandle | None = None
+
+    def arm(self, seconds: float) -> None:
+        """Ring after `seconds` at the latest."""
+        loop = asyncio.get_running_loop()
+        now = loop.time()
+        if self._timer is None or not now < self._timer.when() <= now + seconds:
+            self.disarm()
+            self._timer = loop.call_at(now + seconds, self.set)
+
+    def disarm(self) -> None:
+        """Ring no more by itself."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+
 class SystemClock:
     """Real time."""
 
@@ -21,6 +46,10 @@ class SystemClock:
             await bell.wait()
             return
         if bell.is_set():
+            return
+        if isinstance(bell, Alarm):
+            bell.arm(max(0.0, seconds))
+            await bell.wait()
             return
         # A timer on the loop costs a tenth of `wait_for`, which makes a task.
         timer = asyncio.get_running_loop().call_later(max(0.0, seconds), bell.set)

@@ -3,8 +3,9 @@
 import asyncio
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from adjourn.core.call import Call, Phase
 from adjourn.core.halt import scopes
@@ -13,20 +14,19 @@ from adjourn.core.plan import Plan, Step, plan, resting
 from adjourn.core.records import Broke, Cancelled, Completed, Doubted, Fact, Intended, Move, Parked, Suspended
 from adjourn.core.state import State
 from adjourn.core.status import Status
-from adjourn.driver.clock import Clock, SystemClock
+from adjourn.driver.clock import Alarm, Clock, SystemClock
 from adjourn.driver.feed import Feed, Published, TextArrived
 from adjourn.driver.program import Program
 from adjourn.errors import LeaseLost
 from adjourn.stores.rules import stamped
-from adjourn.stores.store import Lease, Store
+from adjourn.stores.store import Committed, Lease, Store
 
 log = logging.getLogger("adjourn.driver")
 
 RESTS = (Parked, Completed, Cancelled)
 
 
-@dataclass(slots=True)
-class Posted:
+class Posted(msgspec.Struct):
     """A fact that waits for its commit, and who waits for that."""
 
     fact: Fact
@@ -101,7 +101,7 @@ class Drive:
         self._halts = lease.halts
         self._posted: list[Posted] = []
         self._running: dict[str, tuple[Step, asyncio.Task[Fact], Desk]] = {}
-        self._bell = asyncio.Event()
+        self._bell = Alarm()
         self._fence = store.now() + ttl
         self._stopping = False
         self._rung, self._clean = False, True
@@ -138,6 +138,7 @@ class Drive:
             return self.state
         finally:
             unsubscribe()
+            self._bell.disarm()
             await self._abandon()
 
     async def _round(self) -> bool:
@@ -208,13 +209,7 @@ class Drive:
                 self.state.open[fact.i].seq = seq
         if not done.clean:
             self._conflict(bool(done.records) or bool(facts))
-            # Their words stand before these facts in the journal, so they cannot have closed what the facts opened.
-            opened = [fact.i for fact in facts if isinstance(fact, Suspended)]
-            mine = {i: self.state.open.pop(i) for i in opened if i in self.state.open}
-            for seq, record in done.records:
-                self.state.fold(seq, record)
-            self.state.open |= mine
-            self.state.seq = done.seq
+            await self._hear_others(done, facts)
             self._bell.set()
             return False
         self._conflicts = 0
@@ -232,6 +227,20 @@ class Drive:
             return False
         named = scopes((self.program.name, *step.agents), step.call.tool if step.call else "")
         return not named.isdisjoint(self._halts)
+
+    async def _hear_others(self, done: Committed, facts: Sequence[Fact]) -> None:
+        """Fold what others said before these facts."""
+        if self.state.flow is not None and done.records:
+            # An event of theirs may have begun a chain before one of ours did: read the journal as it was written.
+            self.state = State().fold_all(await self.store.load(self.state.run))
+            return
+        # Their words stand before these facts in the journal, so they cannot have closed what the facts opened.
+        opened = [fact.i for fact in facts if isinstance(fact, Suspended)]
+        mine = {i: self.state.open.pop(i) for i in opened if i in self.state.open}
+        for seq, record in done.records:
+            self.state.fold(seq, record)
+        self.state.open |= mine
+        self.state.seq = done.seq
 
     def _conflict(self, progress: bool) -> None:
         """A refused commit that plans the same thing again would spin for ever; that is a bug, so say so."""
@@ -278,9 +287,9 @@ class Drive:
             call = self.state.live.get(step.id)
             unintended = step.kind == "call" and call is not None and call.phase != Phase.INTENDED
             if step.kind == "model":
-                wanted = "model" not in p.abort and not self._stopping
+                wanted = p.abort.isdisjoint({"model", step.id}) and not self._stopping
             elif unintended:
-                wanted = "read" not in p.abort
+                wanted = p.abort.isdisjoint({"read", step.id})
             else:
                 wanted = step.kind != "call" or call is None or not self._overdue(call)
             if not wanted:

@@ -41,6 +41,7 @@ class RunState:
     interrupts: list[Interrupt]
     calls: list[dict[str, Any]]
     done: list[dict[str, Any]]
+    data: dict[str, Any]
     text: str
 
 
@@ -54,6 +55,7 @@ def look(state: State, status: str = "") -> RunState:
             {"call": c.id, "tool": c.tool, "arguments": c.args, "result": c.value, "undo": c.undo}
             for c in state.effects.values() if c.phase == Phase.RETURNED
         ],
+        data=state.flow.data if state.flow else {},
         text=state.threads[""].text if "" in state.threads else "",
     )  # fmt: skip
 
@@ -75,8 +77,8 @@ class Run(Generic[T]):
         async with asyncio.timeout(timeout):
             state, records = await self._rest()
         cause = self._rt.worker.errors.get(self.id)
-        program = self._rt.agents.get(state.started.program)
-        load = program.output.load if program else _as_it_is
+        program = self._rt.programs.get(state.started.program)
+        load = program.load if program else _as_it_is
         return outcome_of(state, Checkpoint(records, secret=self._rt.secret), load, cause)
 
     async def _rest(self) -> tuple[State, list[AnyRecord]]:

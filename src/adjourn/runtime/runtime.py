@@ -35,6 +35,7 @@ from adjourn.errors import (
     UnknownInterrupt,
     UnknownRun,
 )
+from adjourn.flow.flow import Flow
 from adjourn.runtime.run import Run
 from adjourn.runtime.worker import Worker
 from adjourn.stores.open import open_store
@@ -53,7 +54,7 @@ class Runtime:
     def __init__(
         self,
         store: str | Store,
-        programs: Iterable[Agent[Any]] = (),
+        programs: Iterable[Agent[Any] | Flow] = (),
         *,
         resources: Mapping[str, Any] | None = None,
         secret: str | None = None,
@@ -73,7 +74,7 @@ class Runtime:
         self._grace = seconds(grace, "grace")
         self._resources = dict(resources or {})
         self.secret = secret
-        self.agents: dict[str, Agent[Any]] = {}
+        self.programs: dict[str, Agent[Any] | Flow] = {}
         self.feed = Feed()
         self.origin = f"{socket.gethostname()}:{os.getpid()}"
         self.clock: Clock = SystemClock()
@@ -119,23 +120,23 @@ class Runtime:
             raise Misused("open the runtime first: `async with Runtime(...) as rt:`")
         return self._worker
 
-    def _register(self, program: Agent[Any]) -> None:
-        if not isinstance(program, Agent):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidDefinition(f"a runtime advances agents, not {program!r:.80}")
-        known = self.agents.get(program.name)
+    def _register(self, program: Agent[Any] | Flow) -> None:
+        if not isinstance(program, Agent | Flow):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidDefinition(f"a runtime advances agents and flows, not {program!r:.80}")
+        known = self.programs.get(program.name)
         if known is not None and known is not program and known.fingerprint != program.fingerprint:
             raise InvalidDefinition(
-                f"two different agents are named {program.name!r}; runs find their program by name: rename one"
+                f"two different programs are named {program.name!r}; runs find their program by name: rename one"
             )
-        self.agents[program.name] = program
+        self.programs[program.name] = program
         self.worker.register(program.program)
 
     # Runs
 
     async def start(
         self,
-        program: Agent[T],
-        input: Any,
+        program: Agent[T] | Flow,
+        input: Any = None,
         *,
         run_id: str | None = None,
         session: str | None = None,
@@ -147,9 +148,10 @@ class Runtime:
         self._register(program)
         history, before = next_turn(after)
         started = Started(
-            run=_checked_id(run_id) if run_id is not None else new_run_id(), kind="agent", program=program.name,
+            run=_checked_id(run_id) if run_id is not None else new_run_id(), kind=program.program.kind, program=program.name,
             fingerprint=program.fingerprint, input=plain(input, "input"), by=by, session=session or before,
             labels=_labels(labels), history=history,
+            graph=program.to_dict() if isinstance(program, Flow) else None,
         )  # fmt: skip
         if await self.store.create(started):
             self.worker.begin(started)
@@ -267,7 +269,7 @@ class Runtime:
         """
         saved = Checkpoint.from_json(checkpoint, secret=self.secret)
         state, run = saved.state, saved.run_id
-        if (agent := self.agents.get(saved.started.program)) is not None:
+        if (agent := self.programs.get(saved.started.program)) is not None:
             check_program(agent, saved.started, on_change or self._on_change)
         row = await self._row(run)
         if row is not None and row.seq != saved.seq:

@@ -16,7 +16,7 @@ from adjourn.driver.identity import is_dead, new_worker_id
 from adjourn.driver.loop import Drive
 from adjourn.driver.program import Program
 from adjourn.errors import AdjournError, LeaseBusy, LeaseLost, MissingResource, ProgramChanged, StoreError
-from adjourn.stores.store import RunRow, Store
+from adjourn.stores.store import Lease, RunRow, Store
 
 log = logging.getLogger("adjourn.worker")
 
@@ -161,7 +161,7 @@ class Worker:
         program = await self._program_for(run, state)
         if program is None:
             return False
-        lease = await self._store.acquire(run, self.id, self._ttl, after=state.seq, replaces=replaces)
+        lease = await self._take(run, state.seq, replaces)
         if lease is None:
             self._keep(run, state)
             return False
@@ -188,8 +188,18 @@ class Worker:
         self.errors.pop(run, None)
         if drive.errors:
             self.errors[run] = next(iter(drive.errors.values()))
-        self._keep(run, state)
+        self._keep(run, drive.state)
         return False
+
+    async def _take(self, run: str, after: int, replaces: str) -> Lease | None:
+        """The run's lease. An owner that died on this machine is replaced at once, not by the next sweep."""
+        try:
+            return await self._store.acquire(run, self.id, self._ttl, after=after, replaces=replaces)
+        except LeaseBusy:
+            owner = (await self._store.get(run)).worker
+            if owner == replaces or not is_dead(owner):
+                raise
+            return await self._store.acquire(run, self.id, self._ttl, after=after, replaces=owner)
 
     async def _program_for(self, run: str, state: State) -> Program | None:
         """Look before taking: a run that cannot be advanced here keeps its answers for a worker that can."""

@@ -37,12 +37,12 @@ class Bells:
         self._ring([""], False)
 
     def _ring(self, names: list[str], own: bool) -> None:
-        here = _running_loop()
         for name in names:
-            for loop, bell, words in list(self._bells.get(name, {}).values()):
+            group = self._bells.get(name)
+            for loop, bell, words in tuple(group.values()) if group else ():
                 if own and words:
                     continue
-                if loop is here:
+                if loop is _running_loop():
                     bell()
                 elif not loop.is_closed():
                     loop.call_soon_threadsafe(bell)

@@ -60,6 +60,16 @@ class MemoryStore:
         """`load`, without awaiting."""
         return [(n, parse(body)) for n, body in enumerate(self._journals[run], 1)]
 
+    def adopt(self, records: Sequence[AnyRecord]) -> None:
+        """`create` with a whole journal, without awaiting."""
+        first, *rest = records
+        assert isinstance(first, Started)
+        self._write(first.run, lambda tx: rules.create(tx, self.now(), first, rest))
+
+    def knows(self, run: str, request: str) -> bool:
+        """Whether a request id was used for this run."""
+        return (run, request) in self._requests
+
     def ring(self, run: str) -> None:
         """Ring for a run although nothing was written."""
         self._bells.ring(run)

@@ -22,9 +22,11 @@ from adjourn.core.records import (
     Decided,
     Emitted,
     Fact,
+    Intended,
     Move,
     Parked,
     PauseAsked,
+    Replied,
     Resumed,
     Returned,
     Said,
@@ -155,6 +157,9 @@ def _append(tx: Tx, row: RunRow, epoch: int, record: AnyRecord) -> int:
 
 
 def _index(tx: Tx, row: RunRow, record: AnyRecord) -> None:
+    kind = type(record)
+    if kind is Replied or kind is Intended or (isinstance(record, Returned) and not record.emits):
+        return  # most records, and they change no row
     match record:
         case Asked() | Suspended():
             tx.put_interrupt(row, _opened(row.seq, record))
@@ -174,6 +179,9 @@ def _index(tx: Tx, row: RunRow, record: AnyRecord) -> None:
                         _close(tx, row, found, "abandoned", record.by)
         case Emitted() | Returned():
             events = {record.event} if isinstance(record, Emitted) else {e[0] for e in record.emits}
+            if isinstance(record, Emitted) and record.event == "@close" and record.value == {"cancel": True}:
+                for found in tx.open_interrupts(row):
+                    _close(tx, row, found, "void", record.by)
             _resolve(tx, row, events, record.by if isinstance(record, Emitted) else "")
         case Parked():
             row.wake_at, row.blocked = record.wake_at, record.blocked
@@ -278,7 +286,7 @@ def commit(
         raise Refused(lease.run, "commit to", row.status.value)
     unseen = [(seq, parse(body)) for seq, body in tx.tail(row, seen)] if row.seq > seen else []
     halts = frozenset(h.scope for h in tx.halts())
-    clean = not unseen and not any(halted(m, row.program, halts) for m in moves)
+    clean = not unseen and not (halts and any(halted(m, row.program, halts) for m in moves))
     if row.worker == lease.worker:
         row.lease_until = now + ttl
     for record in (*facts, *moves) if clean else facts:

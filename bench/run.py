@@ -1,0 +1,80 @@
+"""Speed, beside the raw SQLite floor in the same run: `make bench`. `ARGS="turns crowd"` measures only what is named so.
+
+Every measurement has a process of its own; several repetitions, spread over the run, and their medians. The floor is
+two synchronous commits a turn of the same payload, without an agent, a loop or a check: no runtime can be below it.
+On a busy machine trust bytes, then ratios inside one run, then CPU, and wall time last.
+"""
+
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from goals import LINES, Figures, table
+
+HERE = Path(__file__).parent
+ADJOURN = "from adjourn import Agent, Runtime, tool"
+FLOOR = "import asyncio, msgspec, apsw"
+
+# (name of the measurement, arguments, repetitions)
+PLAN: list[tuple[str, tuple[str, ...], int]] = [
+    *((name, (str(n),), times) for n, times in ((10, 5), (100, 5), (1000, 3))
+      for name in ("floor.turns", "floor.threaded_turns", "turns")),
+    ("floor.plain_turns", ("100",), 3),
+    *((name, (str(n),), 3) for n in (10, 100, 1000) for name in ("floor.load", "answer_hot", "answer_fresh")),
+    *((name, ("1000",), 3) for name in ("floor.park", "park")),
+    *((name, ("100",), 3) for name in ("floor.crowd", "crowd")),
+    *((name, ("100000",), 1) for name in ("floor.pending", "inbox")),
+    ("floor.cancel", ("200",), 1),
+    ("cancel", ("40",), 3),
+    ("floor.fsync", ("200",), 3),
+    ("imports", (ADJOURN,), 1),
+    ("imports", (FLOOR,), 1),
+]  # fmt: skip
+NAMES = {ADJOURN: "adjourn", FLOOR: "floor"}
+
+
+def measure(name: str, arguments: tuple[str, ...]) -> dict[str, float]:
+    """One measurement in a fresh process."""
+    command = [sys.executable, str(HERE / "one.py"), name, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    if done.returncode:
+        raise SystemExit(f"{' '.join(command[1:])} failed:\n{done.stderr}")
+    return json.loads(done.stdout)
+
+
+def rounds(wanted: list[str]) -> list[tuple[str, tuple[str, ...]]]:
+    """Repetitions interleaved, so that a busy minute falls on all of them."""
+    plan = [entry for entry in PLAN if not wanted or any(word in entry[0] for word in wanted)]
+    most = max((times for *_, times in plan), default=0)
+    return [(name, arguments) for k in range(most) for name, arguments, times in plan if k < times]
+
+
+def main() -> None:
+    began = time.time()
+    seen: dict[str, list[float]] = {}
+    for name, arguments in rounds(sys.argv[1:]):
+        for figure, value in measure(name, arguments).items():
+            argument = " ".join(NAMES.get(a, a) for a in arguments)
+            seen.setdefault(f"{name} {argument}.{figure}", []).append(value)
+        print(f"\r{time.time() - began:5.0f} s  {name:24s}", end="", file=sys.stderr, flush=True)
+    print("\r" + " " * 40 + "\r", end="", file=sys.stderr)
+    medians: Figures = {name: statistics.median(values) for name, values in seen.items()}
+    print(f"Python {platform.python_version()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, {time.time() - began:.0f} s", end="")
+    if "floor.fsync 200.us" in medians:
+        print(f"; an fsync takes {medians['floor.fsync 200.us']:.0f} µs", end="")
+    threads = [f"{medians[key]:.2f}" for n in (10, 100, 1000) if (key := f"floor.threaded_turns {n}.cpu_ms") in medians]
+    print("\n\n" + table(medians))
+    if threads:
+        print(f"\nThe floor through a writer thread and an event loop: {' / '.join(threads)} ms CPU per turn at 10 / 100 / 1,000.")
+    goals = [reached for line in LINES for _, reached in line.goals(medians)]
+    print(f"{sum(goals)} of {len(goals)} goals reached")
+    (HERE / "results.json").write_text(json.dumps({"medians": medians, "all": seen}, indent=1) + "\n", "utf-8")
+
+
+if __name__ == "__main__":
+    main()

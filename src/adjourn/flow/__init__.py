@@ -1,0 +1,1 @@
+"""Flows: event-driven graphs of chunks, on the same journal as agents."""

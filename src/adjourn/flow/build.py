@@ -1,0 +1,227 @@
+"""Building a graph: chains written with `to`, `batch`, `for_each`, `if_`, `match`, `emit`, `side`, `collect`."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from adjourn.core.codec import plain
+from adjourn.core.graph import (
+    AgentItem,
+    AnyItem,
+    BatchItem,
+    ChunkItem,
+    CollectItem,
+    EachItem,
+    EmitItem,
+    FlowItem,
+    IfItem,
+    MatchItem,
+    SideItem,
+)
+from adjourn.errors import InvalidDefinition
+
+if TYPE_CHECKING:
+    from adjourn.flow.flow import Flow
+
+Make = Callable[[], AnyItem]
+
+
+class Node:
+    """A place in a chain. The first that follows goes on; any other is a branch of its own."""
+
+    def __init__(self, make: Make | None = None, name: str = "") -> None:
+        self.make, self.name = make, name
+        self.nexts: list[Node] = []
+
+    def items(self) -> list[AnyItem]:
+        """The chain from here on."""
+        found: list[AnyItem] = []
+        node: Node | None = self
+        while node is not None:
+            if node.make is not None:
+                found.append(node.make())
+            found += [SideItem("side", other.items()) for other in node.nexts[1:]]
+            node = node.nexts[0] if node.nexts else None
+        return found
+
+
+class Chain:
+    """A place to go on from. Going on twice from one place begins a side branch."""
+
+    def __init__(self, flow: "Flow", node: Node, outer: "Opened | None" = None, root: Node | None = None) -> None:
+        self._flow, self._node, self._outer, self._root = flow, node, outer, root
+
+    def _add(self, make: Make, name: str = "") -> "Chain":
+        node = Node(make, name or self._node.name)
+        self._node.nexts.append(node)
+        return Chain(self._flow, node, self._outer, self._root)
+
+    def to(self, chunk: Any, *more: Any) -> "Chain":
+        """Go on with a chunk (a function, or its name), an `Agent` or a `Flow`."""
+        make, name = placed(self._flow, chunk)
+        chain = self._add(make, name)
+        return chain.to(*more) if more else chain
+
+    def batch(self, *branches: tuple[str, Any], name: str = "batch", **named: Any) -> "Chain":
+        """Run branches at the same time; their results go on as a dict. A branch is a chunk, an agent, a flow or `flow.branch()…`."""
+        pairs = [*branches, *named.items()]
+        names = [key for key, _ in pairs]
+        if not pairs or len(set(names)) != len(names):
+            raise InvalidDefinition(f"batch needs branches with names of their own, not {names!r}")
+        made = {key: inner(self._flow, branch) for key, branch in pairs}
+        return self._add(lambda: BatchItem(name, {key: make() for key, make in made.items()}))
+
+    def for_each(self, concurrency: int = 0, name: str = "each") -> "Chain":
+        """Run what follows, until `end_for_each`, for each element of a list. `concurrency` 0: all at once."""
+        if isinstance(concurrency, bool) or not isinstance(concurrency, int) or concurrency < 0:  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidDefinition(f"concurrency is a whole number, 0 for all at once, not {concurrency!r}")
+        opened = Opened(self, "for_each", name, concurrency=concurrency)
+        return Chain(self._flow, opened.branch(None), opened, self._root)
+
+    def end_for_each(self) -> "Chain":
+        """Close `for_each`: the results go on as a list, in order."""
+        opened = self._close("for_each", "end_for_each")
+        body = opened.bodies[0]
+        return opened.chain._add(lambda: EachItem(opened.name, body.items(), opened.concurrency))
+
+    def if_(self, condition: Callable[[Any], bool], name: str = "if") -> "Chain":
+        """Run what follows, until `elif_`, `else_` or `end_if`, if the condition over the context holds."""
+        opened = Opened(self, "if_", name)
+        return Chain(self._flow, opened.branch(self._flow.condition(condition, self._node.name)), opened, self._root)
+
+    def elif_(self, condition: Callable[[Any], bool]) -> "Chain":
+        """Another condition."""
+        opened = self._inside("if_", "elif_")
+        return Chain(
+            self._flow, opened.branch(self._flow.condition(condition, opened.chain._node.name)), opened, self._root
+        )
+
+    def else_(self) -> "Chain":
+        """If none held."""
+        opened = self._inside("if_", "else_")
+        return Chain(self._flow, opened.otherwise(), opened, self._root)
+
+    def end_if(self) -> "Chain":
+        """Close `if_`: the value of the branch that ran goes on; the input, if none did."""
+        opened = self._close("if_", "end_if")
+        tests = [str(test) for test in opened.tests]
+        return opened.chain._add(
+            lambda: IfItem(
+                opened.name, tests, [b.items() for b in opened.bodies], opened.rest.items() if opened.rest else []
+            )
+        )
+
+    def match(self, key: Callable[[Any], Any] | None = None, name: str = "match") -> "Chain":
+        """Choose by the input's value, or by what `key` makes of the context; follow with `case`."""
+        opened = Opened(self, "match", name)
+        opened.key = self._flow.condition(key, self._node.name) if key is not None else ""
+        return Chain(self._flow, Node(), opened, self._root)
+
+    def case(self, value: Any) -> "Chain":
+        """Run what follows if the value is this one."""
+        opened = self._inside("match", "case")
+        return Chain(self._flow, opened.branch(plain(value, "case")), opened, self._root)
+
+    def default(self) -> "Chain":
+        """If no case fits."""
+        opened = self._inside("match", "default")
+        return Chain(self._flow, opened.otherwise(), opened, self._root)
+
+    def end_match(self) -> "Chain":
+        """Close `match`."""
+        opened = self._close("match", "end_match")
+        return opened.chain._add(
+            lambda: MatchItem(
+                opened.name,
+                opened.tests,
+                [b.items() for b in opened.bodies],
+                opened.rest.items() if opened.rest else [],
+                opened.key,
+            )
+        )
+
+    def emit(self, event: str) -> "Chain":
+        """Emit an event with the value that passes."""
+        return self._add(lambda: EmitItem(checked_event(event)))
+
+    def side(self, chunk: Any) -> "Chain":
+        """Start a branch of its own; the value goes on at once."""
+        make = inner(self._flow, chunk)
+        return self._add(lambda: SideItem("side", make()))
+
+    def collect(self, name: str, key: str) -> "Chain":
+        """Leave the value at the meeting point `name` under `key`; `flow.collected(name)` goes on when all are there."""
+        return self._add(lambda: CollectItem(name, key))
+
+    def _inside(self, kind: str, verb: str) -> "Opened":
+        if self._outer is None or self._outer.kind != kind:
+            raise InvalidDefinition(f"{verb} belongs after {kind}")
+        return self._outer
+
+    def _close(self, kind: str, verb: str) -> "Opened":
+        opened = self._inside(kind, verb)
+        opened.closed()
+        return opened
+
+
+class Opened:
+    """A `for_each`, `if_` or `match` that is being written."""
+
+    def __init__(self, chain: Chain, kind: str, name: str, concurrency: int = 0) -> None:
+        self.chain, self.kind, self.name, self.concurrency = chain, kind, name, concurrency
+        self.tests: list[Any] = []
+        self.bodies: list[Node] = []
+        self.rest: Node | None = None
+        self.key = ""
+        chain._flow.unclosed.append(f"{kind} {name!r}")
+
+    def branch(self, test: Any) -> Node:
+        """A branch, and what it is taken for."""
+        if self.rest is not None:
+            raise InvalidDefinition(f"{self.kind}: nothing may follow the branch for everything else")
+        self.tests.append(test)
+        self.bodies.append(Node())
+        return self.bodies[-1]
+
+    def otherwise(self) -> Node:
+        """The branch for everything else."""
+        if self.rest is not None:
+            raise InvalidDefinition(f"{self.kind} has its branch for everything else already")
+        self.rest = Node()
+        return self.rest
+
+    def closed(self) -> None:
+        """It is written."""
+        name = f"{self.kind} {self.name!r}"
+        if name not in self.chain._flow.unclosed:
+            raise InvalidDefinition(f"{name} is closed already")
+        self.chain._flow.unclosed.remove(name)
+
+
+def placed(flow: "Flow", chunk: Any) -> tuple[Make, str]:
+    """What `to` was given, as a way to make its item, and its name."""
+    kind = flow.kind_of(chunk)
+    if kind == "agent":
+        flow.agents[chunk.name] = chunk
+        return lambda: AgentItem(chunk.name), chunk.name
+    if kind == "flow":
+        flow.flows.append(chunk)
+        return lambda: FlowItem(chunk.name, chunk.graph), chunk.name
+    name = flow.known(chunk).name
+    return lambda: ChunkItem(name), name
+
+
+def inner(flow: "Flow", branch: Any) -> Callable[[], list[AnyItem]]:
+    """A branch of a batch or a side: a chunk, an agent, a flow, or a chain begun with `flow.branch()`."""
+    if isinstance(branch, Chain):
+        if branch._root is None:
+            raise InvalidDefinition("a branch is a chunk, an agent, a flow, or a chain begun with flow.branch()")
+        return branch._root.items
+    make, _ = placed(flow, branch)
+    return lambda: [make()]
+
+
+def checked_event(event: Any) -> str:
+    """An event's name, or `InvalidDefinition`."""
+    if not isinstance(event, str) or not event or event.startswith("@"):
+        raise InvalidDefinition(f"an event is a name that does not begin with '@', not {event!r}")
+    return event

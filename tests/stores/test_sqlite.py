@@ -1,0 +1,475 @@
+"""What a file adds to the contract: it is synced, shared, migrated, and refuses what it cannot keep its promises on."""
+
+import asyncio
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+
+from adjourn.core.records import Said, Started, Stepped
+from adjourn.errors import StoreError
+from adjourn.stores import migrate, sqlite
+from adjourn.stores.sqlite import SQLiteStore
+from adjourn.stores.store import Filter
+from adjourn.testing import FakeClock, check_rows
+from adjourn.testing.promises.ground import TTL, begin, claim, commit, started
+
+
+@asynccontextmanager
+async def opened(path: Path, **options: Any) -> AsyncIterator[SQLiteStore]:
+    store = SQLiteStore(str(path), **options)
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "adjourn.db"
+
+
+# Durability
+
+
+class CountingVFS(apsw.VFS):
+    """The operating system's files, with a count of fsyncs."""
+
+    def __init__(self) -> None:
+        self.below = apsw.vfs_names()[0]
+        self.syncs = 0
+        super().__init__("counting", self.below, makedefault=True)
+
+    def xOpen(self, name: Any, flags: Any) -> apsw.VFSFile:  # noqa: N802
+        return _CountedFile(self, name, flags)
+
+
+class _CountedFile(apsw.VFSFile):
+    def __init__(self, vfs: CountingVFS, name: Any, flags: Any) -> None:
+        self._vfs = vfs
+        super().__init__(vfs.below, name, flags)
+
+    def xSync(self, flags: int) -> None:  # noqa: N802
+        self._vfs.syncs += 1
+        super().xSync(flags)
+
+
+@pytest.fixture
+def disk() -> Iterator[CountingVFS]:
+    vfs = CountingVFS()
+    yield vfs
+    apsw.set_default_vfs(vfs.below)
+    vfs.unregister()
+
+
+async def test_every_connection_logs_ahead_and_syncs_in_full(path: Path) -> None:
+    async with opened(path) as store:
+        for db in (store._db, store._reading, store._watching):
+            assert (db.pragma("journal_mode"), db.pragma("synchronous")) == ("wal", 2)
+
+
+async def test_what_is_acknowledged_is_synced(disk: CountingVFS, path: Path) -> None:
+    async with opened(path) as store:
+        lease = await begin(store)
+        for n in range(5):
+            before = disk.syncs
+            await commit(store, lease, [Stepped(call="1.0", key=str(n))])
+            assert disk.syncs > before
+            await store.deliver("r1", Said(text=str(n)))
+            assert disk.syncs > before + 1
+
+
+async def test_leases_alone_are_not_synced_and_the_next_fact_is(disk: CountingVFS, path: Path) -> None:
+    async with opened(path) as store:
+        lease = await begin(store)
+        before = disk.syncs
+        for _ in range(5):
+            await store.renew(lease, TTL)
+            await store.commit(lease, [], [], seen=2, ttl=TTL)
+            await store.release(lease)
+            lease = await claim(store)
+        assert disk.syncs == before
+        await commit(store, lease, [Stepped(call="1.0", key="a")])
+        assert disk.syncs > before
+
+
+async def test_a_hundred_runs_use_far_fewer_syncs_than_commits(disk: CountingVFS, path: Path) -> None:
+    async with opened(path) as store:
+
+        async def one(run: str) -> int:
+            await store.create(started(run))
+            lease = await claim(store, run)
+            seq = lease.seq
+            for n in range(10):
+                seq = (await store.commit(lease, [Stepped(call="1.0", key=str(n))], [], seen=seq, ttl=TTL)).seq
+            return seq
+
+        before, commits, transactions = disk.syncs, store.commits, store.transactions
+        assert await asyncio.gather(*(one(f"r{n}") for n in range(100))) == [12] * 100
+        commits = store.commits - commits
+        assert commits == 100 * 12
+        assert disk.syncs - before <= commits / 10
+        assert store.transactions - transactions <= commits / 10
+
+
+async def test_one_run_alone_needs_one_sync_a_commit(disk: CountingVFS, path: Path) -> None:
+    async with opened(path) as store:
+        lease = await begin(store)
+        before = disk.syncs
+        for n in range(20):
+            await commit(store, lease, [Stepped(call="1.0", key=str(n))])
+        assert disk.syncs - before == 20
+
+
+# One file, several stores
+
+
+async def test_what_one_store_knows_of_a_run_ends_when_another_writes_to_it(path: Path) -> None:
+    async with opened(path) as one, opened(path) as two:
+        lease = await begin(one)
+        seq = lease.seq
+        for n in range(10):
+            said = await two.deliver("r1", Said(text=str(n)))
+            done = await one.commit(lease, [Stepped(call="1.0", key=str(n))], [], seen=seq, ttl=TTL)
+            assert [s for s, _ in done.records] == [said]
+            assert (done.seq, done.clean) == (said + 1, False)
+            seq = done.seq
+        await check_rows(one, "r1")
+        await check_rows(two, "r1")
+
+
+async def test_a_halt_set_by_one_store_is_known_to_the_other_at_once(path: Path) -> None:
+    async with opened(path) as one, opened(path) as two:
+        lease = await begin(one)
+        assert not (await one.commit(lease, [], [], seen=2, ttl=TTL)).halts
+        await two.halt("tool:send")
+        assert (await one.commit(lease, [], [], seen=2, ttl=TTL)).halts == {"tool:send"}
+        await two.halt("tool:send", lift=True)
+        assert not (await one.commit(lease, [], [], seen=2, ttl=TTL)).halts
+
+
+@pytest.mark.parametrize("words", [False, True])
+async def test_a_word_through_another_store_is_heard_soon(path: Path, words: bool) -> None:
+    async with opened(path) as one, opened(path) as two:
+        await begin(one)
+        rung = asyncio.Event()
+        one.subscribe("r1", rung.set, words=words)
+        await two.deliver("r1", Said(text="hi"))
+        await asyncio.wait_for(rung.wait(), 1)
+
+
+async def test_a_word_is_heard_although_its_run_was_touched_before_anybody_looked(path: Path) -> None:
+    async with opened(path) as one, opened(path) as two:
+        lease = await begin(one)
+        await one.commit(lease, [Stepped(call="1.0", key="a")], [], seen=2, ttl=TTL)
+        rung = asyncio.Event()
+        one.subscribe("r1", rung.set, words=True)
+        await asyncio.sleep(2 * sqlite.HOT)  # whatever rings for nothing has rung
+        rung.clear()
+        await two.deliver("r1", Said(text="hi"))
+        await one.renew(lease, TTL)
+        await asyncio.wait_for(rung.wait(), 1)
+
+
+async def test_a_halt_through_another_store_is_heard_soon(path: Path) -> None:
+    async with opened(path) as one, opened(path) as two:
+        await begin(one)
+        rung = asyncio.Event()
+        one.subscribe("r1", rung.set, words=True)
+        await asyncio.sleep(2 * sqlite.HOT)
+        rung.clear()
+        await two.halt("*")
+        await asyncio.wait_for(rung.wait(), 1)
+
+
+async def test_who_begins_to_follow_a_run_does_not_wait_for_a_slow_look(path: Path) -> None:
+    async with opened(path) as one, opened(path) as two:
+        await begin(one)
+        one.subscribe("", lambda: None)
+        await asyncio.sleep(sqlite.HOT)  # nobody follows a run: the next look is a second away
+        rung = asyncio.Event()
+        one.subscribe("r1", rung.set)
+        await two.deliver("r1", Said(text="hi"))
+        await asyncio.wait_for(rung.wait(), sqlite.IDLE / 2)
+
+
+async def test_many_stores_open_the_same_new_file_at_once(path: Path) -> None:
+    def open_and_write(n: int) -> bool:
+        async def main() -> bool:
+            async with opened(path) as store:
+                return await store.create(Started(run=f"r{n}", kind="agent", program="clerk"))
+
+        return asyncio.run(main())
+
+    made = await asyncio.gather(*(asyncio.to_thread(open_and_write, n) for n in range(8)))
+    assert all(made)
+    async with opened(path) as store:
+        assert {row.id for row in await store.runs(Filter())} == {f"r{n}" for n in range(8)}
+
+
+async def test_one_store_serves_event_loops_in_several_threads(path: Path) -> None:
+    async with opened(path) as store:
+        await store.create(started())
+
+        def talk(name: str) -> list[int]:
+            async def main() -> list[int]:
+                return [await store.deliver("r1", Said(text=f"{name}{n}")) for n in range(20)]
+
+            return asyncio.run(main())
+
+        seqs = await asyncio.gather(*(asyncio.to_thread(talk, name) for name in "abcd"))
+        assert sorted(seq for some in seqs for seq in some) == list(range(2, 82))
+
+
+# When it goes wrong
+
+
+async def test_a_cancelled_caller_does_not_cut_a_transaction_in_half(path: Path) -> None:
+    async with opened(path) as store:
+        await store.create(started())
+        gate = threading.Event()
+        blocked = asyncio.ensure_future(store._writer.ask(lambda _: gate.wait(5)))
+        await asyncio.sleep(0.01)
+        words = [asyncio.ensure_future(store.deliver("r1", Said(text=str(n)))) for n in range(5)]
+        await asyncio.sleep(0)
+        words[2].cancel()
+        gate.set()
+        done = await asyncio.gather(*words, return_exceptions=True)
+        await blocked
+        assert [isinstance(x, asyncio.CancelledError) for x in done] == [n == 2 for n in range(5)]
+        assert [r.text for _, r in await store.load("r1") if isinstance(r, Said)] == ["0", "1", "2", "3", "4"]
+
+
+async def test_a_full_disk_is_an_error_for_all_who_wrote_and_passes(path: Path) -> None:
+    async with opened(path) as store:
+        await store.create(started())
+        store._db.pragma("max_page_count", int(store._db.pragma("page_count")) + 4)
+        big = [store.deliver("r1", Said(text="x" * 20_000)) for _ in range(5)]
+        done = await asyncio.gather(*big, return_exceptions=True)
+        failed = [x for x in done if isinstance(x, StoreError)]
+        assert failed and all("full" in str(x) for x in failed)
+        said = [seq for seq, r in await store.load("r1") if isinstance(r, Said)]
+        assert said == [x for x in done if isinstance(x, int)]
+        store._db.pragma("max_page_count", 1_000_000)
+        await store.deliver("r1", Said(text="x" * 20_000))
+        await check_rows(store, "r1")
+
+
+async def test_a_file_that_somebody_keeps_locked_is_an_error_and_passes(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite, "BUSY_SECONDS", 0.05)
+    async with opened(path) as store:
+        await store.create(started())
+        other = apsw.Connection(str(path))
+        other.execute("begin immediate")
+        with pytest.raises(StoreError, match=r"locked|Busy"):
+            await store.deliver("r1", Said(text="hi"))
+        assert (await store.get("r1")).seq == 1  # readers are not kept out
+        other.execute("rollback")
+        other.close()
+        assert await store.deliver("r1", Said(text="hi")) == 2
+
+
+async def test_a_lock_that_passes_is_waited_for(path: Path) -> None:
+    async with opened(path) as store:
+        await store.create(started())
+        other = apsw.Connection(str(path))
+        other.execute("begin immediate")
+        word = asyncio.ensure_future(store.deliver("r1", Said(text="hi")))
+        await asyncio.sleep(0.05)
+        assert not word.done()
+        other.execute("rollback")
+        other.close()
+        assert await asyncio.wait_for(word, 5) == 2
+
+
+async def test_a_damaged_file_is_an_error_that_names_it(path: Path) -> None:
+    async with opened(path) as store:
+        await store.create(started())
+        for n in range(200):
+            await store.deliver("r1", Said(text="x" * 500 + str(n)))
+    data = bytearray(path.read_bytes())
+    for page in range(4096, len(data), 4096):
+        data[page : page + 200] = b"\xff" * 200
+    path.write_bytes(data)
+    with pytest.raises(StoreError, match=r"adjourn\.db"):
+        async with opened(path) as store:
+            await store.load("r1")
+            await store.deliver("r1", Said(text="hi"))
+
+
+# Migrations
+
+
+def schema(path: Path) -> tuple[int, list[Any]]:
+    db: Any = apsw.Connection(str(path))
+    try:
+        return db.pragma("user_version"), db.execute("select name, sql from sqlite_schema order by name").fetchall()
+    finally:
+        db.close()
+
+
+def newest() -> int:
+    return migrate.migrations()[-1][0]
+
+
+async def test_a_new_file_gets_the_newest_schema(path: Path) -> None:
+    async with opened(path):
+        pass
+    version, tables = schema(path)
+    assert version == newest()
+    assert {"run", "journal", "interrupt", "request", "halt"} <= {name for name, _ in tables}
+
+
+async def test_an_empty_file_is_a_new_file(path: Path) -> None:
+    path.touch()
+    async with opened(path) as store:
+        assert await store.create(started())
+
+
+async def test_opening_again_changes_nothing(path: Path) -> None:
+    async with opened(path) as store:
+        await store.create(started())
+    before = schema(path)
+    async with opened(path) as store:
+        assert (await store.get("r1")).seq == 1
+    assert schema(path) == before
+
+
+@pytest.mark.parametrize("version", range(1, newest()))
+async def test_an_older_file_is_brought_up_to_date(path: Path, version: int) -> None:
+    db: Any = apsw.Connection(str(path))
+    for number, sql in migrate.migrations()[:version]:
+        db.execute(sql)
+        db.execute(f"pragma user_version = {number}")
+    db.close()
+    async with opened(path) as store:
+        await store.create(started())
+    async with opened(path.with_name("new.db")):
+        pass
+    assert schema(path) == schema(path.with_name("new.db"))
+
+
+async def test_a_newer_file_is_refused_and_left_alone(path: Path) -> None:
+    async with opened(path) as store:
+        await store.create(started())
+    db: Any = apsw.Connection(str(path))
+    db.execute(f"pragma user_version = {newest() + 7}")
+    db.close()
+    before = path.read_bytes()
+    with pytest.raises(
+        StoreError, match=rf"schema {newest() + 7}.* knows {newest()}.*newer Adjourn.*Nothing was changed"
+    ):
+        SQLiteStore(str(path))
+    assert path.read_bytes() == before
+
+
+async def test_a_migration_that_fails_is_taken_back_as_a_whole(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with opened(path):
+        pass
+    before = schema(path)
+    real = migrate.migrations()
+    broken = (newest() + 1, "create table half (x); create table half (x);")
+    monkeypatch.setattr(migrate, "migrations", lambda: [*real, broken])
+    with pytest.raises(StoreError, match=r"adjourn\.db"):
+        SQLiteStore(str(path))
+    assert schema(path) == before
+
+
+def test_migrations_are_numbered_without_gaps() -> None:
+    numbers = [number for number, _ in migrate.migrations()]
+    assert numbers == list(range(1, len(numbers) + 1))
+
+
+# What is refused
+
+
+def test_a_file_that_is_not_a_database_is_refused_and_left_alone(path: Path) -> None:
+    path.write_text("Dear diary, " * 500)
+    before = path.read_bytes()
+    with pytest.raises(StoreError, match=r"adjourn\.db.*not a database"):
+        SQLiteStore(str(path))
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("version", [0, 1])
+def test_a_database_of_something_else_is_refused_and_left_alone(path: Path, version: int) -> None:
+    db: Any = apsw.Connection(str(path))
+    db.execute(f"create table recipes (name); pragma user_version = {version}")
+    db.close()
+    before = path.read_bytes()
+    with pytest.raises(StoreError, match=r"something else.*another path"):
+        SQLiteStore(str(path))
+    assert path.read_bytes() == before
+
+
+def test_a_missing_folder_is_named(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match=r"no folder .*missing.*create it"):
+        SQLiteStore(str(tmp_path / "missing" / "adjourn.db"))
+
+
+def test_a_folder_is_not_a_file(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="cannot be opened"):
+        SQLiteStore(str(tmp_path))
+
+
+READ_ONLY = """
+import os, sys
+from adjourn.errors import StoreError
+from adjourn.stores.sqlite import SQLiteStore
+if os.geteuid() == 0:
+    os.setgroups([])
+    os.setgid(65534)
+    os.setuid(65534)
+try:
+    SQLiteStore(sys.argv[1])
+except StoreError as e:
+    print(e)
+"""
+
+
+@pytest.mark.parametrize("exists", [False, True], ids=["a new file", "an old file"])
+async def test_a_read_only_folder_is_named(exists: bool) -> None:
+    # Not below tmp_path, which only its owner may enter: root has to become somebody else to be refused anything.
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "adjourn.db"
+        if exists:
+            async with opened(path) as store:
+                await store.create(started())
+            path.chmod(0o444)
+        Path(folder).chmod(0o555)
+        done = subprocess.run(
+            [sys.executable, "-c", READ_ONLY, str(path)], capture_output=True, text=True, timeout=60, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        assert str(path) in done.stdout
+        assert "cannot be opened" in done.stdout
+        assert os.listdir(folder) == (["adjourn.db"] if exists else [])
+
+
+# Time
+
+
+async def test_the_store_has_no_other_clock_than_the_one_it_was_given(path: Path) -> None:
+    clock = FakeClock(start=1000.0)
+    async with opened(path, now=clock.now) as store:
+        lease = await begin(store)
+        await commit(store, lease, [Stepped(call="1.0", key="a")])
+        await store.deliver("r1", Said(text="hi"))
+        await store.halt("*")
+    db: Any = apsw.Connection(str(path))
+    try:
+        for table in ("run", "journal", "interrupt", "request", "halt"):
+            for row in db.execute(f"select * from {table}").fetchall():
+                assert not [x for x in row if isinstance(x, float) and x > 2000]
+    finally:
+        db.close()
