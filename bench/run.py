@@ -11,6 +11,7 @@ import platform
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -38,10 +39,11 @@ PLAN: list[tuple[str, tuple[str, ...], int]] = [
 NAMES = {ADJOURN: "adjourn", FLOOR: "floor"}
 
 
-def measure(name: str, arguments: tuple[str, ...]) -> dict[str, float]:
-    """One measurement in a fresh process."""
+def measure(name: str, arguments: tuple[str, ...], compiled: str) -> dict[str, float]:
+    """One measurement in a fresh process; `compiled` is where it finds bytecode, as an installed package has it."""
     command = [sys.executable, str(HERE / "one.py"), name, *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    environment = {**os.environ, "PYTHONPYCACHEPREFIX": compiled, "PYTHONDONTWRITEBYTECODE": ""}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, env=environment)
     if done.returncode:
         raise SystemExit(f"{' '.join(command[1:])} failed:\n{done.stderr}")
     return json.loads(done.stdout)
@@ -57,12 +59,13 @@ def rounds(wanted: list[str]) -> list[tuple[str, tuple[str, ...]]]:
 def main() -> None:
     began = time.time()
     seen: dict[str, list[float]] = {}
-    for name, arguments in rounds(sys.argv[1:]):
-        for figure, value in measure(name, arguments).items():
-            argument = " ".join(NAMES.get(a, a) for a in arguments)
-            seen.setdefault(f"{name} {argument}.{figure}", []).append(value)
-        print(f"\r{time.time() - began:5.0f} s  {name:24s}", end="", file=sys.stderr, flush=True)
-    print("\r" + " " * 40 + "\r", end="", file=sys.stderr)
+    with tempfile.TemporaryDirectory(prefix="adjourn-bench-") as compiled:
+        for name, arguments in rounds(sys.argv[1:]):
+            if sys.stderr.isatty():
+                print(f"\r{time.time() - began:5.0f} s  {name:24s}\r", end="", file=sys.stderr, flush=True)
+            for figure, value in measure(name, arguments, compiled).items():
+                argument = " ".join(NAMES.get(a, a) for a in arguments)
+                seen.setdefault(f"{name} {argument}.{figure}", []).append(value)
     medians: Figures = {name: statistics.median(values) for name, values in seen.items()}
     print(f"Python {platform.python_version()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, {time.time() - began:.0f} s", end="")
     if "floor.fsync 200.us" in medians:

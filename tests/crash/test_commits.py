@@ -26,11 +26,11 @@ def test_g3_death_at_every_commit_loses_at_most_the_step_in_flight(
 
 def test_g5_recovery_dies_as_well_and_is_recovered_from() -> None:
     """A sample here; every pair in `test_g5_every_recovery_dies_at_every_commit`."""
-    one = ["plain_and_approve", "verifiable", "--stride", "7"]
-    two = ["cancel", "self_resume", "--stride", "9"]
+    one = ["plain_and_approve", "verifiable", "--stride", "23"]
+    two = ["cancel", "self_resume", "--stride", "29"]
     reports = campaign("pairs", one, two)
     assert [r["failures"] for rs in reports.values() for r in rs] == [[], [], [], []]
-    assert all(r["recoveries"] >= 20 for rs in reports.values() for r in rs)
+    assert all(r["recoveries"] >= 5 for rs in reports.values() for r in rs)
 
 
 @pytest.mark.crash

@@ -20,7 +20,8 @@ T = TypeVar("T")
 _current: contextvars.ContextVar["ToolContext | None"] = contextvars.ContextVar("adjourn_context", default=None)
 
 
-_registered: dict[tuple[str, str, int], Callable[..., Any]] = {}
+_registered: dict[tuple[str, str], dict[int, Callable[..., Any]]] = {}
+"""What bodies of this process gave to `on_cancel`, by run and call, as long as the call has no result."""
 
 
 def compensation(run: str, call: Call, n: int, function: Callable[..., Any]) -> tuple[Callable[..., Any], list[Any]]:
@@ -29,16 +30,16 @@ def compensation(run: str, call: Call, n: int, function: Callable[..., Any]) -> 
     After a crash it is found by its name among the globals of the tool's own module: nothing is imported for it.
     """
     value = call.memo[f"undo:{n}"]
-    found = _registered.get((run, call.id, n)) or getattr(function, "__globals__", {}).get(value["fn"])
+    there: dict[str, Any] = getattr(inspect.unwrap(function), "__globals__", {})
+    found = _registered.get((run, call.id), {}).get(n) or there.get(value["fn"])
     if not callable(found):
         raise Misused(f"the compensation {value['fn']!r} is not a function of the tool's module; run it by hand")
     return found, value["args"]
 
 
-def forget(run: str) -> None:
-    """Drop what bodies of a run registered."""
-    for key in [key for key in _registered if key[0] == run]:
-        del _registered[key]
+def forget(run: str, call: str) -> None:
+    """Drop what a body registered: its call has a result."""
+    _registered.pop((run, call), None)
 
 
 class Yield(BaseException):
@@ -129,11 +130,15 @@ class ToolContext:
         """Register a compensation while the call is in flight: run if the run is cancelled before the call has ended."""
         if not callable(fn):
             raise InvalidDefinition(f"on_cancel takes a function, not {fn!r}")
-        n = sum(1 for k in self._memo if k.startswith("undo:"))
-        value = {"fn": getattr(fn, "__name__", ""), "args": plain(list(args), "on_cancel arguments")}
-        _registered[self.run_id, self._call.id, n] = fn
-        self._memo[f"undo:{n}"] = value
-        await self._desk.record(Stepped(call=self._call.id, key=f"undo:{n}", value=value))
+        value = {"fn": getattr(fn, "__qualname__", ""), "args": plain(list(args), "on_cancel arguments")}
+        known = {k: v for k, v in self._memo.items() if k.startswith("undo:")}
+        # A body that runs again registers the same again: that is one compensation, not two.
+        key = next((k for k, v in known.items() if v == value and k not in self._used), f"undo:{len(known)}")
+        self._used.add(key)
+        _registered.setdefault((self.run_id, self._call.id), {})[int(key.removeprefix("undo:"))] = fn
+        if key not in known:
+            self._memo[key] = value
+            await self._desk.record(Stepped(call=self._call.id, key=key, value=value))
 
     async def sleep(self, duration: Duration) -> None:
         """Wait durably: the run parks, costs nothing, and the body runs again when the time has come."""

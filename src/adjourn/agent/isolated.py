@@ -4,6 +4,7 @@ import asyncio
 import importlib
 import inspect
 import multiprocessing
+import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -66,15 +67,23 @@ async def run_isolated(tool: Tool, args: dict[str, Any], context: ToolContext, c
         daemon=True,
         name=f"adjourn:{tool.name}",
     )
-    await in_thread(process.start)
-    theirs.close()
+    ended = threading.Event()
+
+    def begin() -> None:
+        process.start()
+        theirs.close()
+        if ended.is_set():  # the call was cancelled while the process was being made
+            process.kill()
+
     try:
+        await in_thread(begin)
         kind, value = await in_thread(ours.recv)
     except EOFError:
         await in_thread(process.join)
         raise InDoubt(f"its process ended by itself (exit code {process.exitcode})") from None
     finally:
-        if process.is_alive():
+        ended.set()
+        if process.pid is not None and process.is_alive():
             process.kill()
         ours.close()
     if kind == "pause":

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from adjourn.agent.body import call_body, run_function
-from adjourn.agent.context import ToolContext, compensation
+from adjourn.agent.context import ToolContext, compensation, forget
 from adjourn.agent.signature import ArgumentError
 from adjourn.agent.tool import Tool
 from adjourn.core.codec import legible, plain
@@ -20,7 +20,7 @@ from adjourn.core.records import Asked, Completed, Fact, Faulted, Intended, Repl
 from adjourn.core.state import Call, Phase, State
 from adjourn.core.stop import External, Leaf, Progress, TextMention, ToolCalled, Tripped
 from adjourn.driver.program import Desk
-from adjourn.errors import LeaseLost, ModelError, NotJSON, StoreError
+from adjourn.errors import LeaseLost, Misused, ModelError, NotJSON, PauseRequest, StoreError
 
 if TYPE_CHECKING:
     from adjourn.agent.agent import Agent
@@ -30,6 +30,8 @@ UNDO_TIMEOUT = 60.0
 """Seconds for an undo whose tool has no timeout of its own."""
 
 
+DEFAULT = "default ask"
+"""The rule of a policy that asks about whatever no rule names."""
 ALLOWED = Judgement(Verdict.ALLOW)
 """What no policy has anything to say about."""
 
@@ -97,7 +99,7 @@ class AgentProgram:
         self, state: State, call: Call, tool: Tool, args: dict[str, Any], judged: Judgement, shown: str, now: float
     ) -> bool:
         """Whether a person's yes covers exactly this: the rules that ask, the digest, and the time."""
-        rules = {rule.text for rule in judged.rules}
+        rules = {rule.text for rule in judged.rules} or {DEFAULT}
         if call.phase in (Phase.CLEARED, Phase.DOUBT) and call.digest == shown:
             return True  # it was agreed to, and goes on
         for approval in (
@@ -122,7 +124,7 @@ class AgentProgram:
         return Asked(
             i=interrupt_id(state, call.id), kind="approval", call=call.id, tool=tool.name, args=args,
             definition=tool.definition, describes=tool.description, effect=tool.effect.value, undo=tool.undo is not None,
-            digest=shown, reason=judged.reason, rules=tuple(r.text for r in rules) or ("default ask",),
+            digest=shown, reason=judged.reason, rules=tuple(r.text for r in rules) or (DEFAULT,),
             approvers=max([1, *(r.approvers for r in rules)]),
             groups=tuple(sorted({g for r in rules for g in r.groups})),
             not_requester=any(r.not_requester for r in rules),
@@ -231,7 +233,10 @@ class AgentProgram:
             return await self._undo(tool, step, desk)
         if step.kind == "verify":
             return await self._verify(tool, step.call, desk)
-        return await call_body(tool, step.call, desk)
+        fact = await call_body(tool, step.call, desk)
+        if isinstance(fact, Returned):
+            forget(desk.run_id, step.call.id)
+        return fact
 
     async def _ask_model(self, step: Step, desk: Desk) -> Fact:
         agent = self._agent(desk.state, step.path)
@@ -283,26 +288,51 @@ class AgentProgram:
             else:
                 function, args = compensation(desk.run_id, call, int(suffix.removeprefix("cancel")), tool.run)
             value = await asyncio.wait_for(run_function(function, context, args, {}), tool.timeout or UNDO_TIMEOUT)
-            return Returned(call=step.id, value=plain(value, "result"))
-        except (LeaseLost, StoreError):
-            raise
-        except Exception as e:
-            desk.failed(e)
-            retry = retry_at(desk.now(), step.attempt)
-            return Faulted(step=step.id, error=legible(f"{type(e).__name__}: {e}"), transient=True, retry_at=retry)
+        except BaseException as e:
+            return undo_failed(step, e, desk)
+        if len(call.compensations) <= 1:
+            forget(desk.run_id, call.id)
+        return taken_back(step, value)
 
     async def _verify(self, tool: Tool, call: Call, desk: Desk) -> Fact:
         """`verify(ctx, args)` says: True or ("happened", result), False, or None for unknown."""
         assert tool.verify is not None
         context = ToolContext(desk, call)
         try:
-            answer = await run_function(tool.verify, context, [context, tool.validate(call.args)], {})
-            return verified(call, answer)
-        except (LeaseLost, StoreError):
-            raise
-        except Exception as e:
-            desk.failed(e)
-            return Verified(call=call.id, answer="unknown", value=f"{type(e).__name__}: {e}")
+            asking = run_function(tool.verify, context, [context, tool.validate(call.args)], {})
+            return verified(call, await asyncio.wait_for(asking, tool.timeout or UNDO_TIMEOUT))
+        except BaseException as e:
+            return Verified(call=call.id, answer="unknown", value=own_failure(e, desk))
+
+
+def own_failure(error: BaseException, desk: Desk) -> str:
+    """What went wrong inside an undo or a verify, in words. What is not its own (we are being stopped) is raised."""
+    task = asyncio.current_task()
+    stopped = isinstance(error, asyncio.CancelledError) and (task is None or bool(task.cancelling()))
+    if stopped or isinstance(error, LeaseLost | StoreError):
+        raise error
+    if isinstance(error, PauseRequest):
+        error = Misused("only tools and chunks can wait for a person; this one cannot")
+    elif isinstance(error, asyncio.CancelledError):
+        error = RuntimeError("it was cancelled from inside")
+    elif not isinstance(error, Exception):
+        raise error
+    desk.failed(error)
+    return legible(f"{type(error).__name__}: {error}")
+
+
+def undo_failed(step: Step, error: BaseException, desk: Desk) -> Faulted:
+    """An attempt at an undo that failed; there will be another."""
+    text = own_failure(error, desk)
+    return Faulted(step=step.id, error=text, transient=True, retry_at=retry_at(desk.now(), step.attempt))
+
+
+def taken_back(step: Step, value: Any) -> Returned:
+    """An undo that is done. What it gives back is only for people to read."""
+    try:
+        return Returned(call=step.id, value=plain(value, "result"))
+    except NotJSON:
+        return Returned(call=step.id)
 
 
 class AgentTool(Tool):

@@ -182,6 +182,8 @@ def shape(schema: Any) -> Any:
     if not isinstance(schema, dict):
         return schema
     named = ("properties", "$defs")
+    if isinstance(schema.get("required"), list):  # in whatever order the parameters stand  # pyright: ignore[reportUnknownMemberType]
+        schema = {**schema, "required": sorted(schema["required"])}  # pyright: ignore[reportUnknownArgumentType]
     return {
         k: ({n: shape(s) for n, s in v.items()} if k in named and isinstance(v, dict) else shape(v))  # pyright: ignore[reportUnknownVariableType]
         for k, v in schema.items()  # pyright: ignore[reportUnknownVariableType]

@@ -205,6 +205,8 @@ class Handle(Generic[T]):
         c = self._open()
         async for event in watch(c.store, c.feed, c.run, until=lambda: self._ended):
             yield event
+        if self._task is not None:  # the last record is written a moment before the run rests
+            await asyncio.wait([self._task])
 
     def _open(self) -> Conversation:
         if self._conversation is None:

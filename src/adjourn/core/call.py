@@ -1,6 +1,5 @@
 """The unit of work and what hangs on it: a call's life, a person's yes, an open question, a step's failures."""
 
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
@@ -27,8 +26,7 @@ OWING = frozenset({Phase.NEW, Phase.APPROVED, Phase.CLEARED, Phase.DOUBT, Phase.
 """Phases in which a call owes the plan a decision."""
 
 
-@dataclass(slots=True)
-class Approval:
+class Approval(msgspec.Struct):
     """A person's yes: for these rules, this digest, until then."""
 
     rules: tuple[str, ...]
@@ -73,18 +71,16 @@ class Call(msgspec.Struct):
         return sorted((n for n in keys if n not in self.compensated), reverse=True)
 
 
-@dataclass(slots=True)
-class Open:
+class Open(msgspec.Struct):
     """An open interrupt. `seq` is for people to find its record; the fold never compares it."""
 
     record: r.Asked | r.Suspended
     seq: int
-    votes: dict[str, str] = field(default_factory=dict[str, str])
+    votes: dict[str, str] = {}
     reminded: float = 0.0
 
 
-@dataclass(slots=True)
-class Fault:
+class Fault(msgspec.Struct):
     """Failed attempts of one step, counted here so that a crash loop gives up as well."""
 
     count: int

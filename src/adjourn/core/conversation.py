@@ -1,6 +1,5 @@
 """What an agent's records mean: threads of messages, one per agent in the run (the root's path is "")."""
 
-from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -27,8 +26,7 @@ class Slot(msgspec.Struct):
     result: Result | None = None
 
 
-@dataclass(slots=True)
-class Pending:
+class Pending(msgspec.Struct):
     """A message no reply has read yet: said by a person at `seq`, or the late result of the queued call `call`."""
 
     message: Message
@@ -46,8 +44,7 @@ FRAMES, FRAME_LIFE = 5, 24 * 3600.0
 """At most so many interrupted lines of work are remembered, each for so long."""
 
 
-@dataclass(slots=True)
-class Frame:
+class Frame(msgspec.Struct):
     """A line of work that a person's message broke into. Made when a reply has read the message, so that it does not
     depend on who folded first."""
 
@@ -62,26 +59,25 @@ class Frame:
         return f"- {self.goal[:300]!r}. Done: {done}. {self.doing}"
 
 
-@dataclass(slots=True)
-class Thread:
+class Thread(msgspec.Struct):
     """One agent's conversation. `turn` counts replies, broken ones too; `requests` counts failed calls as well."""
 
     path: str
     agent: str
-    transcript: list[Message] = field(default_factory=list[Message])
-    pending: list[Pending] = field(default_factory=list["Pending"])
-    slots: list[Slot] = field(default_factory=list[Slot])
+    transcript: list[Message] = []
+    pending: list[Pending] = []
+    slots: list[Slot] = []
     turn: int = 0
     requests: int = 0
     unfilled: int = 0
     final: bool = False
     output: Any = None
     text: str = ""
-    called: set[str] = field(default_factory=set[str])
+    called: set[str] = msgspec.field(default_factory=set[str])
     answered: bool = False
     goal: str = ""
-    since: list[str] = field(default_factory=list[str])
-    frames: list["Frame"] = field(default_factory=list["Frame"])
+    since: list[str] = []
+    frames: list["Frame"] = []
     usage: Usage = Usage()
     at: float = 0.0
 
@@ -99,10 +95,17 @@ class Thread:
         """Everything a request made now contains. A copy: the fold goes on while the model works."""
         return (*self.transcript, *self._arriving(self.pending))
 
+    def whole(self) -> tuple[Message, ...]:
+        """The conversation of a run that has ended: a call that never got its result is answered all the same."""
+        ended = "the run ended before this call did"
+        results = (s.result or Result(s.part.id, s.part.tool, ended, True) for s in self.slots)
+        return (*self.transcript, *results, *self._arriving(self.pending))
+
     def replied(self, r: Replied) -> list[tuple[str, ToolCall]]:
         """Take in a whole reply; gives the calls it spawns, with their ids."""
         self._read(r.upto, r.heard)
-        self.usage = self.usage + r.usage
+        if self.path:  # the root's is the run's
+            self.usage = self.usage + r.usage
         self.transcript.append(Assistant(r.parts, r.model, r.details))
         self.text = "".join(p.text for p in r.parts if isinstance(p, Text)) or self.text
         calls = [p for p in r.parts if isinstance(p, ToolCall)]
@@ -132,7 +135,8 @@ class Thread:
     def broke(self, r: Broke) -> None:
         """Keep what a cut-off reply had said."""
         self._read(r.upto, r.heard)
-        self.usage = self.usage + r.usage
+        if self.path:  # the root's is the run's
+            self.usage = self.usage + r.usage
         self.transcript.append(Assistant((Text(text=r.text),) if r.text else (), interrupted=True))
         self.text = r.text or self.text
 
@@ -141,11 +145,11 @@ class Thread:
         for slot in self.slots:
             if slot.call == call and slot.result is None:
                 slot.result = Result(slot.part.id, slot.part.tool, content, error)
-                self.since.append(slot.part.tool)
                 self.unfilled -= 1
                 break
         if self.unfilled == 0 and self.slots:
             self.transcript.extend(s.result for s in self.slots if s.result is not None)
+            self.since.extend(s.part.tool for s in self.slots)  # here: the order of ending depends on who folded first
             self.slots = []
 
     def due(self) -> bool:

@@ -4,7 +4,6 @@ It never asks what is running: a call intended at this epoch is, one intended at
 """
 
 from collections.abc import Set
-from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 import msgspec
@@ -48,16 +47,14 @@ class Step(msgspec.Struct, frozen=True):
     attempt: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Refuse:
+class Refuse(msgspec.Struct, frozen=True):
     """The call will not run; the model reads why."""
 
     error: str
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class Ask:
+class Ask(msgspec.Struct, frozen=True):
     """A person must agree first."""
 
     asked: Asked

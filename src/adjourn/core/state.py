@@ -106,7 +106,9 @@ class State:
     def messages(self) -> list[Message]:
         """The root agent's conversation so far."""
         root = self.threads.get("")
-        return list(root.request()) if root else []
+        if root is None:
+            return []
+        return list(root.whole() if self.ended else root.request())
 
     # Folding
 

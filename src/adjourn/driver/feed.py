@@ -1,6 +1,5 @@
 """What happens live inside this process and is not journaled: text as it arrives, items that bodies publish."""
 
-import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -19,11 +18,15 @@ class Live(msgspec.Struct, frozen=True, tag_field="type", omit_defaults=True):
 
 
 class TextArrived(Live, frozen=True, tag="text"):
-    """A piece of a reply that is still being written. `path` names the agent ("" is the root)."""
+    """A piece of a reply that is still being written. `path` names the agent ("" is the root).
+
+    `whole`: everything so far, for somebody who has just begun to watch.
+    """
 
     path: str
     text: str
     thinking: bool = False
+    whole: bool = False
 
 
 class Published(Live, frozen=True, tag="published"):
@@ -38,10 +41,15 @@ class Feed:
 
     def __init__(self) -> None:
         self._listeners: dict[str, list[Callable[[Live], None]]] = {}
+        self._partial: dict[tuple[str, str], str] = {}
+        self.tap: Callable[[Live], None] | None = None
+        """Hears everything that this process's own runs say: what carries it to other processes."""
 
     def listen(self, run: str, hear: Callable[[Live], None]) -> Callable[[], None]:
-        """Call `hear` for each item of the run until the result is called."""
+        """Call `hear` for each item of the run until the result is called; first with what is being written."""
         self._listeners.setdefault(run, []).append(hear)
+        for item in self.so_far(run):
+            hear(item)
 
         def end() -> None:
             group = self._listeners.get(run, [])
@@ -52,11 +60,26 @@ class Feed:
 
         return end
 
+    def so_far(self, run: str) -> list[TextArrived]:
+        """The replies of a run that are being written."""
+        return [
+            TextArrived(r, path, text, whole=True) for (r, path), text in self._partial.items() if r == run and text
+        ]
+
     def send(self, item: Live) -> None:
-        """Give an item to whoever listens."""
+        """Give an item of a run of this process to whoever listens."""
+        if isinstance(item, TextArrived) and not item.thinking:
+            key = (item.run_id, item.path)
+            self._partial[key] = self._partial.get(key, "") + item.text
+        if self.tap is not None:
+            self.tap(item)
+        self.hear(item)
+
+    def hear(self, item: Live) -> None:
+        """Give an item to whoever listens here."""
         for hear in list(self._listeners.get(item.run_id, ())):
             hear(item)
 
-    def send_from_thread(self, loop: asyncio.AbstractEventLoop, item: Live) -> None:
-        """The same, from a thread that is not the loop's."""
-        loop.call_soon_threadsafe(self.send, item)
+    def written(self, run: str, path: str) -> None:
+        """A reply is written, or was cut off: it is in the journal now."""
+        self._partial.pop((run, path), None)

@@ -183,13 +183,18 @@ class Drive:
                 self.state.fold(0, fact)
 
     def _moves(self, p: Plan, start: Sequence[Step]) -> list[Move]:
-        if self._stopping:
+        if self._stopping or self._has_last_words(p):
             return []
         if start or self._running or p.hold or p.rest is None:
             return p.moves
         if not p.moves:
             return [p.rest]
         return [*p.moves, rest] if (rest := resting(p)) else p.moves
+
+    def _has_last_words(self, p: Plan) -> bool:
+        """A cancel waits for what it cut off, for a while: a thought that was interrupted is kept."""
+        ends = self._running and any(isinstance(move, Cancelled) for move in p.moves)
+        return bool(ends and self.state.cancel and self.store.now() < self.state.cancel.at + self.grace)
 
     async def _commit(self, own: list[Posted], moves: list[Move], start: list[Step]) -> bool:
         facts = [posted.fact for posted in own]
@@ -269,6 +274,8 @@ class Drive:
             return
         del self._running[step.id]
         self._bell.set()
+        if step.kind == "model":
+            self.feed.written(self.state.run, step.path)
         if not task.cancelled():
             if error := task.exception():
                 self._broken = error

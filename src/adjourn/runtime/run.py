@@ -18,7 +18,7 @@ from adjourn.core.state import Phase, State
 from adjourn.core.status import ENDED, Status
 from adjourn.driver.answers import MISSING, answered
 from adjourn.driver.checkpoint import Checkpoint
-from adjourn.driver.events import Event, watch
+from adjourn.driver.events import Event
 from adjourn.errors import Invalid, NotFound
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ class Run(Generic[T]):
 
     def watch(self, after: int = 0) -> AsyncIterator[Event]:
         """Its records after `after`, once and in order, and live items as they come, until it ends. Closing it stops nothing."""
-        return watch(self._rt.store, self._rt.feed, self.id, after)
+        return self._rt.watch(self.id, after)
 
     async def _fold(self) -> State:
         return State().fold_all(await self._rt.store.load(self.id))

@@ -2,7 +2,8 @@
 
 import os
 import socket
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack
 from typing import Any, Literal, Self
 
 import msgspec
@@ -21,6 +22,7 @@ from adjourn.core.status import Status
 from adjourn.driver.answers import MISSING, answered, answers_for, describe, is_answer_needed
 from adjourn.driver.checkpoint import Checkpoint
 from adjourn.driver.clock import Clock, SystemClock
+from adjourn.driver.events import Event, watch
 from adjourn.driver.feed import Feed
 from adjourn.driver.identity import new_run_id
 from adjourn.errors import (
@@ -36,6 +38,7 @@ from adjourn.errors import (
     UnknownRun,
 )
 from adjourn.flow.flow import Flow
+from adjourn.runtime.live import LiveChannel
 from adjourn.runtime.run import Run
 from adjourn.runtime.worker import Worker
 from adjourn.stores.open import open_store
@@ -80,6 +83,7 @@ class Runtime:
         self.clock: Clock = SystemClock()
         self._store: Store | None = None
         self._worker: Worker | None = None
+        self._live: LiveChannel | None = None
 
     async def __aenter__(self) -> Self:
         if self._store is not None:
@@ -95,6 +99,8 @@ class Runtime:
             concurrency=self._concurrency,
             on_change=self._on_change,
         )
+        path = getattr(self._store, "path", "")
+        self._live = LiveChannel(f"{path}-live", self.feed) if path else None
         for program in self._programs:
             self._register(program)
         return self
@@ -102,6 +108,8 @@ class Runtime:
     async def __aexit__(self, *_: object) -> None:
         if self._worker is not None:
             await self._worker.close(self._grace)
+        if self._live is not None:
+            await self._live.close()
         if self._store is not None and isinstance(self._address, str):
             await self._store.close()
         self._store = self._worker = None
@@ -130,6 +138,14 @@ class Runtime:
             )
         self.programs[program.name] = program
         self.worker.register(program.program)
+
+    async def watch(self, run_id: str, after: int = 0) -> AsyncIterator[Event]:
+        """See `Run.watch`."""
+        async with AsyncExitStack() as stack:
+            if self._live is not None and not self.worker.drives(run_id):
+                await stack.enter_async_context(self._live.follow(run_id))
+            async for event in watch(self.store, self.feed, run_id, after):
+                yield event
 
     # Runs
 

@@ -230,6 +230,10 @@ class Worker:
             self._wakes[run] = state.parked.wake_at
             self._bell.set()
 
+    def drives(self, run: str) -> bool:
+        """Whether the run is being advanced in this process now."""
+        return run in self._running
+
     def drop(self, run: str) -> None:
         """Forget a kept state."""
         self._hot.pop(run, None)

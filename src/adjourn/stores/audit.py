@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import msgspec
+
 from adjourn.core.codec import decode, encode
 
 
@@ -16,8 +18,7 @@ def chain(head: bytes, body: str) -> bytes:
     return hashlib.sha256(head + body.encode()).digest()
 
 
-@dataclass(frozen=True, slots=True)
-class AuditRow:
+class AuditRow(msgspec.Struct, frozen=True):
     """One line. `scope` is a run id, or "" for commands that concern no single run."""
 
     scope: str

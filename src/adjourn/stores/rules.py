@@ -295,8 +295,7 @@ def commit(
     return Committed(unseen, row.seq, clean, halts)
 
 
-@dataclass(frozen=True, slots=True)
-class Failed:
+class Failed(msgspec.Struct, frozen=True):
     """A refusal that is itself recorded: the transaction commits, then the error is raised."""
 
     error: AdjournError

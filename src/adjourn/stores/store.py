@@ -4,6 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+import msgspec
+
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.records import AnyRecord, Command, Fact, Move, Started
 from adjourn.core.status import RUNNABLE, Status
@@ -53,8 +55,7 @@ class RunRow:
         return 0 < self.wake_at <= now or (bool(self.blocked) and not halts.intersection(self.blocked))
 
 
-@dataclass(frozen=True, slots=True)
-class Lease:
+class Lease(msgspec.Struct, frozen=True):
     """The right to advance one run. Its authority is `epoch`; time only says when another may take it."""
 
     run: str
@@ -65,8 +66,7 @@ class Lease:
     halts: frozenset[str]
 
 
-@dataclass(frozen=True, slots=True)
-class Committed:
+class Committed(msgspec.Struct, frozen=True):
     """What a commit found. `clean` False: others had spoken, or a halt forbade an intent; the moves are void."""
 
     records: Sequence[tuple[int, AnyRecord]]
@@ -75,8 +75,7 @@ class Committed:
     halts: frozenset[str]
 
 
-@dataclass(frozen=True, slots=True)
-class Halt:
+class Halt(msgspec.Struct, frozen=True):
     """A halt that is on."""
 
     scope: str
@@ -85,8 +84,7 @@ class Halt:
     at: float
 
 
-@dataclass(frozen=True, slots=True)
-class Filter:
+class Filter(msgspec.Struct, frozen=True):
     """What a list shows. Empty fields do not filter. `after` is the last id of the page before (in an inbox also as
     `run:id`, which is unique where authors gave ids). `status` is for runs, `kind` and `interrupt` are for inboxes.
 

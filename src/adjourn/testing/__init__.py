@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from adjourn.models.scripted import ScriptedModel, call, streamed
 from adjourn.testing.clock import FakeClock
+from adjourn.testing.crash import CrashPoint, crash_points
 from adjourn.testing.env import Env, env
 from adjourn.testing.faults import Fault, Faulty
 from adjourn.testing.oracle import Watched, check_rows, every_transaction
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     # models and time
-    "ScriptedModel", "call", "streamed", "FakeClock", "Env", "env",
+    "ScriptedModel", "call", "streamed", "FakeClock", "Env", "env", "CrashPoint", "crash_points",
     # stores
     "StoreContract", "Watched", "check_rows", "every_transaction", "Fault", "Faulty",
 ]  # fmt: skip

@@ -1,0 +1,156 @@
+"""Live items across processes: an ephemeral channel beside the journal.
+
+It is a small database next to the store's file, never synced to disk, and empty unless somebody watches: a watcher
+leaves a note of interest, the worker's process looks for such notes and writes what its runs say for at most a minute.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager, suppress
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from adjourn.driver.feed import Feed, Live, Published, TextArrived
+from adjourn.stores.writer import Request, Worker
+
+log = logging.getLogger("adjourn.live")
+
+POLL, INTEREST, KEPT = 0.05, 5.0, 60.0
+_SCHEMA = """
+create table if not exists interest (run text primary key, until real not null) without rowid;
+create table if not exists item (n integer primary key autoincrement, run text not null, at real not null, body text not null);
+create index if not exists item_run on item (run, n);
+"""
+_decode = msgspec.json.Decoder(TextArrived | Published).decode
+_encode = msgspec.json.Encoder().encode
+
+
+class LiveChannel:
+    """Carries this process's live items to others, and theirs to the local feed."""
+
+    def __init__(self, path: str, feed: Feed) -> None:
+        self._feed = feed
+        self._path = path
+        self._waiting: list[Live] = []
+        self._followed: dict[str, int] = {}
+        self._wanted: set[str] = set()
+        self._sender: asyncio.Task[None] | None = None
+        self._poller: asyncio.Task[None] | None = None
+        self._worker: Worker | None = None
+        self._db: Any = None
+        self._loop = asyncio.get_running_loop()
+        feed.tap = self._said
+
+    def _said(self, item: Live) -> None:
+        """A run of this process said something: keep it for a moment in case somebody elsewhere listens."""
+        self._waiting.append(item)
+        if self._sender is None or self._sender.done():
+            self._sender = self._loop.create_task(self._send(), name="adjourn-live-send")
+
+    async def _send(self) -> None:
+        with suppress(Exception):
+            while self._waiting:
+                await asyncio.sleep(POLL)
+                items, self._waiting = self._waiting, []
+                wanted = set(await self._ask(_interested))
+                fresh = [i for run in wanted - self._wanted for i in self._feed.so_far(run)]
+                self._wanted = wanted
+                caught = {i.run_id for i in fresh}
+                rows = [i for i in items if i.run_id in wanted and i.run_id not in caught] + fresh
+                if rows:
+                    await self._ask(partial(_write, rows))
+
+    @asynccontextmanager
+    async def follow(self, run: str) -> AsyncGenerator[None]:
+        """While inside, what the run says in another process reaches the local feed."""
+        self._followed.setdefault(run, -1)
+        if self._poller is None or self._poller.done():
+            self._poller = self._loop.create_task(self._poll(), name="adjourn-live-poll")
+        try:
+            yield
+        finally:
+            self._followed.pop(run, None)
+
+    async def _poll(self) -> None:
+        noted = 0.0
+        try:
+            while self._followed:
+                if time.time() - noted > INTEREST / 2:
+                    noted = time.time()
+                    await self._ask(lambda db: _note(db, list(self._followed)))
+                for run, after in list(self._followed.items()):
+                    await self._hear(run, after)
+                await asyncio.sleep(POLL)
+        except Exception as e:
+            log.warning("live text from other processes is off: %s", e)
+
+    async def _hear(self, run: str, after: int) -> None:
+        if after < 0:
+            [(last,)] = await self._ask(lambda db: db.execute("select coalesce(max(n), 0) from item").fetchall())
+            self._followed[run] = last
+            return
+        sql = "select n, body from item where run = ? and n > ? order by n"
+        for n, body in await self._ask(lambda db: db.execute(sql, (run, after)).fetchall()):
+            if run in self._followed:
+                self._followed[run] = n
+            self._feed.hear(_decode(body))
+
+    async def _ask(self, work: Callable[[Any], Any]) -> Any:
+        if self._worker is None:
+            self._worker = Worker("adjourn-live", self._batch, lambda: self._db.close() if self._db else None)
+        return await self._worker.ask(work)
+
+    def _batch(self, batch: list[Request]) -> None:
+        for request in batch:
+            try:
+                if self._db is None:
+                    self._db = _open(self._path)
+                request.result = request.work(self._db)
+            except Exception as e:
+                request.error = e
+
+    async def close(self) -> None:
+        """Stop carrying."""
+        self._feed.tap = None
+        tasks = [t for t in (self._sender, self._poller) if t is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        if self._worker is not None:
+            await self._worker.close()
+
+
+def _open(path: str) -> Any:
+    import apsw
+
+    db: Any = apsw.Connection(path)
+    db.set_busy_timeout(1000)
+    db.pragma("journal_mode", "wal")
+    db.pragma("synchronous", "off")
+    db.execute(_SCHEMA)
+    return db
+
+
+def _interested(db: Any) -> list[str]:
+    return [run for (run,) in db.execute("select run from interest where until > ?", (time.time(),))]
+
+
+def _note(db: Any, runs: list[str]) -> None:
+    until = time.time() + INTEREST
+    db.execute("delete from interest where until < ?", (time.time(),))
+    for run in runs:
+        db.execute(
+            "insert into interest values (?, ?) on conflict (run) do update set until = excluded.until", (run, until)
+        )
+
+
+def _write(items: list[Live], db: Any) -> None:
+    now = time.time()
+    with db:
+        db.execute("delete from item where at < ?", (now - KEPT,))
+        for item in items:
+            db.execute("insert into item (run, at, body) values (?, ?, ?)", (item.run_id, now, _encode(item).decode()))
