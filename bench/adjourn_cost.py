@@ -1,6 +1,7 @@
 """Adjourn through its public API: each function is one measurement, run in a process of its own."""
 
 import asyncio
+import json
 import os
 import statistics
 import subprocess
@@ -61,16 +62,6 @@ async def crowd(runs: int, n: int = 20) -> dict[str, float]:
     return {"steps_s": runs * n * 2 / watch.wall, "cpu_ms": watch.cpu / (runs * n) * 1e3, "commits_per_fsync": shared}
 
 
-async def waiting(rt: Runtime, count: int) -> None:
-    """Until so many runs wait for a person and none is being driven."""
-    db = apsw.Connection(str(rt.store.path), flags=apsw.SQLITE_OPEN_READONLY)  # type: ignore[attr-defined]
-    try:
-        while db.execute("select count(*) from run where status = 'waiting'").get < count:
-            await asyncio.sleep(0.002)
-    finally:
-        db.close()
-
-
 async def park(runs: int) -> dict[str, float]:
     """Start many runs that each stop for an approval; then approve all and let them end."""
     bodies = Bodies()
@@ -126,10 +117,12 @@ async def answer_fresh(messages: int) -> dict[str, float]:
         began = time.time()
         command = [sys.executable, str(HERE.with_name("one.py")), "answer_here", str(folder), str(messages), interrupt]
         done = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: ASYNC221
-        import json
-
         found = json.loads(done.stdout)
-    return {"ms": (found["body_at"] - began) * 1e3, "after_import_ms": found["after_import_ms"], "cpu_ms": found["cpu_ms"]}
+    return {
+        "ms": (found["body_at"] - began) * 1e3,
+        "after_import_ms": found["after_import_ms"],
+        "cpu_ms": found["cpu_ms"],
+    }
 
 
 async def answer_here(folder: str, messages: int, interrupt: str) -> dict[str, float]:
@@ -171,11 +164,19 @@ def multiply(path: str, count: int) -> None:
         names = [str(name) for _, name, *_ in db.execute(f"pragma table_info({table})")]
         return ", ".join(names), ", ".join(changed.get(name, f"x.{name}") for name in names)
 
-    count -= 1
     with db:
-        db.execute("create temp table k as with recursive k(n) as (select 2 union all select n + 1 from k where n <= ?) select n from k", (count,))
+        db.execute("create temp table k (n)")
+        db.execute(
+            "insert into k with recursive k(n) as (select 2 union all select n + 1 from k where n < ?) select n from k",
+            (count,),
+        )
         for table, changed in {
-            "run": {"n": "k.n", "id": "x.id || k.n", "created_at": "x.created_at + k.n", "updated_at": "x.updated_at + k.n"},
+            "run": {
+                "n": "k.n",
+                "id": "x.id || k.n",
+                "created_at": "x.created_at + k.n",
+                "updated_at": "x.updated_at + k.n",
+            },
             "journal": {"run": "k.n"},
             "interrupt": {"run": "k.n", "opened_at": "x.opened_at + k.n"},
         }.items():

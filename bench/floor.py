@@ -1,6 +1,7 @@
 """The floor: the least that any durable runtime pays on this machine, by hand, without an agent, a check or a lock."""
 
 import asyncio
+import os
 import queue
 import sqlite3
 import statistics
@@ -16,9 +17,7 @@ from words import SIZE, Stopwatch, scratch, text
 encode = msgspec.json.Encoder().encode
 decode = msgspec.json.Decoder().decode
 
-TABLE = (
-    "create table journal (run integer, seq integer, body text, at real, state text, primary key (run, seq)) without rowid"
-)
+TABLE = "create table journal (run integer, seq integer, body text, at real, state text, primary key (run, seq)) without rowid"
 INSERT = "insert into journal values (?, ?, ?, ?, ?)"
 PENDING = "create index pending on journal (at) where state = 'open'"
 
@@ -33,7 +32,9 @@ def open_file(path: Path) -> apsw.Connection:
 
 
 def reply(n: int) -> str:
-    return encode({"role": "assistant", "text": text(n), "calls": [{"id": f"call_{n}", "tool": "look", "args": {"n": n}}]}).decode()
+    return encode(
+        {"role": "assistant", "text": text(n), "calls": [{"id": f"call_{n}", "tool": "look", "args": {"n": n}}]}
+    ).decode()
 
 
 def result(n: int) -> str:
@@ -222,8 +223,6 @@ async def cancel(times: int) -> dict[str, float]:
 
 def fsync(times: int) -> dict[str, float]:
     """Append 4 KiB and fsync."""
-    import os
-
     spent: list[float] = []
     with scratch() as folder, (folder / "file").open("wb", buffering=0) as f:
         for _ in range(times):

@@ -52,6 +52,8 @@ def disk(name: str) -> Callable[[Figures], float | None]:
 LINES = [
     *(Line(f"durable turn, CPU, {n:,} turns", "ms", at(f"turns {n}.cpu_ms"), at(f"floor.turns {n}.cpu_ms"),
            most=1.2 if n > 10 else None, times=3 if n > 10 else None) for n in (10, 100, 1000)),
+    *(Line(f"the same by an async journal with a writer thread, {n:,} turns", "ms", at(f"floor.threaded_turns {n}.cpu_ms"),
+           at(f"floor.turns {n}.cpu_ms")) for n in (10, 100, 1000)),
     *(Line(f"durable turn, wall, {n:,} turns", "ms", at(f"turns {n}.wall_ms"), at(f"floor.turns {n}.wall_ms"))
       for n in (10, 100, 1000)),
     Line("growth of CPU per turn, 100 → 1,000 turns", "×", growth("turns"), growth("floor.turns"), most=1.05),
@@ -81,7 +83,7 @@ def shown(value: float | None) -> str:
 
 def table(figures: Figures) -> str:
     """The measured figures beside the floor and the goals."""
-    rows = [("", "Adjourn", "floor", "× floor", "goal")]
+    rows = [("", "measured", "floor", "× floor", "goal")]
     for line in LINES:
         value, floor = line.figure(figures), line.floor(figures)
         if value is None:

@@ -15,7 +15,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from goals import LINES, Figures, table
+from goals import LINES, Figures, shown, table
 
 HERE = Path(__file__).parent
 ADJOURN = "from adjourn import Agent, Runtime, tool"
@@ -57,7 +57,7 @@ def rounds(wanted: list[str]) -> list[tuple[str, tuple[str, ...]]]:
 
 
 def main() -> None:
-    began = time.time()
+    began, load = time.time(), os.getloadavg()[0]
     seen: dict[str, list[float]] = {}
     with tempfile.TemporaryDirectory(prefix="adjourn-bench-") as compiled:
         for name, arguments in rounds(sys.argv[1:]):
@@ -67,13 +67,11 @@ def main() -> None:
                 argument = " ".join(NAMES.get(a, a) for a in arguments)
                 seen.setdefault(f"{name} {argument}.{figure}", []).append(value)
     medians: Figures = {name: statistics.median(values) for name, values in seen.items()}
-    print(f"Python {platform.python_version()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, {time.time() - began:.0f} s", end="")
-    if "floor.fsync 200.us" in medians:
-        print(f"; an fsync takes {medians['floor.fsync 200.us']:.0f} µs", end="")
-    threads = [f"{medians[key]:.2f}" for n in (10, 100, 1000) if (key := f"floor.threaded_turns {n}.cpu_ms") in medians]
-    print("\n\n" + table(medians))
-    if threads:
-        print(f"\nThe floor through a writer thread and an event loop: {' / '.join(threads)} ms CPU per turn at 10 / 100 / 1,000.")
+    print(
+        f"Python {platform.python_version()}, {os.cpu_count()} cores, {time.time() - began:.0f} s at load {load:.1f}",
+        end="",
+    )
+    print(f"; an fsync takes {shown(medians.get('floor.fsync 200.us'))} µs\n\n{table(medians)}\n")
     goals = [reached for line in LINES for _, reached in line.goals(medians)]
     print(f"{sum(goals)} of {len(goals)} goals reached")
     (HERE / "results.json").write_text(json.dumps({"medians": medians, "all": seen}, indent=1) + "\n", "utf-8")

@@ -16,6 +16,7 @@ from adjourn.core.policy import Policy, Verdict, allow, ask, deny, eq, ge, gt, l
 from adjourn.core.stop import External, MaxCost, MaxSteps, MaxTime, MaxTokens, TextMention, ToolCalled
 from adjourn.driver.checkpoint import Checkpoint
 from adjourn.driver.events import Event, Published, Recorded, TextArrived, ToolCallApprovalRequired
+from adjourn.driver.upgrade import register_upgrader
 from adjourn.errors import (
     AdjournError,
     AlreadyDecided,
@@ -67,7 +68,7 @@ __all__ = [
     "Policy", "Verdict", "allow", "ask", "deny", "eq", "ne", "gt", "ge", "lt", "le", "one_of", "matches", "under",
     "MaxSteps", "MaxTokens", "MaxCost", "MaxTime", "TextMention", "ToolCalled", "External",
     # outcomes
-    "Outcome", "Completed", "Paused", "Stopped", "Cancelled", "is_paused", "Usage", "Checkpoint", "Handle",
+    "Outcome", "Completed", "Paused", "Stopped", "Cancelled", "is_paused", "Usage", "Checkpoint", "Handle", "register_upgrader",
     # people
     "Interrupt", "PendingToolCall", "Decision",
     # runtime

@@ -50,7 +50,9 @@ def last(messages: Any) -> str:
 
 def asking(tool_name: str = "ask_operator", **args: Any) -> Agent:
     model = ScriptedModel([call(tool_name, **args)], last)
-    return Agent("asking", model=model, tools=[ask_operator, refund, ask_human], policy=Policy([ask("refund")], "allow"))
+    return Agent(
+        "asking", model=model, tools=[ask_operator, refund, ask_human], policy=Policy([ask("refund")], "allow")
+    )
 
 
 async def question() -> Paused:
@@ -165,7 +167,9 @@ async def test_ask_human_is_a_ready_tool() -> None:
     assert (interrupt.kind, interrupt.payload) == ("question", {"question": "which order?"})
     with pytest.raises(InvalidAnswer):
         await asking().resume(outcome.checkpoint, 5)
-    assert (await asking("ask_human", question="").resume(outcome.checkpoint, "the red one")).output == "got 'the red one'"
+    assert (
+        await asking("ask_human", question="").resume(outcome.checkpoint, "the red one")
+    ).output == "got 'the red one'"
 
 
 # An approval

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from tests.agent.words import calls, last, results
 
 from adjourn import (
     Agent,
@@ -40,10 +41,6 @@ async def refund(order: str, cents: int, note: str = "") -> dict[str, Any]:
     """Refund an order."""
     ran.append((order, cents, note))
     return {"refunded": cents}
-
-
-def last(messages: Any) -> str:
-    return str(messages[-1].content)
 
 
 def make(*rules: Any, default: Any = "allow", cents: int = 500, tools: Any = (refund,)) -> Agent:
@@ -138,7 +135,9 @@ async def test_an_approval_is_for_one_call() -> None:
 
 async def test_a_decision_may_be_widened_to_this_run_for_these_exact_arguments() -> None:
     same, other = call("refund", order="1", cents=5), call("refund", order="1", cents=6)
-    agent = Agent("refunds", model=ScriptedModel([same], [same], [other], last), tools=[refund], policy=Policy([ask("refund")]))
+    agent = Agent(
+        "refunds", model=ScriptedModel([same], [same], [other], last), tools=[refund], policy=Policy([ask("refund")])
+    )
     outcome = await agent.resume((await paused(agent)).checkpoint.to_json(), Decision.approve(scope="run"))
     assert is_paused(outcome)
     assert [c[1] for c in ran] == [5, 5]
@@ -187,8 +186,8 @@ async def test_an_edit_is_the_same_call_with_new_arguments_and_a_new_digest() ->
     assert decided.digest == asked.digest != intended.digest
     assert intended.call == asked.call
     assert intended.digest == action_digest(done.run_id, asked.call, "refund", refund.definition, edit)
-    original = done.checkpoint.messages[1]
-    assert original.parts[0].args == {"order": "1", "cents": 500}  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
+    [original] = calls(done.checkpoint.messages[1])
+    assert original.args == {"order": "1", "cents": 500}
 
 
 async def test_an_edit_may_leave_out_what_has_a_default() -> None:
@@ -250,9 +249,7 @@ async def test_the_default_of_a_policy_asks_again_like_any_other_rule() -> None:
 
 async def test_a_deny_refuses_what_was_edited() -> None:
     agent = make(ask("refund"), deny("refund", when={"cents": gt(10_000)}, reason="never so much"))
-    done = await agent.resume(
-        (await paused(agent)).checkpoint, Decision.approve(edit={"order": "1", "cents": 20_000})
-    )
+    done = await agent.resume((await paused(agent)).checkpoint, Decision.approve(edit={"order": "1", "cents": 20_000}))
     assert done.output == "not allowed: never so much"
     assert ran == []
 
@@ -317,7 +314,7 @@ async def test_one_expired_question_does_not_keep_the_others_from_being_answered
         """Ask."""
         pause_for("question", seconds, expires_in=seconds)
 
-    model = ScriptedModel([call("ask_it", seconds=10), call("ask_it", seconds=100)], lambda m: str([x.content for x in m[-2:]]))  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
+    model = ScriptedModel([call("ask_it", seconds=10), call("ask_it", seconds=100)], lambda m: str(results(m)))
     agent = Agent("two", model=model, tools=[ask_it])
     outcome = await paused(agent)
     clock.advance(50)

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import pytest
 from pydantic import Field
+from tests.agent.words import last
 
 from adjourn import (
     Agent,
@@ -45,7 +46,7 @@ def make(**changes: Any) -> Agent:
         "name": "refunds",
         "tools": [tool(name="refund")(_refund), tool(name="lookup", effect="read")(_lookup)],
         "policy": POLICY,
-        "model": ScriptedModel([call("refund", order="1", cents=500)], lambda m: str(m[-1].content)),  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownArgumentType]
+        "model": ScriptedModel([call("refund", order="1", cents=500)], last),
     }
     options |= changes
     return Agent(options.pop("name"), **options)
@@ -75,6 +76,9 @@ async def optional(order: str, cents: int = 5) -> str:
 async def bounded(order: str, cents: Annotated[int, Field(le=1000)]) -> str:
     """Refund an order."""
     return ""
+
+
+async def take_back(ctx: ToolContext, args: dict[str, Any], result: Any) -> None: ...
 
 
 LOOKUP = tool(name="lookup", effect="read")(_lookup)
@@ -142,7 +146,7 @@ async def another_body(order: str, cents: int) -> str:
     [
         {"tools": [LOOKUP, tool(name="refund", description="Another description.")(another_body)]},
         {"tools": [tool(name="refund")(_refund), LOOKUP]},
-        {"tools": [LOOKUP, tool(name="refund", timeout=5, undo=lambda ctx, args, result: None)(_refund)]},  # pyright: ignore[reportUnknownLambdaType]
+        {"tools": [LOOKUP, tool(name="refund", timeout=5, undo=take_back)(_refund)]},
         {"tools": [LOOKUP, tool(name="refund")(_refund), tool(name="more")(_lookup)]},
         {"policy": Policy([allow("*"), ask("refund", when={"cents": gt(100)}), deny("wire*")])},
         {"instructions": "Other instructions."},

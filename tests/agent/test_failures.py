@@ -61,7 +61,13 @@ async def failed(agent: Agent, input: str = "go") -> RunFailed:
 
 @pytest.mark.parametrize(
     "error",
-    [busy, ModelError("503", transient=True), TimeoutError("slow"), ConnectionResetError("gone"), asyncio.TimeoutError()],
+    [
+        busy,
+        ModelError("503", transient=True),
+        TimeoutError("slow"),
+        ConnectionResetError("gone"),
+        TimeoutError(),
+    ],
 )
 async def test_what_may_help_is_tried_again(error: BaseException) -> None:
     agent, model = agent_of(error, error, "done")

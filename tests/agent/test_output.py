@@ -116,7 +116,9 @@ async def test_the_type_survives_a_checkpoint() -> None:
         return "worked"
 
     def agent() -> Agent[Refund]:
-        return Agent("typed", model=ScriptedModel([call("work")], final(order="1", cents=5)), output_type=Refund, tools=[work])
+        return Agent(
+            "typed", model=ScriptedModel([call("work")], final(order="1", cents=5)), output_type=Refund, tools=[work]
+        )
 
     outcome = await agent().run("go")
     assert is_paused(outcome)

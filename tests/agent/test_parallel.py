@@ -3,9 +3,9 @@
 import asyncio
 import itertools
 import threading
-from typing import Any
 
 import pytest
+from tests.agent.words import calls, results
 
 from adjourn import Agent, Checkpoint, Decision, Paused, Policy, ask, is_paused, pause_for, tool
 from adjourn.core.messages import Assistant, Message, Result
@@ -34,10 +34,6 @@ async def refund(order: str) -> str:
 
 
 FOUR = [call("search", query="a"), call("refund", order="1"), call("search", query="b"), call("refund", order="2")]
-
-
-def results(messages: Any) -> list[Any]:
-    return [m.content for m in messages if isinstance(m, Result)]
 
 
 def make_agent() -> tuple[Agent, ScriptedModel]:
@@ -92,7 +88,7 @@ def check_pairing(messages: tuple[Message, ...]) -> None:
     """Right after a reply with calls come their results, one each, in call order, and nothing before them."""
     for n, message in enumerate(messages):
         if isinstance(message, Assistant):
-            ids = [part.id for part in message.parts if hasattr(part, "tool") and hasattr(part, "args")]  # pyright: ignore[reportAttributeAccessIssue, reportUnknownVariableType, reportUnknownMemberType]
+            ids = [part.id for part in calls(message)]
             following = messages[n + 1 : n + 1 + len(ids)]
             assert [m.call_id for m in following if isinstance(m, Result)] == ids
 
@@ -175,7 +171,10 @@ async def test_a_call_that_fails_does_not_disturb_its_siblings() -> None:
 
 async def test_a_hundred_calls_in_one_reply_a_third_of_them_gated() -> None:
     def agent() -> Agent:
-        reply = [call("refund" if n % 3 == 0 else "search", **{"order" if n % 3 == 0 else "query": str(n)}) for n in range(100)]
+        reply = [
+            call("refund" if n % 3 == 0 else "search", **{"order" if n % 3 == 0 else "query": str(n)})
+            for n in range(100)
+        ]
         model = ScriptedModel(reply, lambda m: ",".join(str(r).rpartition(" ")[2] for r in results(m)))
         return Agent("hundred", model=model, tools=[search, refund], policy=Policy([ask("refund")], default="allow"))
 

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
+from tests.agent.words import results
 
 from adjourn import (
     Agent,
@@ -296,9 +297,9 @@ async def test_an_id_given_twice_in_one_reply_is_refused_and_the_first_stays_ans
     assert is_paused(outcome)
     assert [i.id for i in outcome.interrupts] == ["mine"]
     done = await again(agent, outcome, 1)
-    results = [m.content for m in done.checkpoint.messages if hasattr(m, "call_id")]  # pyright: ignore[reportAttributeAccessIssue, reportUnknownVariableType, reportUnknownMemberType]
-    assert results[0] == 1
-    assert "used already" in results[1]
+    first, second = results(done.checkpoint.messages)
+    assert first == 1
+    assert "used already" in str(second)
 
 
 async def test_generated_ids_differ_between_runs_and_given_ones_do_not() -> None:

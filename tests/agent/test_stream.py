@@ -5,11 +5,13 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
+from tests.agent.words import last
 
 from adjourn import (
     Agent,
     Cancelled,
     Checkpoint,
+    InDoubt,
     Misused,
     Policy,
     Published,
@@ -24,7 +26,7 @@ from adjourn import (
     pause_for,
     tool,
 )
-from adjourn.core.messages import Assistant, Delta, ModelRequest, Reply, Text, TextDelta, User
+from adjourn.core.messages import Assistant, Delta, ModelRequest, Reply, Text, TextDelta, ToolCall, User
 from adjourn.core.records import Broke, Intended, Returned
 from adjourn.testing import ScriptedModel, call, streamed
 
@@ -85,7 +87,9 @@ async def test_the_event_of_an_approval_carries_the_call_exactly_as_it_would_run
         """Refund."""
         return "done"
 
-    agent = Agent("s", model=ScriptedModel([call("refund", cents=5)], "done"), tools=[refund], policy=Policy([ask("refund")]))
+    agent = Agent(
+        "s", model=ScriptedModel([call("refund", cents=5)], "done"), tools=[refund], policy=Policy([ask("refund")])
+    )
     async with agent.stream("go") as run:
         events = [e async for e in run if isinstance(e, ToolCallApprovalRequired)]
         outcome = run.outcome
@@ -116,7 +120,7 @@ async def test_a_stream_resumes_a_checkpoint() -> None:
         """Ask."""
         pause_for("question")
 
-    agent = Agent("s", model=ScriptedModel([call("ask_it")], lambda m: f"got {m[-1].content}"), tools=[ask_it])  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
+    agent = Agent("s", model=ScriptedModel([call("ask_it")], lambda m: f"got {last(m)}"), tools=[ask_it])
     outcome = await agent.run("go")
     async with agent.stream(checkpoint=outcome.checkpoint.to_json(), answer=7) as run:
         async for _ in run:
@@ -138,9 +142,9 @@ async def test_the_outcome_of_a_run_that_still_works_is_refused() -> None:
         with pytest.raises(Misused, match="not come to rest"):
             run.outcome
         assert run.checkpoint.status == "ready"
-    handle = agent.stream("go")
+    handle: Any = agent.stream("go")
     with pytest.raises(Misused, match="async with"):
-        handle.run_id  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
+        handle.run_id
 
 
 async def test_a_failure_is_raised_by_outcome_and_by_wait() -> None:
@@ -176,8 +180,6 @@ async def test_a_pause_at_a_boundary_lets_the_model_finish_and_starts_nothing_ne
         async def request(self, request: ModelRequest) -> AsyncIterator[Delta | Reply]:
             async for item in super().request(request):
                 if isinstance(item, Reply) and request.index == 0:
-                    from adjourn.core.messages import ToolCall
-
                     yield Reply((ToolCall(id="c", tool="work", args={}),))
                 else:
                     yield item
@@ -211,8 +213,9 @@ async def test_a_pause_waits_for_the_tool_in_flight_and_keeps_its_result() -> No
         return "worked"
 
     for now in (False, True):
-        begun.clear(), go.clear()
-        agent = Agent("s", model=ScriptedModel([call("work")], lambda m: str(m[-1].content)), tools=[work])  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownArgumentType]
+        begun.clear()
+        go.clear()
+        agent = Agent("s", model=ScriptedModel([call("work")], last), tools=[work])
         async with agent.stream("go") as run:
             await begun.wait()
             await run.pause(now=now)
@@ -270,7 +273,7 @@ async def test_a_body_that_saves_its_progress_stops_there_and_goes_on_from_there
             await ctx.save(n + 1)
         return 10
 
-    agent = Agent("s", model=ScriptedModel([call("count")], lambda m: str(m[-1].content)), tools=[count])  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownArgumentType]
+    agent = Agent("s", model=ScriptedModel([call("count")], last), tools=[count])
     async with agent.stream("go") as run:
         await begun.wait()
         await run.pause()
@@ -498,3 +501,55 @@ async def test_a_checkpoint_taken_with_a_call_in_flight_leaves_it_in_doubt() -> 
     done = await agent.resume(outcome.checkpoint.to_json(), {"choice": "happened", "result": "sent"})
     assert done.output == "done"
     assert ran == ["book 1", "book 2"]
+
+
+# A cancel and a call in doubt
+
+
+@pytest.mark.parametrize(
+    ("answer", "undone", "left"),
+    [("happened", [("book", None)], []), ("not", [], []), ("leave", [], [("book", "in doubt: left")])],
+)
+async def test_a_cancel_asks_a_person_about_a_call_in_doubt_that_could_be_undone(
+    answer: str, undone: list[Any], left: list[Any]
+) -> None:
+    taken_back: list[Any] = []
+
+    async def give_back(ctx: ToolContext, args: dict[str, Any], result: Any) -> None:
+        taken_back.append(("book", result))
+
+    @tool(undo=give_back)
+    async def book() -> str:
+        """Book."""
+        raise InDoubt("the line went dead")
+
+    agent = Agent("s", model=ScriptedModel([call("book")], "done"), tools=[book])
+    outcome = await agent.run("go")
+    async with agent.stream(checkpoint=outcome.checkpoint, instruction="x") as run:
+        await run.cancel()
+        stuck = await run.wait()
+    assert is_paused(stuck)
+    assert stuck.status == "stuck"
+    [interrupt] = stuck.interrupts
+    assert (interrupt.kind, list(interrupt.choices)) == ("in_doubt", ["happened", "not", "leave"])
+    assert taken_back == []
+    done = await agent.resume(stuck.checkpoint.to_json(), answer)
+    assert isinstance(done, Cancelled)
+    assert taken_back == undone
+    assert [(r["tool"], r["why"]) for r in done.residue] == left
+
+
+async def test_the_epoch_grows_whenever_another_worker_takes_the_run() -> None:
+    epochs: list[int] = []
+
+    @tool
+    async def work(ctx: ToolContext) -> str:
+        """Work."""
+        epochs.append(ctx.epoch)
+        ctx.pause_for("question", resume_to="self")
+        return "done"
+
+    agent = Agent("s", model=ScriptedModel([call("work")], "done"), tools=[work])
+    outcome = await agent.run("go")
+    await agent.resume(outcome.checkpoint.to_json(), 1)
+    assert epochs == [1, 2]

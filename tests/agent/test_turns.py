@@ -4,6 +4,7 @@ import asyncio
 from typing import Any
 
 import pytest
+from tests.agent.words import calls
 
 from adjourn import (
     Agent,
@@ -61,9 +62,10 @@ async def test_a_conversation_that_has_not_finished_has_no_next_turn() -> None:
 
 async def test_after_takes_a_checkpoint_only() -> None:
     agent, _ = make_agent()
-    for wrong in ("", "{}", 5, []):
+    wrongs: list[Any] = ["", "{}", 5, []]
+    for wrong in wrongs:
         with pytest.raises(CheckpointInvalid):
-            await agent.run("two", after=wrong)  # pyright: ignore[reportArgumentType]
+            await agent.run("two", after=wrong)
 
 
 async def test_the_next_turn_of_a_cancelled_conversation_answers_every_call_first() -> None:
@@ -80,9 +82,8 @@ async def test_the_next_turn_of_a_cancelled_conversation_answers_every_call_firs
     assert done.output == "on we go"
     messages = model.requests[-1].messages
     at = next(n for n, m in enumerate(messages) if isinstance(m, Assistant))
-    calls = [p.id for p in messages[at].parts if isinstance(p, ToolCall)]  # pyright: ignore[reportAttributeAccessIssue]
-    results = messages[at + 1 : at + 3]
-    assert [m.call_id for m in results if isinstance(m, Result)] == calls
+    following = messages[at + 1 : at + 3]
+    assert [m.call_id for m in following if isinstance(m, Result)] == [c.id for c in calls(messages[at])]
     assert isinstance(messages[-1], User)
     assert messages[-1].text == "two"
 
@@ -123,7 +124,7 @@ async def test_inside_a_loop_they_say_to_use_await() -> None:
 
 
 async def test_one_agent_has_any_number_of_runs_at_once() -> None:
-    model = ScriptedModel([call("refund", order="1")], lambda m: f"for {m[0].text}")  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
+    model = ScriptedModel([call("refund", order="1")], lambda m: f"for {getattr(m[0], 'text', '')}")
     agent = Agent("many", model=model, tools=[refund])
     outcomes = await asyncio.gather(*(agent.run(f"customer {n}") for n in range(30)))
     assert [o.output for o in outcomes] == [f"for customer {n}" for n in range(30)]

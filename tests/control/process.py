@@ -86,16 +86,16 @@ class Server:
         outcome = await (await self.rt.get(run)).wait(LIMIT)
         return {"status": outcome.status, "interrupts": [i.id for i in outcome.interrupts] if is_paused(outcome) else []}
 
-    async def run(self, run: str, verb: str, **options: Any) -> Any:
+    async def run(self, run: str, what: str, **options: Any) -> Any:
         """Any verb of a run."""
-        return _plain(await getattr(await self.rt.get(run), verb)(**options))
+        return _plain(await getattr(await self.rt.get(run), what)(**options))
 
     async def fork(self, run: str, **options: Any) -> str:
         return (await (await self.rt.get(run)).fork(**options)).id
 
-    async def runtime(self, verb: str, *args: Any, **options: Any) -> Any:
+    async def runtime(self, what: str, args: list[Any], **options: Any) -> Any:
         """Any verb of the runtime."""
-        return _plain(await getattr(self.rt, verb)(*options.pop("args", ()), **options))
+        return _plain(await getattr(self.rt, what)(*args, **options))
 
     async def decide(self, decisions: list[list[Any]]) -> Any:
         """Many decisions at once: (interrupt, verb, by); what each of them got."""

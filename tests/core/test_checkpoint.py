@@ -266,9 +266,27 @@ def test_a_dict_with_a_wrong_field_is_refused(change: dict[str, Any], parsed: li
             Checkpoint.from_json(json.loads(signed()) | change, secret=secret)
 
 
+def test_a_checkpoint_of_an_older_version_is_brought_up_to_date_by_its_upgrader(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def renamed(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        return [{**r, "input": f"was: {r['input']}"} if r["t"] == "started" else r for r in records]
+
+    old = signed()
+    monkeypatch.setattr(envelope_module, "VERSION", 2)
+    monkeypatch.setitem(envelope_module.UPGRADERS, 1, renamed)
+    assert Checkpoint.from_json(old, secret=SECRET).input == "was: refund 1"
+    assert json.loads(Checkpoint(RECORDS).to_json())["version"] == 2
+
+
 # A forger without a key in the way still builds no types and breaks nothing.
 
 STARTED = '{"t":"started","run":"R-1","kind":"agent","program":"refunds","input":"x"}'
+
+EXTENDED = (
+    f'[{STARTED},{{"t":"asked","i":"l","kind":"limit","step":"s"}},'
+    '{"t":"decided","i":"l","verdict":"value","value":{"choice":"extend"}}]'
+)
 
 
 @pytest.mark.parametrize(
@@ -281,8 +299,7 @@ STARTED = '{"t":"started","run":"R-1","kind":"agent","program":"refunds","input"
         f'[{STARTED},{{"t":"decided","i":"x","verdict":"approve"}}]', f'[{STARTED},{{"t":"suspended","call":"9.9","i":"x"}}]',
         f'[{STARTED},{{"t":"replied","path":"nowhere"}}]', f'[{STARTED},{{"t":"faulted","step":"model:x","error":""}}]',
         f'[{STARTED},{{"t":"asked","i":"l","kind":"limit","step":"s"}},{{"t":"decided","i":"l","verdict":"value"}}]',
-        f'[{STARTED},{{"t":"asked","i":"l","kind":"limit","step":"s"}},'
-        '{"t":"decided","i":"l","verdict":"value","value":{"choice":"extend"}}]',
+        EXTENDED,
         '[{"t":"started","run":"R-1","kind":"agent","program":"p","history":[{"type":"nothing"}]}]',
         '[{"t":"started","run":"R-1","kind":"agent","program":"p","history":[5]}]',
         '[{"t":"started","run":"R-1","kind":"agent","program":"p","input":' + "[" * 10_000 + "]" * 10_000 + "}]",

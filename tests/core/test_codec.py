@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 import msgspec
@@ -100,9 +100,14 @@ def test_plain_data_stays_as_it_is(value: Any) -> None:
 @given(plain_json)
 def test_plain_gives_a_copy_of_every_container(value: Any) -> None:
     def containers(x: Any) -> set[int]:
-        inner: list[Any] = list(x.values()) if isinstance(x, dict) else x if isinstance(x, list) else []  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-        own: set[int] = {id(x)} if isinstance(x, dict | list) else set()
-        return own.union(*(containers(i) for i in inner))
+        match x:
+            case dict():
+                inner = list(cast("dict[str, Any]", x).values())
+            case list():
+                inner = cast("list[Any]", x)
+            case _:
+                return set()
+        return {id(cast("object", x))}.union(*(containers(i) for i in inner))
 
     assert not containers(value) & containers(plain(value))
 

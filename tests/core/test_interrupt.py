@@ -123,8 +123,12 @@ def test_the_other_kinds_list_their_choices_and_take_no_others(kind: Any, undoin
     assert allowed == CHOICES["in_doubt!" if kind == "in_doubt" and undoing else kind]
     for name in allowed:
         assert decided(seen(record), name).value == {"choice": name}
-        assert decided(seen(record), Decision.value({"choice": name, "result": 1})).value == {"choice": name, "result": 1}
-    for wrong in (True, False, None, "", "approve", {"choice": "x"}, {}, [], 5, Decision.approve(), Decision.deny()):
+        assert decided(seen(record), Decision.value({"choice": name, "result": 1})).value == {
+            "choice": name,
+            "result": 1,
+        }
+    wrongs: list[Any] = [True, False, None, "", "approve", {"choice": "x"}, {"choice": ["x"]}, {}, [], 5]
+    for wrong in [*wrongs, Decision.approve(), Decision.deny()]:
         with pytest.raises(InvalidAnswer) as caught:
             decided(seen(record), wrong)
         assert all(repr(name) in str(caught.value) for name in allowed)
@@ -152,7 +156,13 @@ def test_an_approval_shows_the_call_exactly_as_it_would_run() -> None:
 
 def test_a_question_keeps_its_authors_word_and_has_no_call() -> None:
     shown = view("R", 4, QUESTION)
-    assert (shown.kind, shown.type, shown.call, shown.expires_at, shown.payload) == ("question", "approval", None, None, {"q": 1})
+    assert (shown.kind, shown.type, shown.call, shown.expires_at, shown.payload) == (
+        "question",
+        "approval",
+        None,
+        None,
+        {"q": 1},
+    )
 
 
 def test_generated_ids_are_qualified_by_their_run_and_given_ones_are_not() -> None:

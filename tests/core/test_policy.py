@@ -199,8 +199,12 @@ def test_the_strictest_match_wins_whatever_the_order() -> None:
             assert verdict(*chosen, default="ask") == max(hits, default=Verdict.ASK)
 
 
+def rule_of(make: Callable[..., Rule], pattern: str, limit: int | None) -> Rule:
+    return make(pattern, when=None if limit is None else {"cents": gt(limit)})
+
+
 rules = st.builds(
-    lambda make, pattern, limit: make(pattern, when=None if limit is None else {"cents": gt(limit)}),
+    rule_of,
     st.sampled_from([allow, ask, deny]),
     st.sampled_from(["refund", "ref*", "*", "other", "re[a-f]und"]),
     st.none() | st.integers(0, 1000),

@@ -69,7 +69,9 @@ def test_and_or_nest_to_any_depth() -> None:
 
 
 def test_a_condition_reads_like_it_was_written() -> None:
-    assert repr(MaxSteps(30) | (TextMention("DONE") & MaxCost(5))) == "(MaxSteps(30) | (TextMention('DONE') & MaxCost(5)))"
+    assert (
+        repr(MaxSteps(30) | (TextMention("DONE") & MaxCost(5))) == "(MaxSteps(30) | (TextMention('DONE') & MaxCost(5)))"
+    )
 
 
 @pytest.mark.parametrize("leaf", [MaxSteps(1), MaxTokens(1), MaxCost(1), MaxTime(1), TextMention("x"), ToolCalled("x")])
@@ -125,6 +127,6 @@ def test_then_takes_two_words_only(leaf: Leaf) -> None:
 @pytest.mark.parametrize("other", [5, None, "MaxSteps(5)", MaxSteps])
 def test_conditions_combine_with_conditions_only(other: Any) -> None:
     with pytest.raises(InvalidDefinition, match="combine"):
-        MaxSteps(1) | other
+        _ = MaxSteps(1) | other
     with pytest.raises(InvalidDefinition, match="combine"):
-        MaxSteps(1) & other
+        _ = MaxSteps(1) & other

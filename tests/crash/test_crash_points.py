@@ -4,7 +4,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from tests.crash.scenarios import SCENARIOS, UNSAFE, World, person
+from tests.crash.scenarios import IDEMPOTENT, SCENARIOS, UNSAFE, World, person
 
 from adjourn import Agent, Completed, Interrupt, Misused, Paused, tool
 from adjourn.testing import CrashPoint, ScriptedModel, call, crash_points
@@ -22,6 +22,8 @@ async def test_an_agent_ends_the_same_whatever_write_its_worker_dies_at(name: st
         assert isinstance(outcome, Completed), point
         assert outcome.output == "done"
         assert all(n == 1 for (effect, _), n in Counter(line[:2] for line in world.lines()).items() if effect == UNSAFE)
+        keys = {(call, key) for effect, call, key in world.lines() if effect == IDEMPOTENT}
+        assert len(keys) == len({call for call, _ in keys})  # one for each call, whatever the attempt
         operations[point.operation] += 1
     assert operations[""] == 2  # once before, once after: the runs that came to their end undisturbed
     assert operations["commit"] >= 6

@@ -10,6 +10,9 @@ from adjourn import (
     Agent,
     Checkpoint,
     Decision,
+    Execution,
+    Flow,
+    FlowContext,
     Handle,
     Interrupt,
     PendingToolCall,
@@ -25,7 +28,19 @@ REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
 
 # What is there for the other layers, not for users.
 INTERNAL: dict[type[object], set[str]] = {
-    Agent: {"program", "fingerprint", "instructions_for"},
+    Agent: {"program", "fingerprint", "instructions_for", "specs", "load"},
+    Flow: {
+        "program",
+        "fingerprint",
+        "graph",
+        "known",
+        "condition",
+        "kind_of",
+        "load",
+        "all_chunks",
+        "all_agents",
+        "all_resources",
+    },
     Runtime: {"store", "worker", "deliver"},
     ToolContext: {"leftover"},
 }
@@ -33,7 +48,8 @@ INTERNAL: dict[type[object], set[str]] = {
 HELD: list[tuple[str, type[object]]] = [
     ("agents.md", Agent), ("agents.md", Handle), ("tools.md", ToolContext), ("runtime.md", Runtime), ("runtime.md", Run),
     ("runtime.md", RunState), ("outcomes.md", Checkpoint), ("outcomes.md", Interrupt), ("outcomes.md", PendingToolCall),
-    ("outcomes.md", Decision), ("stores.md", Store),
+    ("outcomes.md", Decision), ("stores.md", Store), ("flows.md", Flow), ("flows.md", FlowContext),
+    ("flows.md", Execution),
 ]  # fmt: skip
 
 

@@ -26,7 +26,6 @@ RANK = {
 
 # Importer -> imported, where a layer may look beside or above itself. Every entry is a debt with a reason.
 EXCEPTIONS: dict[str, set[str]] = {
-    "cli/demo.py": {"adjourn.testing"},  # the tour runs on a scripted model
     "errors.py": {"adjourn.driver.checkpoint"},  # for the type checker only: a failed run carries its checkpoint
 }
 

@@ -137,4 +137,8 @@ async def serve(db: str, ledger: str, agents: list[str], bare: bool = False, **o
 
 
 if __name__ == "__main__":
+    if planted := os.environ.get("ADJOURN_PLANTED_DEFECT"):
+        from tests.house.defects import DEFECTS
+
+        DEFECTS[planted].plant()
     asyncio.run(serve(**json.loads(sys.argv[1])))

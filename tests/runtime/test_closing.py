@@ -70,9 +70,8 @@ async def test_a_process_told_to_end_hands_its_run_over(begin: Begin, ledger: Le
 
 async def test_leaving_starts_nothing_new(address: str, ledger: Ledger) -> None:
     """The tool that runs finishes; the model is not called with its result."""
-    async with Runtime(address, [slowly(ledger)], resources={"ledger": ledger}) as rt:
-        agent = slowly(ledger)
-        rt.agents.clear()
+    agent = slowly(ledger)
+    async with Runtime(address, resources={"ledger": ledger}) as rt:
         run = await rt.start(agent, "go", run_id="r1")
         await ledger.until("began 1.0")
         asyncio.get_running_loop().call_later(0.05, ledger.open, "tool")

@@ -207,3 +207,25 @@ async def test_a_runtime_that_is_not_open_says_so(address: str, ledger: Ledger) 
         assert await rt.runs() == []
     async with rt:  # and once more
         assert await rt.runs() == []
+
+
+@pytest.mark.parametrize("end", ["completed", "cancelled"])
+async def test_a_run_that_has_ended_hears_nothing_more(address: str, ledger: Ledger, end: str) -> None:
+    async with Runtime(address, resources={"ledger": ledger}) as rt:
+        run = await rt.start(refunds(ledger), "go")
+        await paused(run)
+        if end == "cancelled":
+            await run.cancel(by="ann")
+        else:
+            await rt.deny((await rt.inbox())[0].id, by="ann")
+        assert (await run.wait(LIMIT)).status == end
+        seq = (await run.state()).seq
+        for command in (run.say("hello"), run.pause(), run.resume()):
+            with pytest.raises(Refused, match="it has ended"):
+                await command
+        if end == "completed":
+            with pytest.raises(Refused, match="it has ended"):
+                await run.cancel(by="ann")
+        else:
+            await run.cancel(by="ann")  # twice is the same as once
+        assert (await run.state()).seq == seq

@@ -10,7 +10,7 @@ from adjourn import Agent, Completed, Paused, Policy, Resource, Run, ToolContext
 from adjourn.core.messages import Delta, Message, ModelRequest, Reply, Result
 from adjourn.models.scripted import ScriptedModel, call, streamed
 
-LIMIT = 20.0
+LIMIT = float(os.environ.get("ADJOURN_TEST_LIMIT", "20"))
 """Seconds after which a test that waits has failed."""
 
 

@@ -20,8 +20,8 @@ class TestSQLiteStore(StoreContract):
     path = ""
 
     @pytest.fixture(autouse=True)
-    def _folder(self, tmp_path: Path) -> None:
-        self.path = str(tmp_path / "adjourn.db")
+    def _on_file(self, path: Path) -> None:
+        self.path = str(path)
 
     async def open_store(self, now: Callable[[], float]) -> Store:
         return SQLiteStore(self.path, now)

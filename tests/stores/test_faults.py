@@ -3,7 +3,7 @@
 import asyncio
 import itertools
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -170,7 +170,7 @@ async def live(store: Faulty, world: World, script: str) -> State:
 
 
 @asynccontextmanager
-async def backend(name: str, path: Path) -> AsyncIterator[Store]:
+async def backend(name: str, path: Path) -> AsyncGenerator[Store]:
     store: Store = MemoryStore() if name == "memory" else SQLiteStore(str(path))
     yield store
     await store.close()
@@ -196,15 +196,18 @@ def check_journal(state: State, records: list[Any], script: str) -> None:
             done.add(r.call)
     assert state.status == (Status.CANCELLED if script == "cancelled" else Status.COMPLETED)
     if script != "cancelled":
-        assert len([m for m in state.messages if isinstance(m, Result)]) == {"gated": 2, "side by side": 3}.get(script, 1)
+        assert len([m for m in state.messages if isinstance(m, Result)]) == {"gated": 2, "side by side": 3}.get(
+            script, 1
+        )
 
 
 @pytest.mark.parametrize("on", ["memory", "sqlite"])
 @pytest.mark.parametrize("fault", list(Fault))
 @pytest.mark.parametrize("script", EXPECTED)
-async def test_a_run_survives_a_fault_at_every_operation(tmp_path: Path, on: str, fault: Fault, script: str) -> None:
+async def test_a_run_survives_a_fault_at_every_operation(folder: Path, on: str, fault: Fault, script: str) -> None:
+    k = 0
     for k in itertools.count():
-        async with backend(on, tmp_path / f"{k}.db") as inner:
+        async with backend(on, folder / f"{k}.db") as inner:
             world, store = World(), Faulty(inner, k, fault)
             state = await live(store, world, script)
             records = [record for _, record in await inner.load("r1")]

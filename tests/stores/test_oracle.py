@@ -19,8 +19,8 @@ from adjourn.testing.promises.ground import approval, begin, commit, started, su
 
 
 @pytest.fixture(params=["memory", "sqlite"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
-    return MemoryStore() if request.param == "memory" else SQLiteStore(str(tmp_path / "adjourn.db"))
+def store(request: pytest.FixtureRequest, folder: Path) -> Store:
+    return MemoryStore() if request.param == "memory" else SQLiteStore(str(folder / "adjourn.db"))
 
 
 async def a_whole_life(store: Store) -> None:
@@ -52,7 +52,12 @@ def _without(record: type) -> Plant:
 
     def plant(monkeypatch: pytest.MonkeyPatch) -> None:
         real: Callable[..., None] = rules._index
-        monkeypatch.setattr(rules, "_index", lambda tx, row, x: None if isinstance(x, record) else real(tx, row, x))
+
+        def index(tx: Any, row: Any, x: Any) -> None:
+            if not isinstance(x, record):
+                real(tx, row, x)
+
+        monkeypatch.setattr(rules, "_index", index)
 
     return plant
 
@@ -71,7 +76,11 @@ def _count(monkeypatch: pytest.MonkeyPatch) -> None:
 def _status(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every word makes a run pause."""
     real: Callable[..., Any] = rules.after
-    monkeypatch.setattr(rules, "after", lambda s, x: Status.PAUSING if isinstance(x, Said) else real(s, x))  # pyright: ignore[reportUnknownLambdaType]
+
+    def after(status: Any, x: Any) -> Any:
+        return Status.PAUSING if isinstance(x, Said) else real(status, x)
+
+    monkeypatch.setattr(rules, "after", after)
 
 
 def _votes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,7 +97,11 @@ def _votes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _chain(monkeypatch: pytest.MonkeyPatch) -> None:
     """The journal's chain is not a chain."""
-    monkeypatch.setattr(rules, "chain", lambda head, body: b"x" * 32)  # pyright: ignore[reportUnknownLambdaType]
+
+    def chain(head: bytes, body: str) -> bytes:
+        return b"x" * 32
+
+    monkeypatch.setattr(rules, "chain", chain)
 
 
 PLANTS: dict[str, Plant] = {
@@ -112,7 +125,7 @@ async def test_rows_that_are_wrong_are_found_in_the_very_transaction(
 ) -> None:
     PLANTS[defect](monkeypatch)
     with every_transaction() as oracle:
-        with pytest.raises((AssertionError, StoreError), match="the journal means|hash chain"):
+        with pytest.raises((AssertionError, StoreError), match=r"the journal means|hash chain"):
             await a_whole_life(store)
         assert len(oracle.failures) >= 1
     await store.close()

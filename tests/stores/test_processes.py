@@ -69,11 +69,6 @@ async def side_by_side(verb: str, path: Path, count: int) -> list[list[Any]]:
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "adjourn.db"
-
-
-@pytest.fixture
 async def store(path: Path) -> AsyncIterator[SQLiteStore]:
     store = SQLiteStore(str(path))
     yield store

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -24,17 +24,12 @@ from adjourn.testing.promises.ground import TTL, begin, claim, commit, started
 
 
 @asynccontextmanager
-async def opened(path: Path, **options: Any) -> AsyncIterator[SQLiteStore]:
+async def opened(path: Path, **options: Any) -> AsyncGenerator[SQLiteStore]:
     store = SQLiteStore(str(path), **options)
     try:
         yield store
     finally:
         await store.close()
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "adjourn.db"
 
 
 # Durability
@@ -269,7 +264,7 @@ async def test_a_file_that_somebody_keeps_locked_is_an_error_and_passes(
     monkeypatch.setattr(sqlite, "BUSY_SECONDS", 0.05)
     async with opened(path) as store:
         await store.create(started())
-        other = apsw.Connection(str(path))
+        other: Any = apsw.Connection(str(path))
         other.execute("begin immediate")
         with pytest.raises(StoreError, match=r"locked|Busy"):
             await store.deliver("r1", Said(text="hi"))
@@ -282,7 +277,7 @@ async def test_a_file_that_somebody_keeps_locked_is_an_error_and_passes(
 async def test_a_lock_that_passes_is_waited_for(path: Path) -> None:
     async with opened(path) as store:
         await store.create(started())
-        other = apsw.Connection(str(path))
+        other: Any = apsw.Connection(str(path))
         other.execute("begin immediate")
         word = asyncio.ensure_future(store.deliver("r1", Said(text="hi")))
         await asyncio.sleep(0.05)
@@ -412,14 +407,14 @@ def test_a_database_of_something_else_is_refused_and_left_alone(path: Path, vers
     assert path.read_bytes() == before
 
 
-def test_a_missing_folder_is_named(tmp_path: Path) -> None:
+def test_a_missing_folder_is_named(folder: Path) -> None:
     with pytest.raises(StoreError, match=r"no folder .*missing.*create it"):
-        SQLiteStore(str(tmp_path / "missing" / "adjourn.db"))
+        SQLiteStore(str(folder / "missing" / "adjourn.db"))
 
 
-def test_a_folder_is_not_a_file(tmp_path: Path) -> None:
+def test_a_folder_is_not_a_file(folder: Path) -> None:
     with pytest.raises(StoreError, match="cannot be opened"):
-        SQLiteStore(str(tmp_path))
+        SQLiteStore(str(folder))
 
 
 READ_ONLY = """
@@ -439,7 +434,7 @@ except StoreError as e:
 
 @pytest.mark.parametrize("exists", [False, True], ids=["a new file", "an old file"])
 async def test_a_read_only_folder_is_named(exists: bool) -> None:
-    # Not below tmp_path, which only its owner may enter: root has to become somebody else to be refused anything.
+    # Not in the fixture's folder, which only its owner may enter: root has to become somebody else to be refused anything.
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "adjourn.db"
         if exists:

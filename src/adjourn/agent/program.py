@@ -84,7 +84,7 @@ class AgentProgram:
         child = tool.agent.name if isinstance(tool, AgentTool) else ""
         intended = Intended(
             call=call.id, tool=tool.name, attempt=call.attempt + 1, digest=shown, effect=tool.effect.value,
-            undo=tool.undo is not None, under=tuple(a.name for a in up[1:]), agent=child, input=args.get("input") if child else None,
+            undo=tool.undo is not None, under=state.agents_under(call.path), agent=child, input=args.get("input") if child else None,
         )  # fmt: skip
         return Go(intended, gated, tool.key_ttl)
 
@@ -120,19 +120,20 @@ class AgentProgram:
         self, state: State, call: Call, tool: Tool, args: dict[str, Any], judged: Judgement, shown: str, now: float
     ) -> Asked:
         rules = judged.rules
+        sets = sorted({tuple(sorted(r.groups)) for r in rules if r.groups})
         expiring = min((r for r in rules if r.expires_in), key=lambda r: r.expires_in, default=None)
         return Asked(
             i=interrupt_id(state, call.id), kind="approval", call=call.id, tool=tool.name, args=args,
             definition=tool.definition, describes=tool.description, effect=tool.effect.value, undo=tool.undo is not None,
             digest=shown, reason=judged.reason, rules=tuple(r.text for r in rules) or (DEFAULT,),
             approvers=max([1, *(r.approvers for r in rules)]),
-            groups=tuple(sorted({g for r in rules for g in r.groups})),
+            groups=tuple(sorted({g for r in rules for g in r.groups})), group_sets=tuple(sets) if len(sets) > 1 else (),
             not_requester=any(r.not_requester for r in rules),
             queue=bool(rules) and all(r.queue for r in rules),
             valid_for=min((r.valid_for for r in rules if r.valid_for), default=0.0),
             remind_every=min((r.remind_every for r in rules if r.remind_every), default=0.0),
             schema=tool.schema, expires=now + expiring.expires_in if expiring else 0.0,
-            on_expiry=expiring.on_expiry if expiring else "deny",
+            on_expiry=expiring.on_expiry if expiring else "deny", under=state.agents_under(call.path),
         )  # fmt: skip
 
     def next(self, state: State, now: float, plan: Plan) -> None:
@@ -175,7 +176,10 @@ class AgentProgram:
                     "can_resume": fault.transient,
                     "attempts": fault.count,
                 }
-                plan.moves.append(Asked(i=interrupt_id(state, step), kind="error", step=step, payload=payload))
+                under = state.agents_under(thread.path)
+                plan.moves.append(
+                    Asked(i=interrupt_id(state, step), kind="error", step=step, payload=payload, under=under)
+                )
                 return None
             if fault.retry_at > now:
                 plan.retry_at(fault.retry_at, now)
@@ -183,7 +187,7 @@ class AgentProgram:
         tripped, path = self._tripped(state, thread, now)
         if tripped is not None:
             return self._stop(state, thread, tripped, path, plan)
-        under = tuple(a.name for a in self._up(state, thread.path)[1:])
+        under = state.agents_under(thread.path)
         plan.start.append(Step(step, "model", thread.path, None, under, (fault.count if fault else 0) + 1))
         return None
 
@@ -197,6 +201,10 @@ class AgentProgram:
         )  # fmt: skip
         if tripped := self.stop.check(whole, state.extended):
             return tripped, ""
+        return self._tripped_below(state, thread, now)
+
+    def _tripped_below(self, state: State, thread: Thread, now: float) -> tuple[Tripped | None, str]:
+        """The same, without the root's limits."""
         parts = thread.path.split("/") if thread.path else []
         for path in ("/".join(parts[: n + 1]) for n in range(len(parts))):
             if path in state.threads:

@@ -182,13 +182,16 @@ def shape(schema: Any) -> Any:
     if not isinstance(schema, dict):
         return schema
     named = ("properties", "$defs")
-    if isinstance(schema.get("required"), list):  # in whatever order the parameters stand  # pyright: ignore[reportUnknownMemberType]
-        schema = {**schema, "required": sorted(schema["required"])}  # pyright: ignore[reportUnknownArgumentType]
     return {
-        k: ({n: shape(s) for n, s in v.items()} if k in named and isinstance(v, dict) else shape(v))  # pyright: ignore[reportUnknownVariableType]
+        k: ({n: shape(s) for n, s in v.items()} if k in named and isinstance(v, dict) else _unordered(k, shape(v)))  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
         for k, v in schema.items()  # pyright: ignore[reportUnknownVariableType]
         if k not in ("description", "title", "examples") or not isinstance(v, str | list)
     }
+
+
+def _unordered(key: str, value: Any) -> Any:
+    """`required` in whatever order the parameters stand."""
+    return sorted(value) if key == "required" and isinstance(value, list) else value  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
 
 
 def answer_schema(given: Any) -> dict[str, Any] | bool | None:

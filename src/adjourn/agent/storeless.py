@@ -22,6 +22,7 @@ from adjourn.driver.events import Event, watch
 from adjourn.driver.feed import Feed
 from adjourn.driver.identity import new_run_id
 from adjourn.driver.loop import Drive
+from adjourn.driver.upgrade import upgraded
 from adjourn.errors import AnswerRequired, Invalid, MissingResource, Misused, ProgramChanged, Refused
 from adjourn.stores.memory import MemoryStore
 
@@ -72,7 +73,7 @@ class Conversation:
         on_change: str | None,
     ) -> "Conversation":
         """A run from its checkpoint; everything is checked before anything is consumed."""
-        checkpoint = Checkpoint.from_json(saved)
+        checkpoint = upgraded(Checkpoint.from_json(saved), agent.name, agent.fingerprint)
         check_program(agent, checkpoint.started, on_change or agent.on_change)
         self = cls(agent, checkpoint.run_id, resources)
         state = checkpoint.state

@@ -8,7 +8,7 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from adjourn.cli.fields import fields, marked, rows, schema_word
-from adjourn.cli.finding import address_in_run
+from adjourn.cli.finding import address_in_run, handle
 from adjourn.cli.terminal import wrap
 from adjourn.cli.timeline import Timeline, gist
 from adjourn.cli.visible import lines, visible
@@ -108,7 +108,7 @@ def _facts(item: Item) -> Iterator[tuple[str, str]]:
     yield "expires", _expiry(i, item.now)
     if i.call and i.call.digest:
         yield "digest", grouped(i.call.digest)
-    yield "run", f"{short_id(i.run_id)}   item {visible(i.id)}"
+    yield "run", f"{short_id(i.run_id)}   item {handle(i)}"
 
 
 def _expiry(i: Interrupt, now: float) -> str:

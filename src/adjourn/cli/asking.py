@@ -29,6 +29,7 @@ class Choice:
     edit: dict[str, Any] | None = None
     scope: Literal["once", "run"] = "once"
     note: str = ""
+    groups: tuple[str, ...] = ()
 
 
 def read(question: Text) -> str:

@@ -100,10 +100,11 @@ def say(
     db: Db = None,
     as_json: Json = False,
     by: By = None,
+    abandon: Annotated[bool, typer.Option("--abandon", help="Drop the questions that are open.")] = False,
     request_id: RequestId = "",
 ) -> None:
     """Tell a running agent something."""
-    _steer(db, run, lambda r: r.say(text, by=who(by), request_id=request_id), None, as_json)
+    _steer(db, run, lambda r: r.say(text, by=who(by), abandon=abandon, request_id=request_id), None, as_json)
 
 
 Scope = Annotated[str, typer.Argument(metavar="SCOPE", help="'*' for everything, agent:NAME, or tool:NAME.")]
@@ -111,7 +112,13 @@ Scope = Annotated[str, typer.Argument(metavar="SCOPE", help="'*' for everything,
 
 @app.command()
 @says("Not halted")
-def halt(scope: Scope, reason: Reason = "", db: Db = None, as_json: Json = False, by: By = None) -> None:
+def halt(
+    scope: Scope,
+    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; everybody who is held reads it.")],
+    db: Db = None,
+    as_json: Json = False,
+    by: By = None,
+) -> None:
     """The kill switch: no new call and no new model call starts in SCOPE, whichever process runs it."""
     _print_halts(with_runtime(db, lambda rt: rt.halt(scope, reason=reason, by=who(by))), as_json)
 

@@ -13,7 +13,7 @@ from adjourn.cli.action import as_json as item_json
 from adjourn.cli.asking import Choice, Later, decide, parse
 from adjourn.cli.database import address_of, with_runtime
 from adjourn.cli.failure import report, says
-from adjourn.cli.finding import Found, find, full_digest
+from adjourn.cli.finding import Found, find, full_digest, handle
 from adjourn.cli.options import By, Db, InterruptId, Json, Note, RequestId, Wait, who
 from adjourn.cli.reading import list_inbox
 from adjourn.cli.terminal import is_attended, out, print_json, say
@@ -72,10 +72,10 @@ def inbox(
 
 def _say_how(i: Interrupt) -> None:
     if i.kind == "approval" and i.call:
-        say(f"Approve  adjourn approve {visible(i.id)} --digest {i.call.digest[:16]}")
-        say(f"Deny     adjourn deny {visible(i.id)} --note …")
+        say(f"Approve  adjourn approve {handle(i)} --digest {i.call.digest[:16]}")
+        say(f"Deny     adjourn deny {handle(i)} --note …")
     else:
-        say(f"Answer   adjourn answer {visible(i.id)} {' | '.join(i.choices) or 'VALUE'}")
+        say(f"Answer   adjourn answer {handle(i)} {' | '.join(i.choices) or 'VALUE'}")
 
 
 def _at_the_prompt(db: str | None, i: Interrupt, by: str) -> int:
@@ -134,13 +134,14 @@ class Settled:
 
 
 async def settle(
-    rt: Runtime, i: Interrupt, choice: Choice, by: str, digest: str, request_id: str, patience: float
+    rt: Runtime, i: Interrupt, choice: Choice, by: str, digest: str, request_id: str = "", patience: float = 0.0
 ) -> Settled:
     """Record a decision, then wait `patience` seconds for the run to come to rest."""
     if choice.verb == "approve":
         seq = await rt.approve(
-            i.id, by=by, note=choice.note, digest=digest, edit=choice.edit, scope=choice.scope, request_id=request_id
-        )
+            i.id, by=by, note=choice.note, digest=digest, edit=choice.edit, scope=choice.scope, groups=choice.groups,
+            request_id=request_id,
+        )  # fmt: skip
     elif choice.verb == "deny":
         seq = await rt.deny(i.id, by=by, note=choice.note, digest=digest, request_id=request_id)
     else:
@@ -208,6 +209,9 @@ def approve(
         str, typer.Option(metavar="JSON", help="Run it with these arguments instead: all of them.", show_default=False)
     ] = "",
     scope: Annotated[str, typer.Option(help="once, or run: again in this run for these exact arguments.")] = "once",
+    group: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="A group for which you decide.", show_default=False)
+    ] = None,
     request_id: RequestId = "",
     wait: Wait = None,
 ) -> None:
@@ -218,7 +222,7 @@ def approve(
     edited = _object(edit) if edit else None
 
     def make(i: Interrupt) -> Choice:
-        return Choice("approve", note=note, edit=edited, scope=width)
+        return Choice("approve", note=note, edit=edited, scope=width, groups=tuple(group or ()))
 
     _command(db, item, by, make, digest, request_id, wait, as_json)
 

@@ -139,7 +139,7 @@ class Tour:
     def decide(self, item: Item, choice: Choice, by: str) -> Settled:
         """A decision, from this process, which has no program."""
         digest = item.interrupt.call.digest if item.interrupt.call else ""
-        return with_runtime(self.database, lambda rt: settle(rt, item.interrupt, choice, by, digest, "", 0.0))
+        return with_runtime(self.database, lambda rt: settle(rt, item.interrupt, choice, by, digest))
 
     def checkpoint(self, run: str) -> Checkpoint:
         """The run's journal as it is now."""

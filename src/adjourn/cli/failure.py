@@ -11,7 +11,19 @@ from rich.text import Text
 from adjourn.cli.terminal import err, say, to_json
 from adjourn.cli.visible import visible
 from adjourn.cli.words import DIM
-from adjourn.errors import AdjournError, Conflict, Invalid, NotFound
+from adjourn.errors import (
+    AdjournError,
+    AlreadyDecided,
+    Conflict,
+    InterruptClosed,
+    Invalid,
+    InvalidAnswer,
+    NotFound,
+    Refused,
+    StaleDecision,
+    UnknownInterrupt,
+    UnknownRun,
+)
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -33,15 +45,31 @@ def report(error: AdjournError, what: str, *, as_json: bool = False) -> int:
         said = {"error": {"code": code, "status": error.status, "what": what, "message": message}}
         say(to_json(said, indent=None))
         return exit_code(error)
-    why, *advice = [part for part in re.split(r"; ", visible(message)) if part]
+    # A message is what happened, then what to do; a list of choices has semicolons of its own.
+    whole = isinstance(error, InvalidAnswer)
+    why, *advice = [visible(message)] if whole else [part for part in visible(message).split("; ") if part]
     terminal = err()
     terminal.print(Text.assemble(("✗ ", "red"), (f"{what}: ", "red"), why.rstrip(".") + "."))
-    if isinstance(error, Conflict) and not any("othing" in part for part in advice):
+    if isinstance(error, Conflict) and "othing" not in message:
         terminal.print("  Nothing was changed.")
     for part in advice:
         terminal.print("  " + part[:1].upper() + part[1:].rstrip(".") + ".")
+    if command := _next(error):
+        terminal.print(Text.assemble("  ", ("Look again  ", DIM), command))
     terminal.print(Text(f"  {code} · {error.status}", style=DIM))
     return exit_code(error)
+
+
+def _next(error: AdjournError) -> str:
+    """The command that shows how things are now, for errors that say the world is not as the person thought."""
+    if isinstance(error, Refused):
+        return f"adjourn show {visible(error.run_id)}"
+    if isinstance(error, AlreadyDecided | InterruptClosed):
+        run, found, _ = error.interrupt_id.partition(":")
+        return f"adjourn show {visible(run)}" if found else "adjourn inbox"
+    if isinstance(error, UnknownRun):
+        return "adjourn runs"
+    return "adjourn inbox" if isinstance(error, UnknownInterrupt | StaleDecision) else ""
 
 
 def says(what: str) -> Callable[[F], F]:

@@ -1,8 +1,11 @@
 """From what a person typed to the interrupt they mean."""
 
+import shlex
 from dataclasses import dataclass
 
 from adjourn.cli.listing import recall
+from adjourn.cli.visible import visible
+from adjourn.cli.words import short_id
 from adjourn.core.interrupt import Interrupt
 from adjourn.errors import Invalid, StaleDecision, UnknownInterrupt, UnknownRun
 from adjourn.runtime.runtime import Runtime
@@ -70,7 +73,14 @@ def address_in_run(interrupt: Interrupt) -> str:
         return interrupt.call.call_id
     local = interrupt.id.removeprefix(f"{interrupt.run_id}:")
     call, found, _ = local.partition("?")
-    return call if found and ":" not in call and call[:1].isdigit() else ""
+    stands_alone = ":" in call or call == "poison" or interrupt.kind == "limit"  # a model call, a run, a condition
+    return call if found and not stands_alone else ""
+
+
+def handle(interrupt: Interrupt) -> str:
+    """What to type for it: short, and safe in a shell, which a generated id (it has a `?`) is not."""
+    call = address_in_run(interrupt)
+    return shlex.quote(f"{short_id(interrupt.run_id)}/{visible(call)}" if call else visible(interrupt.id))
 
 
 def full_digest(interrupt: Interrupt, given: str) -> str:

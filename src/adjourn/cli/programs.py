@@ -1,4 +1,4 @@
-"""From `app.py:agent` or `module:attr` to the agents a worker advances."""
+"""From `app.py:agent` or `module:attr` to the agents and flows a worker advances."""
 
 import importlib
 import importlib.util
@@ -10,6 +10,7 @@ from typing import Any
 
 from adjourn.agent.agent import Agent
 from adjourn.errors import AdjournError, InvalidDefinition
+from adjourn.flow.flow import Flow
 
 
 class NotImportable(InvalidDefinition):
@@ -29,8 +30,8 @@ def load(reference: str) -> Any:
     thing: Any = module
     for name in path.split("."):
         if not hasattr(thing, name):
-            agents = [k for k, v in vars(module).items() if isinstance(v, Agent)]
-            raise InvalidDefinition(f"{place} has no {path!r}; its agents are: {', '.join(agents) or 'none'}")
+            known = [k for k, v in vars(module).items() if isinstance(v, Agent | Flow)]
+            raise InvalidDefinition(f"{place} has no {path!r}; its agents and flows are: {', '.join(known) or 'none'}")
         thing = getattr(thing, name)
     return thing
 
@@ -66,16 +67,16 @@ def _from_file(file: Path) -> ModuleType:
     return module
 
 
-def agents_of(reference: str) -> list[Agent[Any]]:
-    """The agent, the list of agents, or the function that makes one, behind a reference."""
+def programs_of(reference: str) -> list[Agent[Any] | Flow]:
+    """The agent or flow, the list of them, or the function that makes one, behind a reference."""
     thing = load(reference)
-    if callable(thing) and not isinstance(thing, Agent):
+    if callable(thing) and not isinstance(thing, Agent | Flow):
         try:
             thing = thing()
         except Exception as e:
             raise NotImportable(reference, e) from e
     found: list[Any] = list(thing) if isinstance(thing, list | tuple) else [thing]  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
     for one in found:
-        if not isinstance(one, Agent):
-            raise InvalidDefinition(f"{reference} is {type(one).__name__}; a worker advances agents")
+        if not isinstance(one, Agent | Flow):
+            raise InvalidDefinition(f"{reference} is {type(one).__name__}; a worker advances agents and flows")
     return found

@@ -11,6 +11,7 @@ from adjourn.cli.action import Item, gist_of, look
 from adjourn.cli.action import as_json as item_json
 from adjourn.cli.database import address_of, with_runtime
 from adjourn.cli.failure import says
+from adjourn.cli.finding import handle
 from adjourn.cli.glance import Glance, glance
 from adjourn.cli.options import Db, Json, RunId
 from adjourn.cli.terminal import Terminal, fit, out, print_json, say, to_json
@@ -168,6 +169,8 @@ def _step_line(step: Step, ids: int, names: int, terminal: Terminal) -> Text:
         room = terminal.width - ids - names - 17
         note = fit(note, min(len(note), max(16, room // 2)))
         text = fit(text, max(8, room - len(note)))
+    else:
+        text = f"{text:<32}"
     return Text.assemble(
         f"  {step.id:>{ids}}  ", (glyph, colour), " ", (name, colour if step.status == "waiting" else ""),
         "  ", text, "  ", (note, colour or DIM), "  ", (f"{end:>8}", DIM),
@@ -204,7 +207,7 @@ def list_inbox(db: str | None, agent: str, kind: str, run: str, limit: int, as_j
         say(Text("Nothing waits for a person.", style=DIM))
         return
     _print_inbox(items, now)
-    example = "1" if kept else visible(items[0].interrupt.id)
+    example = "1" if kept else handle(items[0].interrupt)
     say(Text(f"{count(len(items), 'item')}. Look at one and decide: adjourn inbox {example}", style=DIM))
 
 

@@ -139,6 +139,7 @@ class Timeline:
         if step is None:
             name = x.kind.replace("_", " ")
             step = self._add(x.call, name, exact(gist(x.payload)), at=x.at)
+            self._calls.update({x.call: step} if x.call else {})
         step.status, step.at, step.took = "waiting", x.at, None
         step.note = x.type if isinstance(x, r.Suspended) and x.type != "question" else KINDS.get(x.kind, x.kind)
         if x.kind == "error":
@@ -168,11 +169,7 @@ class Timeline:
         if isinstance(x, r.Faulted):
             self._faulted(x)
             return
-        step = self._calls.get(x.call)
-        if step is None and isinstance(x, r.Intended):
-            step = self._calls[x.call] = self._add(x.call, f"undo {x.tool}", at=x.at)
-        if step is None:
-            return
+        step = self._calls.get(x.call) or self._spawned(x)
         if isinstance(x, r.Intended):
             step.status, step.at, step.took = "running", x.at, None
             step.note = f"again, attempt {x.attempt}" if x.attempt > 1 else step.note
@@ -180,6 +177,12 @@ class Timeline:
             step.note = "in doubt"
         else:
             self._returned(step, x)
+
+    def _spawned(self, x: r.Intended | r.Returned | r.Doubted) -> Step:
+        """A call that no reply asked for: a flow's chunk, or an undo."""
+        name = x.tool if isinstance(x, r.Intended) else x.call.rpartition("/")[2].partition("#")[0]
+        step = self._calls[x.call] = self._add(x.call, f"undo {name}" if "!" in x.call else name, at=x.at)
+        return step
 
     def _returned(self, step: Step, x: r.Returned) -> None:
         step.result, step.ran = x.error or x.value, x.ran
@@ -218,6 +221,9 @@ class Timeline:
             case r.Cancelled():
                 left = f"{len(x.undone)} undone, {len(x.residue)} left behind"
                 self._add("", "cancelled", left, "cancelled", at=x.at)
+                for one in x.residue:
+                    what = f"{visible(str(one.get('tool')))} {arguments(one.get('arguments'))}"
+                    self._add(str(one.get("call", "")), "left behind", what, at=x.at).note = str(one.get("why", ""))
             case _:
                 pass
 

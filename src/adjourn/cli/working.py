@@ -5,18 +5,18 @@ import logging
 import os
 import signal
 import sys
+import traceback
 from collections.abc import Mapping
 from typing import Annotated, Any, cast
 
 import typer
 from rich.text import Text
 
-from adjourn.agent.agent import Agent
 from adjourn.cli.database import address_of
 from adjourn.cli.failure import says
 from adjourn.cli.glance import glance
 from adjourn.cli.options import Db, Json
-from adjourn.cli.programs import NotImportable, agents_of, load
+from adjourn.cli.programs import NotImportable, load, programs_of
 from adjourn.cli.terminal import out, say, to_json
 from adjourn.cli.visible import lines, visible
 from adjourn.cli.words import DIM, EXIT, short_id, status_mark
@@ -31,7 +31,9 @@ PACE = 0.2
 @app.command()
 @says("Not started")
 def worker(
-    programs: Annotated[list[str], typer.Argument(metavar="APP.PY:AGENT", help="A file or module, and its agent(s).")],
+    programs: Annotated[
+        list[str], typer.Argument(metavar="APP.PY:NAME", help="A file or module, and its agent or flow.")
+    ],
     db: Db = None,
     as_json: Json = False,
     resources: Annotated[
@@ -47,7 +49,7 @@ def worker(
     Every run that comes to rest is one line. Start as many workers as you like: each run has one at a time.
     """
     try:
-        agents = [agent for reference in programs for agent in agents_of(reference)]
+        loaded = [program for reference in programs for program in programs_of(reference)]
         given: Mapping[str, Any] = _resources(resources) if resources else {}
     except NotImportable as e:
         say(*lines(e.trace.rstrip()))
@@ -56,9 +58,9 @@ def worker(
         raise InvalidDefinition(f"--on-change is 'refuse' or 'warn', not {on_change!r}")
     _log_to_stderr()
     rt = Runtime(
-        address_of(db), agents, resources=given, concurrency=concurrency, lease=lease, grace=grace, on_change=on_change
+        address_of(db), loaded, resources=given, concurrency=concurrency, lease=lease, grace=grace, on_change=on_change
     )
-    asyncio.run(_serve(rt, agents, address_of(db), as_json))
+    asyncio.run(_serve(rt, [p.name for p in loaded], address_of(db), as_json))
 
 
 def _resources(reference: str) -> Mapping[str, Any]:
@@ -69,15 +71,17 @@ def _resources(reference: str) -> Mapping[str, Any]:
     return cast("Mapping[str, Any]", thing)
 
 
-async def _serve(rt: Runtime, agents: list[Agent[Any]], address: str, as_json: bool) -> None:
+async def _serve(rt: Runtime, names: list[str], address: str, as_json: bool) -> None:
     stop = asyncio.Event()
     _listen(stop)
     async with rt:
-        names = ", ".join(visible(a.name) for a in agents)
+        listed = ", ".join(visible(name) for name in names)
         say(
-            Text(f"Worker {os.getpid()} advances {names} on {visible(address)}. Ctrl-C hands the runs back.", style=DIM)
+            Text(
+                f"Worker {os.getpid()} advances {listed} on {visible(address)}. Ctrl-C hands the runs back.", style=DIM
+            )
         )
-        reporter = asyncio.create_task(_report(rt, {a.name for a in agents}, as_json))
+        reporter = asyncio.create_task(_report(rt, set(names), as_json))
         waiting = asyncio.create_task(stop.wait())
         await asyncio.wait([waiting, reporter], return_when=asyncio.FIRST_COMPLETED)
         say(Text("Stopping: tools in flight finish, then the runs are handed back.", style=DIM))
@@ -139,6 +143,8 @@ class _Talk(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         say(Text(f"! {visible(record.getMessage())}", style=DIM))
+        if record.exc_info and record.exc_info[1] is not None:
+            say(*lines("".join(traceback.format_exception(record.exc_info[1])).rstrip()))
 
 
 def _log_to_stderr() -> None:

@@ -36,13 +36,14 @@ class Approval(msgspec.Struct):
 
 
 class Call(msgspec.Struct):
-    """The unit of work: a tool call, a nested agent, an undo, a chunk's activation."""
+    """The unit of work: a tool call, a nested agent, an undo, a chunk's activation (`of` is the chunk's flow)."""
 
     id: str
     tool: str
     args: Any
     path: str = ""
     kind: str = "tool"
+    of: str = ""
     phase: Phase = Phase.NEW
     attempt: int = 0
     epoch: int = 0

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from adjourn.core import records as r
-from adjourn.core.call import Approval, Open, Phase
+from adjourn.core.call import Approval, Phase
 from adjourn.core.digest import action_digest
 
 if TYPE_CHECKING:
@@ -36,15 +36,11 @@ def approval(state: State, record: r.Asked, x: r.Decided) -> None:
 
 def question(state: State, record: r.Suspended, x: r.Decided) -> None:
     call = state.live.get(record.call)
-    if state.flow is not None:
-        state.flow.touched = x.at
     if call is None:
         return
-    if record.event:
-        state.open[record.i] = Open(record, 0)  # its event resolves it, and begins what waits for that event
-        state._event(record.event, x.value, state.flow.scope_of(call.id) if state.flow else "")
-    else:
-        state._unsuspend(call, record, "answer", x.value)
+    if record.event and state.flow is not None:  # the answer is that event; others that wait for it have their own
+        state.flow.emit(record.event, x.value)
+    state._unsuspend(call, record, "answer", x.value)
 
 
 def doubt(state: State, record: r.Asked, x: r.Decided) -> None:

@@ -1,9 +1,11 @@
 """A flow's part of the fold: where its tokens are, what its joins have, its state. Routing needs no record of its own."""
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
+from adjourn.core.changes import apply
 from adjourn.core.graph import (
     AgentItem,
     AnyItem,
@@ -18,299 +20,312 @@ from adjourn.core.graph import (
     IfItem,
     MatchItem,
     SideItem,
+    meetings,
 )
+
+Place = tuple[int, int]
+"""A place in a graph: which list of items (by identity; the graph outlives every token), and which of them."""
+
+
+@dataclass(slots=True, eq=False)
+class Scope:
+    """One flow being run: the root, or a sub-flow. `label` begins the ids of its calls; `open` counts its tokens."""
+
+    graph: Graph
+    label: str = ""
+    parent: "Token | None" = None
+    data: dict[str, Any] = field(default_factory=dict[str, Any])
+    seen: dict[int, dict[str, list[Any]]] = field(default_factory=dict[int, dict[str, list[Any]]])
+    met: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
+    open: int = 0
+    value: Any = None
+    wanted: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
+
+    def __post_init__(self) -> None:
+        self.wanted = meetings(self.graph)
 
 
 @dataclass(slots=True, eq=False)
 class Join:
-    """What waits for branches: a batch's dict, a `for_each`'s list, a sub-flow's chains, or one chosen branch."""
+    """What waits for a batch's branches (by key) or a `for_each`'s elements (by number)."""
 
     parent: "Token"
-    kind: str
+    label: str
+    open: int
+    item: BatchItem | EachItem
+    elements: list[Any] = field(default_factory=list[Any])
+    begun: int = 0
     results: dict[Any, Any] = field(default_factory=dict[Any, Any])
-    open: int = 0
-    waiting: list[Any] = field(default_factory=list[Any])
-    total: int = 0
-    first: Any = None
+
+    def joined(self) -> Any:
+        """What goes on: a dict in the order of the branches, or a list in the order of the elements."""
+        if isinstance(self.item, BatchItem):
+            return {key: self.results[key] for key in self.item.branches}
+        return [self.results[n] for n in range(len(self.elements))]
 
 
 @dataclass(slots=True, eq=False)
 class Token:
-    """One run through a chain. `label` begins the ids of its calls; `scope` is the flow it is in ("" is the root)."""
+    """One run through a chain. `outer` are the chains it comes back to after a branch of `if_` or `match`."""
 
     items: list[AnyItem]
     label: str
-    scope: str
+    scope: Scope
     join: Join | None = None
     key: Any = None
     at: int = 0
     input: Any = None
-    last: Any = None
+    tested: int = 0
+    outer: list[tuple[list[AnyItem], int, str]] = field(default_factory=list[tuple[list[AnyItem], int, str]])
+
+    @property
+    def place(self) -> Place:
+        """Where it is in the graph."""
+        return (id(self.items), self.at)
 
 
-@dataclass(slots=True)
-class Scope:
-    """One flow being run: the root, or a sub-flow."""
-
-    graph: Graph
-    data: dict[str, Any] = field(default_factory=dict[str, Any])
-    seen: dict[int, dict[str, list[Any]]] = field(default_factory=dict[int, dict[str, list[Any]]])
-    met: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
-    join: Join | None = None
-
-
-Spawn = Callable[[str, str, Any, str], None]
-"""Spawn a call: id, tool, input, kind (`chunk`, `agent` or `test`)."""
+Spawn = Callable[[str, str, Any, str, str], None]
+"""Spawn a call: id, tool, input, kind (`chunk`, `agent` or `test`), and the flow it is of."""
 
 
 class Flowing:
     """Tokens, joins and state of a flow run."""
 
     def __init__(self, graph: Graph, spawn: Spawn) -> None:
-        self.scopes: dict[str, Scope] = {"": Scope(graph)}
+        self.root = Scope(graph)
+        self.scopes: dict[str, Scope] = {"": self.root}
         self.tokens: dict[str, Token] = {}
-        self.counts: dict[str, int] = {}
-        self.events: list[tuple[str, Any]] = []
         self.notes: list[str] = []
         self.problems: list[str] = []
-        self.done: dict[str, int] = {}
+        self.steps = 0
+        self.called: set[str] = set()
+        self.done: dict[Place, int] = {}
         self.touched = 0.0
-        self.closing = False
+        self.closing = ""
+        self._counts: dict[str, int] = {}
+        self._agenda: deque[tuple[Token, Any]] = deque()
         self._spawn = spawn
 
     @property
     def data(self) -> dict[str, Any]:
         """The root's state."""
-        return self.scopes[""].data
+        return self.root.data
 
-    def begin(self, value: Any, scope: str = "", label: str = "", join: Join | None = None) -> None:
+    def begin(self, value: Any) -> None:
         """Every chain that begins with the flow begins."""
-        chains = [c for c in self.scopes[scope].graph.chains if c.root]
-        if join is not None:
-            join.open = join.total = len(chains)
-        for n, chain in enumerate(chains):
-            self._enter(Token(chain.items, label, scope, join, n), value)
+        self._begin(self.root, value)
+        self._run()
 
     def given(self, call: str, value: Any) -> None:
         """A call has its result: go on behind it."""
         token = self.tokens.pop(call)
         item = token.items[token.at]
-        name = getattr(item, "name", "")
-        self.done[name] = self.done.get(name, 0) + 1
+        self._count(token)
         if isinstance(item, IfItem):
             self._chosen(token, item, value)
         elif isinstance(item, MatchItem):
-            self._matched(token, item, value)
+            self._matched(token, item, value, token.input)
         else:
             token.at += 1
-            self._enter(token, value)
+            self._agenda.append((token, value))
+        self._run()
 
     def ended(self, call: str) -> None:
-        """A call that has no result for its chain (its event goes on elsewhere): the chain ends here."""
+        """A call whose answer went elsewhere, as an event: its chain ends here, with nothing."""
         token = self.tokens.pop(call)
+        self._count(token)
+        token.outer.clear()
         token.at = len(token.items)
-        self._enter(token, None)
+        self._agenda.append((token, None))
+        self._run()
 
-    def emit(self, event: str, value: Any, scope: str = "") -> None:
-        """Begin every chain that waits for the event."""
-        for n, chain in enumerate(self.scopes[scope].graph.chains):
+    def _count(self, token: Token) -> None:
+        self.steps += 1
+        self.done[token.place] = self.done.get(token.place, 0) + 1
+
+    def emit(self, event: str, value: Any) -> None:
+        """A chunk's event, qualified by its flow: begin every chain of that flow that waits for it."""
+        label, slash, name = event.rpartition("/")
+        if scope := self.scopes.get(label + slash):
+            self._emit(scope, name, value)
+            self._run()
+
+    def hear(self, event: str, value: Any) -> None:
+        """An event from outside: it reaches every flow that is running."""
+        for scope in list(self.scopes.values()):
+            self._emit(scope, event, value)
+        self._run()
+
+    def scope_of(self, call: str) -> Scope:
+        """The flow a call is in."""
+        token = self.tokens.get(call)
+        return token.scope if token else self.root
+
+    def apply(self, call: str, changes: list[Any]) -> None:
+        """A chunk's changes to the state of its flow."""
+        if changes:
+            apply(self.scope_of(call).data, changes)
+
+    # Routing. Nothing here calls itself: what comes next is put on the agenda, so that a long loop needs no deep stack.
+
+    def _run(self) -> None:
+        while self._agenda:
+            token, value = self._agenda.popleft()
+            self._enter(token, value)
+
+    def _begin(self, scope: Scope, value: Any) -> None:
+        for n, chain in enumerate(c for c in scope.graph.chains if c.root):
+            scope.open += 1
+            self._agenda.append((Token(chain.items, scope.label, scope, key=n), value))
+
+    def _emit(self, scope: Scope, event: str, value: Any) -> None:
+        for n, chain in enumerate(scope.graph.chains):
             if event in chain.any:
-                self._handle(n, chain, value, scope)
+                self._handle(scope, n, chain, value)
             elif event in chain.all:
-                seen = self.scopes[scope].seen.setdefault(n, {})
+                seen = scope.seen.setdefault(n, {})
                 seen.setdefault(event, []).append(value)
                 if all(seen.get(name) for name in chain.all):
-                    self._handle(n, chain, {name: seen[name].pop(0) for name in chain.all}, scope)
+                    self._handle(scope, n, chain, {name: seen[name].pop(0) for name in chain.all})
 
-    def apply(self, call_scope: str, changes: list[Any]) -> None:
-        """A chunk's changes to the state of its flow."""
-        apply(self.scopes[call_scope].data, changes)
+    def _handle(self, scope: Scope, n: int, chain: Chain, value: Any) -> None:
+        self._alone(scope, chain.items, self._numbered(f"{scope.label}when{n}"), value)
 
-    def scope_of(self, call: str) -> str:
-        """The flow a call is in."""
-        return self.tokens[call].scope if call in self.tokens else ""
+    def _alone(self, scope: Scope, items: list[AnyItem], label: str, value: Any) -> None:
+        """Begin a chain that nothing waits for, except the end of its flow."""
+        scope.open += 1
+        self._agenda.append((Token(items, f"{label}/", scope), value))
 
-    # Routing
-
-    def _handle(self, n: int, chain: Chain, value: Any, scope: str) -> None:
-        label = f"{scope}{self._number(f'{scope}when{n}')}/"
-        self._enter(Token(chain.items, label, scope), value)
-
-    def _number(self, name: str) -> str:
-        k = self.counts.get(name, 0)
-        self.counts[name] = k + 1
-        return f"{name.rpartition('/')[2]}#{k}"
+    def _numbered(self, name: str) -> str:
+        k = self._counts.get(name, 0)
+        self._counts[name] = k + 1
+        return f"{name}#{k}"
 
     def _call(self, token: Token, tool: str, value: Any, kind: str) -> None:
-        id = f"{token.label}{self._number(token.label + tool)}"
+        id = self._numbered(token.label + tool)
         token.input = value
         self.tokens[id] = token
-        self._spawn(id, tool, value, kind)
+        self.called.add(tool)
+        self._spawn(id, tool, value, kind, token.scope.graph.name)
 
     def _enter(self, token: Token, value: Any) -> None:
-        """Move a token on until it waits for a call or a join."""
-        while token.at < len(token.items):
+        """Move a token on until it waits for a call or a join, or ends."""
+        while True:
+            if token.at >= len(token.items):
+                if not token.outer:
+                    return self._close(token, value)
+                token.items, token.at, token.label = token.outer.pop()
+                continue
             item = token.items[token.at]
-            token.last = value
             match item:
-                case ChunkItem() | AgentItem():
-                    return self._call(token, item.name, value, "agent" if isinstance(item, AgentItem) else "chunk")
-                case EmitItem():
-                    self.emit(item.event, value, token.scope)
-                case SideItem():
-                    label = f"{token.label}{self._number(token.label + item.name)}/"
-                    self._enter(Token(item.body, label, token.scope), value)
-                case CollectItem():
-                    self._collect(token, item, value)
+                case ChunkItem():
+                    return self._call(token, item.name, value, "chunk")
+                case AgentItem():
+                    return self._call(token, item.name, value, "agent")
                 case IfItem():
-                    token.key = (token.key, 0) if not isinstance(token.key, _Testing) else token.key
-                    return self._test(token, item, 0, value)
+                    token.tested = 0
+                    return self._call(token, item.conditions[0], value, "test")
                 case MatchItem():
                     if item.key:
                         return self._call(token, item.key, value, "chunk")
                     return self._matched(token, item, value, value)
-                case _:
+                case BatchItem() | EachItem() | FlowItem():
                     return self._open(token, item, value)
+                case _:
+                    self._pass(token, item, value)
             token.at += 1
-        return self._close(token, value)
 
-    def _test(self, token: Token, item: IfItem, n: int, value: Any) -> None:
-        """Ask the n-th condition."""
-        testing = token.key if isinstance(token.key, _Testing) else _Testing(token.key[0])
-        testing.n = n
-        token.key = testing
-        self._call(token, item.conditions[n], value, "test")
+    def _pass(self, token: Token, item: EmitItem | SideItem | CollectItem, value: Any) -> None:
+        """What happens at a place that holds nothing up."""
+        if isinstance(item, EmitItem):
+            self._emit(token.scope, item.event, value)
+        elif isinstance(item, SideItem):
+            self._alone(token.scope, item.body, self._numbered(token.label + item.name), value)
+        else:
+            self._collect(token.scope, item, value)
 
     def _chosen(self, token: Token, item: IfItem, holds: Any) -> None:
-        testing = token.key
-        assert isinstance(testing, _Testing)
-        if holds is not True and testing.n + 1 < len(item.conditions):
-            self._test(token, item, testing.n + 1, token.input)
-            return
-        branch = item.branches[testing.n] if holds is True else item.otherwise
-        token.key = testing.key
-        self._branch(token, branch, f"{item.name}", token.input)
+        if holds is True:
+            self._branch(token, item.branches[token.tested], item.name, token.input)
+        elif token.tested + 1 < len(item.conditions):
+            token.tested += 1
+            self._call(token, item.conditions[token.tested], token.input, "test")
+        else:
+            self._branch(token, item.otherwise, item.name, token.input)
 
-    def _matched(self, token: Token, item: MatchItem, value: Any, passing: Any = None) -> None:
-        found = [b for v, b in zip(item.values, item.branches, strict=True) if v == value and type(v) is type(value)]
-        self._branch(token, found[0] if found else item.otherwise, item.name, token.input if item.key else passing)
+    def _matched(self, token: Token, item: MatchItem, value: Any, passing: Any) -> None:
+        pairs = zip(item.values, item.branches, strict=True)
+        found = next((b for v, b in pairs if v == value and type(v) is type(value)), item.otherwise)
+        self._branch(token, found, item.name, passing)
 
     def _branch(self, token: Token, items: list[AnyItem], name: str, value: Any) -> None:
-        join = Join(token, "one", open=1)
-        label = f"{token.label}{self._number(token.label + name)}/"
-        self._enter(Token(items, label, token.scope, join, None), value)
+        token.outer.append((token.items, token.at + 1, token.label))
+        token.items, token.at, token.label = items, 0, f"{self._numbered(token.label + name)}/"
+        self._agenda.append((token, value))
 
-    def _open(self, token: Token, item: AnyItem, value: Any) -> None:
-        """Start what a join will wait for."""
-        name = getattr(item, "name", "")
-        label = f"{token.label}{self._number(token.label + name)}"
-        if isinstance(item, BatchItem):
-            join = Join(token, "batch", open=len(item.branches), total=len(item.branches))
+    def _open(self, token: Token, item: BatchItem | EachItem | FlowItem, value: Any) -> None:
+        """Start what a token will wait for."""
+        if isinstance(item, EachItem) and not _is_list(value):
+            self.problems.append(f"for_each {item.name!r} needs a list, it got {type(value).__name__}")
+            return
+        label = self._numbered(token.label + item.name)
+        if isinstance(item, FlowItem):
+            scope = self.scopes[f"{label}/"] = Scope(item.graph, f"{label}/", token)
+            self._begin(scope, value)
+        elif isinstance(item, BatchItem):
+            join = Join(token, label, len(item.branches), item)
             for key, branch in item.branches.items():
-                self._enter(Token(branch, f"{label}.{key}/", token.scope, join, key), value)
-        elif isinstance(item, FlowItem):
-            scope = f"{label}/"
-            join = Join(token, "flow")
-            self.scopes[scope] = Scope(item.graph, join=join)
-            self.begin(value, scope, scope, join)
-        elif isinstance(item, EachItem):
+                self._agenda.append((Token(branch, f"{label}.{key}/", token.scope, join, key), value))
+        else:
             self._each(token, item, label, value)
 
-    def _each(self, token: Token, item: EachItem, label: str, value: Any) -> None:
-        if not isinstance(value, list):
-            self.problems.append(f"for_each {item.name!r} needs a list, it got {type(value).__name__}")
-            return None
-        elements: list[Any] = value  # pyright: ignore[reportUnknownVariableType]
-        join = Join(token, "each", open=len(elements), total=len(elements))
+    def _each(self, token: Token, item: EachItem, label: str, elements: list[Any]) -> None:
         if not elements:
             token.at += 1
-            return self._enter(token, [])
-        pairs = list(enumerate(elements))
-        now = pairs[: item.concurrency] if item.concurrency else pairs
-        join.waiting = [(k, v, item, label) for k, v in pairs[len(now) :]][::-1]
-        for k, v in now:
-            self._enter(Token(item.body, f"{label}[{k}]/", token.scope, join, k), v)
-        return None
+            self._agenda.append((token, []))
+            return
+        join = Join(token, label, len(elements), item, elements)
+        for _ in range(min(item.concurrency or len(elements), len(elements))):
+            self._next_element(join, item)
 
-    def _collect(self, token: Token, item: CollectItem, value: Any) -> None:
-        scope = self.scopes[token.scope]
+    def _next_element(self, join: Join, item: EachItem) -> None:
+        k, join.begun = join.begun, join.begun + 1
+        token = Token(item.body, f"{join.label}[{k}]/", join.parent.scope, join, k)
+        self._agenda.append((token, join.elements[k]))
+
+    def _collect(self, scope: Scope, item: CollectItem, value: Any) -> None:
         met = scope.met.setdefault(item.name, {})
         met[item.key] = value
-        wanted = {i.key for c in scope.graph.chains for i in _collects(c) if i.name == item.name}
-        if set(met) >= wanted:
-            scope.met[item.name] = {}
+        if met.keys() >= scope.wanted[item.name]:
+            del scope.met[item.name]
             for n, chain in enumerate(scope.graph.chains):
                 if chain.collected == item.name:
-                    self._handle(n, chain, dict(sorted(met.items())), token.scope)
+                    self._handle(scope, n, chain, dict(sorted(met.items())))
 
     def _close(self, token: Token, value: Any) -> None:
-        """A chain has ended: tell its join."""
+        """A chain has ended: tell its join, or its flow."""
         join = token.join
         if join is None:
+            self._closed(token.scope, token.key, value)
             return
         join.results[token.key] = value
         join.open -= 1
-        if join.kind == "each" and join.waiting:
-            k, v, item, label = join.waiting.pop()
-            self._enter(Token(item.body, f"{label}[{k}]/", token.scope, join, k), v)
+        if isinstance(join.item, EachItem) and join.begun < len(join.elements):
+            self._next_element(join, join.item)
         elif join.open == 0:
-            parent = join.parent
-            parent.at += 1
-            self._enter(parent, _joined(join))
+            join.parent.at += 1
+            self._agenda.append((join.parent, join.joined()))
+
+    def _closed(self, scope: Scope, key: Any, value: Any) -> None:
+        """A flow has ended when all its chains have, those of its events and sides too. Its value is the first one's."""
+        if key == 0:
+            scope.value = value
+        scope.open -= 1
+        if scope.open == 0 and scope.parent is not None:
+            del self.scopes[scope.label]
+            scope.parent.at += 1
+            self._agenda.append((scope.parent, scope.value))
 
 
-@dataclass(slots=True, eq=False)
-class _Testing:
-    """Which condition of an `if_` a token is at, and the key it had."""
-
-    key: Any
-    n: int = 0
-
-
-def _joined(join: Join) -> Any:
-    if join.kind == "batch":
-        return join.results
-    if join.kind == "each":
-        return [join.results[k] for k in range(join.total)]
-    return join.results.get(0) if join.kind == "flow" else join.results.get(None)
-
-
-def _collects(chain: Chain) -> list[CollectItem]:
-    return [i for i in chain.items if isinstance(i, CollectItem)]
-
-
-def apply(data: dict[str, Any], changes: list[Any]) -> None:
-    """Changes to a JSON value: `["set", path, value]`, `["del", path]`, `["add", path, elements]`."""
-    for op, path, *rest in changes:
-        target: Any = data
-        try:
-            for key in path[:-1]:
-                target = target[key]
-            if op == "set":
-                target[path[-1]] = rest[0]
-            elif op == "add":
-                target[path[-1]].extend(rest[0])
-            else:
-                del target[path[-1]]
-        except (LookupError, TypeError, AttributeError):
-            continue  # another chunk has replaced what this one changed: the last in the journal wins
-
-
-def changes(before: Any, after: Any, path: list[Any]) -> list[Any]:
-    """What turns `before` into `after`, as small as is easy."""
-    if type(before) is type(after) and before == after:
-        return []
-    if isinstance(before, dict) and isinstance(after, dict) and path:
-        return _dict_changes(cast("dict[str, Any]", before), cast("dict[str, Any]", after), path)
-    if isinstance(before, list) and isinstance(after, list) and path:
-        old, new = cast("list[Any]", before), cast("list[Any]", after)
-        if new[: len(old)] == old:
-            return [["add", path, new[len(old) :]]]
-    return [["set", path, after]]
-
-
-def _dict_changes(before: dict[str, Any], after: dict[str, Any], path: list[Any]) -> list[Any]:
-    found: list[Any] = [["del", [*path, key]] for key in before if key not in after]
-    for key, value in after.items():
-        found += changes(before[key], value, [*path, key]) if key in before else [["set", [*path, key], value]]
-    return found
+def _is_list(value: Any) -> bool:
+    return isinstance(value, list)

@@ -125,27 +125,25 @@ def nested(item: AnyItem) -> list[list[AnyItem]]:
             return []
 
 
-def walk(graph: Graph) -> list[AnyItem]:
-    """Every item, sub-flows' too."""
+def walk(items: list[AnyItem]) -> list[AnyItem]:
+    """Every item of a chain and of the chains inside it, sub-flows' excepted."""
     found: list[AnyItem] = []
-
-    def visit(items: list[AnyItem]) -> None:
-        for item in items:
-            found.append(item)
-            for inner in nested(item):
-                visit(inner)
-            if isinstance(item, FlowItem):
-                found.extend(walk(item.graph))
-
-    for chain in graph.chains:
-        visit(chain.items)
+    for item in items:
+        found.append(item)
+        for inner in nested(item):
+            found += walk(inner)
     return found
 
 
+def items_of(graph: Graph) -> list[AnyItem]:
+    """Every item of a flow, sub-flows' excepted."""
+    return [item for chain in graph.chains for item in walk(chain.items)]
+
+
 def chunk_names(graph: Graph) -> set[str]:
-    """The chunks a graph needs, conditions and keys included."""
+    """The chunks a flow itself needs, conditions and keys included."""
     names: set[str] = set()
-    for item in walk(graph):
+    for item in items_of(graph):
         match item:
             case ChunkItem():
                 names.add(item.name)
@@ -156,3 +154,26 @@ def chunk_names(graph: Graph) -> set[str]:
             case _:
                 pass
     return names
+
+
+def agent_names(graph: Graph) -> set[str]:
+    """The agents a flow and its sub-flows need."""
+    return {item.name for flow in flows_of(graph) for item in items_of(flow) if isinstance(item, AgentItem)}
+
+
+def flows_of(graph: Graph) -> list[Graph]:
+    """The flow and every flow inside it."""
+    found = [graph]
+    for item in items_of(graph):
+        if isinstance(item, FlowItem):
+            found += flows_of(item.graph)
+    return found
+
+
+def meetings(graph: Graph) -> dict[str, set[str]]:
+    """The meeting points of a flow, and which keys each waits for."""
+    found: dict[str, set[str]] = {}
+    for item in items_of(graph):
+        if isinstance(item, CollectItem):
+            found.setdefault(item.name, set()).add(item.key)
+    return found

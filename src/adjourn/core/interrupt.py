@@ -66,6 +66,11 @@ def public_id(run: str, i: str) -> str:
     return f"{run}:{i}" if "?" in i else i
 
 
+def local_event(event: str) -> str:
+    """An event's own name: a sub-flow's are recorded behind the flow's path, so that each flow has its own events."""
+    return event.rpartition("/")[2]
+
+
 def choices(record: Asked | Suspended) -> dict[str, str]:
     """What may be chosen, for the kinds that are not a free question."""
     if not isinstance(record, Asked):
@@ -85,7 +90,7 @@ def view(run: str, seq: int, record: Asked | Suspended) -> Interrupt:
         call = PendingToolCall(
             call_id=record.call,
             tool=record.tool,
-            arguments=_dict(record.args),
+            arguments=_arguments(record.args),
             reason=record.reason,
             rule=", ".join(record.rules),
             digest=record.digest,
@@ -116,6 +121,11 @@ def view(run: str, seq: int, record: Asked | Suspended) -> Interrupt:
 
 def _dict(value: Any) -> dict[str, Any]:
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def _arguments(value: Any) -> dict[str, Any]:
+    """A tool's arguments; a chunk has one, its input."""
+    return _dict(value) if value is None or isinstance(value, dict) else {"input": value}
 
 
 def local_id(interrupt: Interrupt) -> str:

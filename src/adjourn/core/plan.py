@@ -266,7 +266,7 @@ def in_doubt(state: State, call: Call, *, undoing: bool) -> Asked:
     """The question to a person about a call that may or may not have happened."""
     return Asked(
         i=interrupt_id(state, call.id), kind="in_doubt", call=call.id, tool=call.tool, args=call.args, digest=call.digest,
-        effect=call.effect, undo=call.undo, undoing=undoing, reason=call.doubt,
+        effect=call.effect, undo=call.undo, undoing=undoing, reason=call.doubt, under=state.agents_under(call.path),
         payload={"question": f"Did {call.tool} happen?", "call": call.id, "attempt": call.attempt},
     )  # fmt: skip
 
@@ -368,6 +368,7 @@ def _undo_failed(state: State, call: Call, error: str, attempts: int) -> Asked:
     return Asked(
         i=interrupt_id(state, call.id), kind="undo", call=call.id, step=call.id, tool=call.tool, undoing=True,
         payload={"error": error, "undo": call.tool, "attempts": attempts},
+        under=state.agents_under(undo_target(call.id).rpartition("/")[0]),
     )  # fmt: skip
 
 

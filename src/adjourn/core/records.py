@@ -243,6 +243,8 @@ class Asked(Record, frozen=True, tag="asked"):
     on_expiry: str = "deny"
     undoing: bool = False
     escalated: bool = False
+    under: tuple[str, ...] = ()
+    group_sets: tuple[tuple[str, ...], ...] = ()
 
 
 class Closed(Record, frozen=True, tag="closed"):

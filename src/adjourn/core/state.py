@@ -17,7 +17,7 @@ from adjourn.core.conversation import Pending, Thread, messages_from
 from adjourn.core.deciding import DECIDED
 from adjourn.core.flowing import Flowing
 from adjourn.core.graph import Graph
-from adjourn.core.interrupt import Interrupt, public_id, view
+from adjourn.core.interrupt import Interrupt, local_event, public_id, view
 from adjourn.core.messages import Message, Usage, User
 from adjourn.core.status import ENDED, Status, after
 
@@ -168,33 +168,27 @@ class State:
 
     def _returned(self, _seq: int, x: r.Returned) -> None:
         self.claims = 0
-        scope = self._moved(x)
+        self._moved(x)
         if call := self.live.get(x.call):
             self._finish(call, x.value, x.error, ran=x.ran, kept=x.why == "unrecorded")
-        self._emits(x.emits, scope)
 
-    def _moved(self, x: r.Returned | r.Suspended) -> str:
-        """A chunk's changes to its flow's state, atomic with its result; the flow it is in."""
-        if self.flow is None:
-            return ""
-        self.flow.touched = x.at
-        scope = self.flow.scope_of(x.call)
-        self.flow.apply(scope, x.changes)
-        return scope
+    def _moved(self, x: r.Returned | r.Suspended) -> None:
+        """A chunk's changes to its flow's state and its events, atomic with its result, and before its chain goes on."""
+        if self.flow is not None:
+            self.flow.touched = x.at
+            self.flow.apply(x.call, x.changes)
+        for event, value in x.emits:
+            if self.flow is not None:
+                self.flow.emit(event, value)
+            self._resolve(lambda record, event=event: record.event == event, value)
 
-    def _emits(self, emits: list[Any], scope: str) -> None:
-        for event, value in emits:
-            self._event(event, value, scope)
-
-    def _event(self, event: str, value: Any, scope: str) -> None:
-        """An event: whatever waits for it goes on, and every chain that begins with it begins."""
+    def _resolve(self, waits: Callable[[r.Suspended], bool], value: Any) -> None:
+        """An event has come, and its chains have begun: what waited for it goes on as well."""
         suspended = [o.record for o in self.open.values() if isinstance(o.record, r.Suspended) and o.record.event]
-        for record in [x for x in suspended if x.event == event]:
+        for record in filter(waits, suspended):
             del self.open[record.i]
             if call := self.live.get(record.call):
                 self._unsuspend(call, record, "event", value)
-        if self.flow is not None:
-            self.flow.emit(event, value, scope)
 
     def _suspended(self, seq: int, x: r.Suspended) -> None:
         self.claims = 0
@@ -203,9 +197,8 @@ class State:
         self._phase(call, Phase.SUSPENDED)
         if x.resume_to != "self":
             self._effect(call)
-        scope = self._moved(x)
+        self._moved(x)
         self._opened(x, seq)
-        self._emits(x.emits, scope)
 
     def _stepped(self, _seq: int, x: r.Stepped) -> None:
         self.claims = 0
@@ -259,6 +252,7 @@ class State:
         opened = self.open.pop(x.i, None)
         if opened is None:
             return
+        self._touched(x.at)
         record = opened.record
         call = self.live.get(record.call)
         if call is None:
@@ -295,13 +289,20 @@ class State:
             if len(opened.votes) < record.approvers:
                 return
         del self.open[x.i]
+        self._touched(x.at)
         DECIDED[record.kind](self, record, x)
+
+    def _touched(self, at: float) -> None:
+        """A flow's own closing waits from here on anew."""
+        if self.flow is not None:
+            self.flow.touched = at
 
     def _pause_asked(self, _seq: int, x: r.PauseAsked) -> None:
         self.pause = x
 
     def _resumed(self, seq: int, x: r.Resumed) -> None:
         self.pause = None
+        self._touched(x.at)
         if x.instruction:
             self._told(seq, x.instruction, x.at)
 
@@ -309,8 +310,6 @@ class State:
         self.cancel = x
 
     def _said(self, seq: int, x: r.Said) -> None:
-        if self.flow is not None:
-            self.flow.notes.append(x.text)
         if x.abandon:
             for i in questions(self.open):
                 record = self.open.pop(i).record
@@ -321,6 +320,8 @@ class State:
     def _told(self, seq: int, text: str, at: float) -> None:
         if "" in self.threads:
             self.threads[""].say(seq, text, at)
+        elif self.flow is not None:
+            self.flow.notes.append(text)
 
     def _reminded(self, _seq: int, x: r.Reminded) -> None:
         if opened := self.open.get(x.i):
@@ -328,23 +329,19 @@ class State:
 
     def _emitted(self, _seq: int, x: r.Emitted) -> None:
         self.flags.add(x.event)
+        self._touched(x.at)
         if self.flow is not None:
-            self.flow.touched = x.at
             if x.event == "@close":
                 self._closing(cancel=x.value == {"cancel": True})
-        self._event(x.event, x.value, "")
+            self.flow.hear(x.event, x.value)
+        self._resolve(lambda record: local_event(record.event) == x.event, x.value)
 
     def _closing(self, *, cancel: bool) -> None:
         """A flow is to end as soon as nothing runs; with `cancel`, without what it still waits for."""
         assert self.flow is not None
-        self.flow.closing = True
+        self.flow.closing = "cancel" if cancel else self.flow.closing or "wait"
         if cancel:
-            waiting = [o.record.call for o in self.open.values()]
             self.open.clear()
-            for call in [c for c in self.live.values() if c.id in waiting or c.phase == Phase.SUSPENDED]:
-                del self.live[call.id]
-                self.owed.pop(call.id, None)
-            self.faults.clear()
 
     def _parked(self, _seq: int, x: r.Parked) -> None:
         self.parked = x
@@ -359,9 +356,9 @@ class State:
 
     # Parts
 
-    def _activate(self, id: str, tool: str, value: Any, kind: str) -> None:
+    def _activate(self, id: str, tool: str, value: Any, kind: str, of: str) -> None:
         """A flow's token has come to a chunk, an agent or a condition."""
-        self._spawn(Call(id, tool, value, kind=kind))
+        self._spawn(Call(id, tool, value, kind=kind, of=of))
 
     def _spawn(self, call: Call) -> None:
         self.live[call.id] = call
@@ -392,8 +389,8 @@ class State:
         suffix = undo.partition("!")[2]
         if suffix.startswith("cancel"):
             target.compensated.add(int(suffix.removeprefix("cancel")))
-            if target.compensations:
-                return
+            if target.compensations or (target.undo and target.phase == Phase.SUSPENDED):
+                return  # there is more to take back: another compensation, or what it did before it paused
         target.undone = how
 
     def _finish(self, call: Call, value: Any, error: str, *, ran: bool, kept: bool = False) -> None:

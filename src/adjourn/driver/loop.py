@@ -11,7 +11,20 @@ from adjourn.core.call import Call, Phase
 from adjourn.core.halt import scopes
 from adjourn.core.messages import Message, Usage
 from adjourn.core.plan import Plan, Step, plan, resting
-from adjourn.core.records import Broke, Cancelled, Completed, Doubted, Fact, Intended, Move, Parked, Suspended
+from adjourn.core.records import (
+    Broke,
+    Cancelled,
+    Completed,
+    Decided,
+    Doubted,
+    Emitted,
+    Fact,
+    Intended,
+    Move,
+    Parked,
+    Said,
+    Suspended,
+)
 from adjourn.core.state import State
 from adjourn.core.status import Status
 from adjourn.driver.clock import Alarm, Clock, SystemClock
@@ -24,6 +37,8 @@ from adjourn.stores.store import Committed, Lease, Store
 log = logging.getLogger("adjourn.driver")
 
 RESTS = (Parked, Completed, Cancelled)
+ROUTING = (Decided, Emitted, Said)
+"""People's words that may move a flow on. All others commute with facts, also in a flow."""
 
 
 class Posted(msgspec.Struct):
@@ -123,6 +138,12 @@ class Drive:
         """Start nothing new, cut model calls, and rest as soon as no tool is in flight."""
         self._stopping = True
         self._bell.set()
+
+    def cut(self, seq: int) -> None:
+        """Abort the model calls, because of a word at `seq` that this plan has not seen yet and the next one will."""
+        for step, task, _ in self._running.values():
+            if step.kind == "model" and seq > self.state.seq:
+                task.cancel()
 
     @property
     def in_flight(self) -> list[str]:
@@ -235,8 +256,9 @@ class Drive:
 
     async def _hear_others(self, done: Committed, facts: Sequence[Fact]) -> None:
         """Fold what others said before these facts."""
-        if self.state.flow is not None and done.records:
-            # An event of theirs may have begun a chain before one of ours did: read the journal as it was written.
+        routed = any(isinstance(record, ROUTING) for _, record in done.records)
+        if self.state.flow is not None and facts and routed:
+            # A word of theirs may have begun a chain before one of ours did: read the journal as it was written.
             self.state = State().fold_all(await self.store.load(self.state.run))
             return
         # Their words stand before these facts in the journal, so they cannot have closed what the facts opened.
@@ -266,16 +288,23 @@ class Drive:
             task.add_done_callback(lambda t, step=step, desk=desk: self._ended(step, t, desk))
 
     async def _perform(self, step: Step, desk: Desk) -> Fact:
-        return await self.program.perform(step, desk)
+        fact = await self.program.perform(step, desk)
+        if (found := self._running.get(step.id)) and found[2] is desk:
+            self._over(step)  # here already: the callback comes a turn of the event loop later
+            self.post(fact)
+        return fact
 
-    def _ended(self, step: Step, task: asyncio.Task[Fact], desk: Desk) -> None:
-        """Posting from here also covers a task that was cancelled before its first instruction."""
-        if self._running.get(step.id, (None, None))[1] is not task:
-            return
+    def _over(self, step: Step) -> None:
         del self._running[step.id]
-        self._bell.set()
         if step.kind == "model":
             self.feed.written(self.state.run, step.path)
+
+    def _ended(self, step: Step, task: asyncio.Task[Fact], desk: Desk) -> None:
+        """What did not post by itself; also a task that was cancelled before its first instruction."""
+        if self._running.get(step.id, (None, None))[1] is not task:
+            return
+        self._over(step)
+        self._bell.set()
         if not task.cancelled():
             if error := task.exception():
                 self._broken = error
@@ -347,6 +376,8 @@ def _settle(own: list[Posted], error: BaseException | None) -> None:
 
 
 def _estimate(desk: Desk) -> Usage:
-    """A cut-off call reports no usage; four characters are about a token."""
-    asked = sum(len(str(m)) for m in desk.request)
-    return Usage(1, asked // 4, len(desk.partial) // 4, estimated=True)
+    """A cut-off call reports no usage; four characters are about a token, at what the run's tokens have cost so far."""
+    asked, said = sum(len(str(m)) for m in desk.request) // 4, len(desk.partial) // 4
+    used = desk.state.usage
+    price = used.cost / used.total_tokens if used.total_tokens else 0.0
+    return Usage(1, asked, said, cost=round(price * (asked + said), 6), estimated=True)

@@ -18,6 +18,7 @@ from adjourn.core.graph import (
     SideItem,
 )
 from adjourn.errors import InvalidDefinition
+from adjourn.flow.chunk import checked_event, checked_name
 
 if TYPE_CHECKING:
     from adjourn.flow.flow import Flow
@@ -28,7 +29,7 @@ Make = Callable[[], AnyItem]
 class Node:
     """A place in a chain. The first that follows goes on; any other is a branch of its own."""
 
-    def __init__(self, make: Make | None = None, name: str = "") -> None:
+    def __init__(self, make: Make | None = None, name: str = "start") -> None:
         self.make, self.name = make, name
         self.nexts: list[Node] = []
 
@@ -51,12 +52,17 @@ class Chain:
         self._flow, self._node, self._outer, self._root = flow, node, outer, root
 
     def _add(self, make: Make, name: str = "") -> "Chain":
+        self._flow.revision += 1
         node = Node(make, name or self._node.name)
         self._node.nexts.append(node)
         return Chain(self._flow, node, self._outer, self._root)
 
+    def _inner(self, node: Node, opened: "Opened") -> "Chain":
+        node.name = self._node.name
+        return Chain(self._flow, node, opened, self._root)
+
     def to(self, chunk: Any, *more: Any) -> "Chain":
-        """Go on with a chunk (a function, or its name), an `Agent` or a `Flow`."""
+        """Go on with a chunk (a function, or its name), an `Agent` or a `Flow`; then with more of them."""
         make, name = placed(self._flow, chunk)
         chain = self._add(make, name)
         return chain.to(*more) if more else chain
@@ -64,9 +70,14 @@ class Chain:
     def batch(self, *branches: tuple[str, Any], name: str = "batch", **named: Any) -> "Chain":
         """Run branches at the same time; their results go on as a dict. A branch is a chunk, an agent, a flow or `flow.branch()…`."""
         pairs = [*branches, *named.items()]
-        names = [key for key, _ in pairs]
-        if not pairs or len(set(names)) != len(names):
+        if not pairs or not all(isinstance(p, tuple) and len(p) == 2 for p in pairs):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidDefinition(
+                "batch takes branches with names: batch(left=chunk, …) or batch(('left', chunk), …)"
+            )
+        names = [checked_name(key, "a branch's name") for key, _ in pairs]
+        if len(set(names)) != len(names):
             raise InvalidDefinition(f"batch needs branches with names of their own, not {names!r}")
+        checked_name(name, "a batch's name")
         made = {key: inner(self._flow, branch) for key, branch in pairs}
         return self._add(lambda: BatchItem(name, {key: make() for key, make in made.items()}))
 
@@ -75,7 +86,7 @@ class Chain:
         if isinstance(concurrency, bool) or not isinstance(concurrency, int) or concurrency < 0:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidDefinition(f"concurrency is a whole number, 0 for all at once, not {concurrency!r}")
         opened = Opened(self, "for_each", name, concurrency=concurrency)
-        return Chain(self._flow, opened.branch(None), opened, self._root)
+        return self._inner(opened.branch(None), opened)
 
     def end_for_each(self) -> "Chain":
         """Close `for_each`: the results go on as a list, in order."""
@@ -83,22 +94,21 @@ class Chain:
         body = opened.bodies[0]
         return opened.chain._add(lambda: EachItem(opened.name, body.items(), opened.concurrency))
 
-    def if_(self, condition: Callable[[Any], bool], name: str = "if") -> "Chain":
+    def if_(self, condition: Callable[[Any], Any], name: str = "if") -> "Chain":
         """Run what follows, until `elif_`, `else_` or `end_if`, if the condition over the context holds."""
         opened = Opened(self, "if_", name)
-        return Chain(self._flow, opened.branch(self._flow.condition(condition, self._node.name)), opened, self._root)
+        return self._inner(opened.branch(self._flow.condition(condition, self._node.name)), opened)
 
-    def elif_(self, condition: Callable[[Any], bool]) -> "Chain":
+    def elif_(self, condition: Callable[[Any], Any]) -> "Chain":
         """Another condition."""
         opened = self._inside("if_", "elif_")
-        return Chain(
-            self._flow, opened.branch(self._flow.condition(condition, opened.chain._node.name)), opened, self._root
-        )
+        chain = opened.chain
+        return chain._inner(opened.branch(self._flow.condition(condition, chain._node.name)), opened)
 
     def else_(self) -> "Chain":
         """If none held."""
         opened = self._inside("if_", "else_")
-        return Chain(self._flow, opened.otherwise(), opened, self._root)
+        return opened.chain._inner(opened.otherwise(), opened)
 
     def end_if(self) -> "Chain":
         """Close `if_`: the value of the branch that ran goes on; the input, if none did."""
@@ -114,21 +124,23 @@ class Chain:
         """Choose by the input's value, or by what `key` makes of the context; follow with `case`."""
         opened = Opened(self, "match", name)
         opened.key = self._flow.condition(key, self._node.name) if key is not None else ""
-        return Chain(self._flow, Node(), opened, self._root)
+        return self._inner(Node(), opened)
 
     def case(self, value: Any) -> "Chain":
         """Run what follows if the value is this one."""
         opened = self._inside("match", "case")
-        return Chain(self._flow, opened.branch(plain(value, "case")), opened, self._root)
+        return opened.chain._inner(opened.branch(plain(value, "case")), opened)
 
     def default(self) -> "Chain":
         """If no case fits."""
         opened = self._inside("match", "default")
-        return Chain(self._flow, opened.otherwise(), opened, self._root)
+        return opened.chain._inner(opened.otherwise(), opened)
 
     def end_match(self) -> "Chain":
-        """Close `match`."""
+        """Close `match`: the value of the branch that ran goes on; the input, if none did."""
         opened = self._close("match", "end_match")
+        if not opened.bodies:
+            raise InvalidDefinition(f"match {opened.name!r} has no case")
         return opened.chain._add(
             lambda: MatchItem(
                 opened.name,
@@ -141,7 +153,8 @@ class Chain:
 
     def emit(self, event: str) -> "Chain":
         """Emit an event with the value that passes."""
-        return self._add(lambda: EmitItem(checked_event(event)))
+        checked_event(event)
+        return self._add(lambda: EmitItem(event))
 
     def side(self, chunk: Any) -> "Chain":
         """Start a branch of its own; the value goes on at once."""
@@ -150,16 +163,20 @@ class Chain:
 
     def collect(self, name: str, key: str) -> "Chain":
         """Leave the value at the meeting point `name` under `key`; `flow.collected(name)` goes on when all are there."""
+        for text in (name, key):
+            if not isinstance(text, str) or not text:  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise InvalidDefinition(f"collect takes the name of a meeting point and a key, not {text!r:.80}")
         return self._add(lambda: CollectItem(name, key))
 
     def _inside(self, kind: str, verb: str) -> "Opened":
         if self._outer is None or self._outer.kind != kind:
-            raise InvalidDefinition(f"{verb} belongs after {kind}")
+            unclosed = f"; {self._outer} is still open" if self._outer else ""
+            raise InvalidDefinition(f"{verb} belongs after {kind}{unclosed}")
         return self._outer
 
     def _close(self, kind: str, verb: str) -> "Opened":
         opened = self._inside(kind, verb)
-        opened.closed()
+        opened.close()
         return opened
 
 
@@ -167,45 +184,56 @@ class Opened:
     """A `for_each`, `if_` or `match` that is being written."""
 
     def __init__(self, chain: Chain, kind: str, name: str, concurrency: int = 0) -> None:
-        self.chain, self.kind, self.name, self.concurrency = chain, kind, name, concurrency
+        self.chain, self.kind, self.name, self.concurrency = chain, kind, checked_name(name, "a name"), concurrency
         self.tests: list[Any] = []
         self.bodies: list[Node] = []
         self.rest: Node | None = None
         self.key = ""
-        chain._flow.unclosed.append(f"{kind} {name!r}")
+        chain._flow.unclosed.append(self)
 
     def branch(self, test: Any) -> Node:
         """A branch, and what it is taken for."""
+        self._still_open()
         if self.rest is not None:
-            raise InvalidDefinition(f"{self.kind}: nothing may follow the branch for everything else")
+            raise InvalidDefinition(f"{self}: nothing may follow the branch for everything else")
+        if self.kind == "match" and any(type(t) is type(test) and t == test for t in self.tests):
+            raise InvalidDefinition(f"{self} has two cases for {test!r:.80}")
         self.tests.append(test)
         self.bodies.append(Node())
         return self.bodies[-1]
 
     def otherwise(self) -> Node:
         """The branch for everything else."""
+        self._still_open()
         if self.rest is not None:
-            raise InvalidDefinition(f"{self.kind} has its branch for everything else already")
+            raise InvalidDefinition(f"{self} has its branch for everything else already")
         self.rest = Node()
         return self.rest
 
-    def closed(self) -> None:
+    def close(self) -> None:
         """It is written."""
-        name = f"{self.kind} {self.name!r}"
-        if name not in self.chain._flow.unclosed:
-            raise InvalidDefinition(f"{name} is closed already")
-        self.chain._flow.unclosed.remove(name)
+        self._still_open()
+        self.chain._flow.unclosed.remove(self)
+
+    def _still_open(self) -> None:
+        if self not in self.chain._flow.unclosed:
+            raise InvalidDefinition(f"{self} is closed already")
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name!r}"
 
 
 def placed(flow: "Flow", chunk: Any) -> tuple[Make, str]:
     """What `to` was given, as a way to make its item, and its name."""
-    kind = flow.kind_of(chunk)
-    if kind == "agent":
-        flow.agents[chunk.name] = chunk
-        return lambda: AgentItem(chunk.name), chunk.name
-    if kind == "flow":
-        flow.flows.append(chunk)
-        return lambda: FlowItem(chunk.name, chunk.graph), chunk.name
+    from adjourn.agent.agent import Agent
+    from adjourn.flow.flow import Flow
+
+    if isinstance(chunk, Agent):
+        name = flow.has_agent(chunk)  # pyright: ignore[reportUnknownArgumentType]
+        return lambda: AgentItem(name), name
+    if isinstance(chunk, Flow):
+        sub = flow.has_flow(chunk)
+        return lambda: FlowItem(sub.name, sub.graph), sub.name
     name = flow.known(chunk).name
     return lambda: ChunkItem(name), name
 
@@ -213,15 +241,11 @@ def placed(flow: "Flow", chunk: Any) -> tuple[Make, str]:
 def inner(flow: "Flow", branch: Any) -> Callable[[], list[AnyItem]]:
     """A branch of a batch or a side: a chunk, an agent, a flow, or a chain begun with `flow.branch()`."""
     if isinstance(branch, Chain):
-        if branch._root is None:
-            raise InvalidDefinition("a branch is a chunk, an agent, a flow, or a chain begun with flow.branch()")
+        if branch._root is None or branch._flow is not flow or branch._outer is not None:
+            raise InvalidDefinition(
+                f"a branch is a chunk, an agent, a flow, or a chain begun with the branch() of flow {flow.name!r}, "
+                f"with everything in it closed"
+            )
         return branch._root.items
     make, _ = placed(flow, branch)
     return lambda: [make()]
-
-
-def checked_event(event: Any) -> str:
-    """An event's name, or `InvalidDefinition`."""
-    if not isinstance(event, str) or not event or event.startswith("@"):
-        raise InvalidDefinition(f"an event is a name that does not begin with '@', not {event!r}")
-    return event

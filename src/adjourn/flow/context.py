@@ -1,24 +1,30 @@
 """What a chunk may use while it runs."""
 
 from collections.abc import Iterator, MutableMapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, NoReturn, overload
 
 from adjourn.agent.context import ToolContext
 from adjourn.core.call import Call
+from adjourn.core.changes import changes
 from adjourn.core.codec import decode, encode, plain
-from adjourn.core.flowing import changes
+from adjourn.core.flowing import Scope
 from adjourn.core.policy import Duration
 from adjourn.driver.program import Desk
-from adjourn.errors import InvalidDefinition, Misused
-from adjourn.flow.build import checked_event
+from adjourn.errors import InvalidDefinition, PauseRequest
+from adjourn.flow.chunk import checked_event
 
 
-@dataclass(frozen=True, slots=True)
 class Resume:
-    """The answer that let a chunk run again."""
+    """The answer that let a chunk run again. Reading `value` takes it: a `pause_for` after that asks anew."""
 
-    value: Any
+    def __init__(self, context: "FlowContext", value: Any) -> None:
+        self._context, self._value = context, value
+
+    @property
+    def value(self) -> Any:
+        """The latest answer; None if there is none."""
+        self._context.take_answers()
+        return self._value
 
 
 class FlowState(MutableMapping[str, Any]):
@@ -28,7 +34,7 @@ class FlowState(MutableMapping[str, Any]):
         self._data = data
         self._before: dict[str, bytes] = {}
         self._now: dict[str, Any] = {}
-        self._gone: set[str] = set()
+        self._gone: dict[str, None] = {}
 
     def __getitem__(self, key: str) -> Any:
         if key in self._gone:
@@ -43,19 +49,22 @@ class FlowState(MutableMapping[str, Any]):
 
     def __setitem__(self, key: str, value: Any) -> None:
         if not isinstance(key, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidDefinition(f"a key of the state is a text, not {key!r}")
-        if key in self._data and key not in self._before:
-            self._before[key] = encode(self._data[key])
-        self._now[key] = plain(value, f"state.{key}")
-        self._gone.discard(key)
+            raise InvalidDefinition(f"a key of the state is a text, not {key!r:.80}")
+        recorded = plain(value, f"state.{plain(key, 'a key of the state')}")
+        # The same list or dict, if it is plain already: what is done to it afterwards counts as well.
+        self._now[key] = value if isinstance(value, list | dict) and recorded == value else recorded
+        self._before.pop(key, None)
+        self._gone.pop(key, None)
 
     def __delitem__(self, key: str) -> None:
         if key not in self:
             raise KeyError(key)
-        if key in self._data and key not in self._before:
-            self._before[key] = encode(self._data[key])
         self._now.pop(key, None)
-        self._gone.add(key)
+        self._before.pop(key, None)
+        self._gone[key] = None
+
+    def __contains__(self, key: object) -> bool:
+        return key not in self._gone and (key in self._now or key in self._data)
 
     def __iter__(self) -> Iterator[str]:
         return iter([k for k in {**self._data, **self._now} if k not in self._gone])
@@ -66,13 +75,20 @@ class FlowState(MutableMapping[str, Any]):
     def __repr__(self) -> str:
         return repr({k: self._now.get(k, self._data.get(k)) for k in self})
 
+    def setdefault(self, key: str, default: Any = None) -> Any:
+        """See `dict.setdefault`: what it gives is part of the state."""
+        if key not in self:
+            self[key] = default
+        return self[key]
+
     def changes(self) -> list[Any]:
         """What the chunk changed; raises `NotJSON`, naming the path, for what cannot be recorded."""
-        found: list[Any] = [["del", [key]] for key in self._gone if key in self._before]
+        found: list[Any] = [["del", [key]] for key in self._gone]
         for key, value in self._now.items():
             now = plain(value, f"state.{key}")
             if key in self._before:
-                found += changes(decode(self._before[key]), now, [key])
+                if encode(now) != self._before[key]:
+                    found += changes(decode(self._before[key]), now, [key])
             else:
                 found.append(["set", [key], now])
         return found
@@ -81,22 +97,56 @@ class FlowState(MutableMapping[str, Any]):
 class FlowContext(ToolContext):
     """What a chunk may use: its input, the flow's state, and everything a tool has."""
 
-    def __init__(self, desk: Desk, call: Call, scope: str = "", name: str = "") -> None:
+    def __init__(self, desk: Desk, call: Call, scope: Scope) -> None:
         super().__init__(desk, call)
         flow = desk.state.flow
         assert flow is not None
-        self.input: Any = call.args
-        self.state = FlowState(flow.scopes[scope].data)
-        self.emitted: list[Any] = []
-        answers = [v["value"] for k, v in call.memo.items() if k.startswith("?") and "value" in v]
-        self.is_resume = bool(answers)
-        self.resume = Resume(answers[-1] if answers else None)
+        # A copy: what the chunk does to it is its own affair.
+        self.input: Any = decode(encode(call.args)) if type(call.args) in (list, dict) else call.args
+        self.state = FlowState(scope.data)
         self.notes = list(flow.notes)
+        self.emitted: list[Any] = []
+        self._scope = scope
+        self._event = ""
+        self._looked = False
+        answers = [v["value"] for k, v in call.memo.items() if k.startswith("?") and "value" in v]
+        self._resumed = bool(answers)
+        self._resume = Resume(self, answers[-1] if answers else None)
+
+    @property
+    def is_resume(self) -> bool:
+        """Whether the chunk runs again because a `pause_for` of it was answered."""
+        self._looked = True
+        return self._resumed
+
+    @property
+    def resume(self) -> Resume:
+        """The latest answer: `resume.value`."""
+        return self._resume
+
+    def take_answers(self) -> None:
+        """The body has its answers from `resume.value`: a `pause_for` from here on is another question."""
+        self._looked = True
+        self._pauses = max(self._pauses, sum(1 for k in self._memo if k[:1] == "?" and k[1:].isdigit()))
+
+    def leftover(self) -> list[str]:
+        """See `ToolContext.leftover`. A body that looked whether it is resumed knows of its answers."""
+        return [k for k in super().leftover() if not (self._looked and k.startswith("?"))]
 
     def emit(self, event: str, value: Any = None) -> None:
         """Emit an event; it takes effect with this chunk's result, or not at all."""
-        self.emitted.append([checked_event(event), plain(value, "event value")])
+        self.emitted.append([self._scope.label + checked_event(event), plain(value, "event value")])
 
+    @overload  # type: ignore[override]
+    def pause_for(
+        self, type: str = ..., payload: Any = ..., *, resume_to: Literal["next"] = ..., resume_event: str | None = ...,
+        interrupt_id: str | None = ..., answer_schema: Any = ..., expires_in: Duration | None = ..., on_expiry: str = ...,
+    ) -> NoReturn: ...  # fmt: skip
+    @overload
+    def pause_for(
+        self, type: str = ..., payload: Any = ..., *, resume_to: str | dict[str, str], resume_event: str | None = ...,
+        interrupt_id: str | None = ..., answer_schema: Any = ..., expires_in: Duration | None = ..., on_expiry: str = ...,
+    ) -> Any: ...  # fmt: skip
     def pause_for(  # pyright: ignore[reportIncompatibleMethodOverride]
         self,
         type: str = "question",
@@ -111,26 +161,22 @@ class FlowContext(ToolContext):
     ) -> Any:
         """Stop here and wait. `"next"`: the answer is the chunk's result. `"self"`: run again; this returns the answer, and
         `resume.value` has it. `{"event": name}` (or `resume_event=name`): the answer is that event."""
-        if not self._desk.state.started.options.get("handle", True):
-            self.paused = None
-            raise Misused(
-                "flow.start() has no handle to answer with: a chunk that uses pause_for needs flow.create_execution() or a Runtime"
-            )
-        event = ""
         if resume_event is not None:
+            if resume_to != "next":
+                raise InvalidDefinition("resume_event= is short for resume_to={'event': name}; pass one of them")
             resume_to = {"event": resume_event}
         if isinstance(resume_to, dict):
             if set(resume_to) != {"event"}:
-                raise InvalidDefinition(f"resume_to is 'next', 'self' or {{'event': name}}, not {resume_to!r}")
-            event = checked_event(resume_to["event"])
-            resume_to = "next"
-        self._event = event
+                raise InvalidDefinition(f"resume_to is 'next', 'self' or {{'event': name}}, not {resume_to!r:.80}")
+            self._event, resume_to = self._scope.label + checked_event(resume_to["event"]), "next"
+        else:
+            self._event = ""
         return super().pause_for(
             type, payload, resume_to=resume_to, interrupt_id=interrupt_id, answer_schema=answer_schema,
             expires_in=expires_in, on_expiry=on_expiry,
         )  # fmt: skip
 
-    def _stop(self, **fields: Any) -> Any:
-        if event := getattr(self, "_event", ""):
-            fields["event"] = event
+    def _stop(self, **fields: Any) -> PauseRequest:
+        if self._event and fields.get("kind") != "timer":
+            fields["event"] = self._event
         return super()._stop(**fields)

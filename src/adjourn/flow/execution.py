@@ -1,32 +1,36 @@
 """Executions: a flow run by hand, without a store. The same loop on a private memory store."""
 
 import asyncio
+import contextlib
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from adjourn.agent.outcome import failure
+from adjourn.agent.outcome import Outcome, failure, outcome_of
 from adjourn.agent.storeless import TTL, check_program
 from adjourn.core.codec import plain
 from adjourn.core.interrupt import Interrupt
-from adjourn.core.policy import seconds
-from adjourn.core.records import CancelAsked, Command, Decided, Emitted, PauseAsked, Resumed, Said, Started
+from adjourn.core.records import Asked, CancelAsked, Command, Emitted, PauseAsked, Resumed, Said, Started
 from adjourn.core.state import State
 from adjourn.core.status import ENDED, Status
 from adjourn.driver.answers import answered
 from adjourn.driver.checkpoint import Checkpoint
-from adjourn.driver.clock import SystemClock
+from adjourn.driver.clock import Clock, SystemClock
 from adjourn.driver.events import Event, watch
 from adjourn.driver.feed import Feed
 from adjourn.driver.identity import new_run_id
 from adjourn.driver.loop import Drive
-from adjourn.errors import Invalid, MissingResource, Misused, Refused, UnknownInterrupt
+from adjourn.errors import Invalid, MissingResource, Misused, Refused, RunFailed, UnknownInterrupt
+from adjourn.flow.chunk import checked_event
+from adjourn.flow.picture import mermaid
 from adjourn.stores.memory import MemoryStore
+from adjourn.stores.store import Filter
 
 if TYPE_CHECKING:
     from adjourn.flow.flow import Flow
+    from adjourn.flow.program import FlowProgram
 
 
 class Execution:
@@ -34,62 +38,71 @@ class Execution:
 
     def __init__(
         self,
-        flow: "Flow",
-        *,
-        auto_close: bool = True,
-        timeout: float | None = 10.0,
+        program: "FlowProgram",
         resources: Mapping[str, Any] | None = None,
-        handle: bool = True,
+        *,
+        clock: Clock | None = None,
+        now: Callable[[], float] = time.time,
     ) -> None:
-        self.flow = flow
-        self._options = {
-            "auto_close": auto_close, "timeout": None if timeout is None else seconds(timeout, "auto_close_timeout"), "handle": handle,
-        }  # fmt: skip
-        self.resources = dict(resources or {})
-        self._store = MemoryStore(now=time.time)
+        self._program = program
+        self._resources = dict(resources or {})
+        self._store = MemoryStore(now=now)
         self._feed = Feed()
-        self._clock = SystemClock()
-        self._state = State()
+        self._clock = clock or SystemClock()
         self._run = ""
-        self._closer: asyncio.Task[None] | None = None
-        self._lock = asyncio.Lock()
+        self._begun = asyncio.Event()
+        self._state = State()
         self._drive: Drive | None = None
-        flow.graph  # noqa: B018 (a graph that cannot work is refused here, not later)
+        self._lock = asyncio.Lock()
+        self._errors: dict[str, BaseException] = {}
+        self._waker: asyncio.Task[None] | None = None
 
     # Beginning
 
     async def start(self, value: Any = None) -> "Execution":
-        """Begin; returns when every chain has ended or waits."""
+        """Begin; returns when every chain has ended or waits. Raises `RunFailed` if a chunk failed and nothing else waits."""
         if self._run:
             raise Misused("this execution was started already; create another one")
         self._need_resources()
-        self._run = new_run_id()
+        flow = self.flow
         started = Started(
-            run=self._run, kind="flow", program=self.flow.name, fingerprint=self.flow.fingerprint, input=plain(value, "input"),
-            graph=msgspec.to_builtins(self.flow.graph), options=self._options,
+            run=new_run_id(), kind="flow", program=flow.name, fingerprint=flow.fingerprint, input=plain(value, "input"),
+            graph=msgspec.to_builtins(flow.graph),
         )  # fmt: skip
         await self._store.create(started)
+        self._begin(started.run)
         await self._advance()
         return self
 
+    def _begin(self, run: str) -> None:
+        self._run = run
+        self._state = State().fold_all(self._store.peek(run))
+        self._begun.set()
+
     def save(self) -> Checkpoint:
-        """The execution as a checkpoint."""
+        """The execution as a checkpoint. A chunk that runs meanwhile is in doubt for whoever loads it."""
         return Checkpoint([record for _, record in self._store.peek(self._id())])
 
-    def load(self, saved: Checkpoint | str | bytes | Mapping[str, Any]) -> "Execution":
+    def load(
+        self, saved: Checkpoint | str | bytes | Mapping[str, Any], *, on_change: Literal["refuse", "warn"] = "refuse"
+    ) -> "Execution":
         """Take over a saved execution; nothing runs yet. A flow that lost a chunk is refused, naming it."""
         if self._run:
             raise Misused("load into a new execution: flow.create_execution().load(saved)")
         checkpoint = Checkpoint.from_json(saved)
         if checkpoint.started.kind != "flow":
             raise Invalid("this is the checkpoint of an agent, not of a flow")
-        check_program(self.flow, checkpoint.started, "refuse")
+        check_program(self.flow, checkpoint.started, on_change)
         self._store.adopt(checkpoint.records)
-        self._run = checkpoint.run_id
-        self._state = State().fold_all(self._store.peek(self._run))
+        self._begin(checkpoint.run_id)
         return self
 
     # Looking
+
+    @property
+    def flow(self) -> "Flow":
+        """Its flow."""
+        return self._program.flow
 
     @property
     def run_id(self) -> str:
@@ -99,101 +112,132 @@ class Execution:
     @property
     def status(self) -> str:
         """`created`, or the status that people see."""
-        return self._state.view if self._run else "created"
+        if not self._run:
+            return "created"
+        state = self._now()
+        return "running" if self._drive is not None and state.status == Status.READY else state.view
 
     @property
     def state(self) -> dict[str, Any]:
         """The flow's state so far, a copy."""
-        return plain(self._state.flow.data) if self._state.flow else {}
+        flow = self._now().flow
+        return plain(flow.data) if flow else {}
 
     @property
     def pending_interrupts(self) -> dict[str, Interrupt]:
         """What it waits for, by id."""
-        return {i.id: i for i in self._state.interrupts if i.kind != "timer"}
+        return {i.id: i for i in self._now().interrupts if i.kind != "timer"}
 
     @property
     def missing_resources(self) -> set[str]:
         """Resources that the flow declares and that were not given."""
-        return self.flow.program.missing(self.resources)
+        return self._program.missing(self._resources)
+
+    def picture(self) -> str:
+        """A mermaid diagram: which chunks are done, running, waiting."""
+        state = self._now()
+        return mermaid(state.flow.root.graph if state.flow else self.flow.graph, state)
 
     async def stream(self) -> AsyncIterator[Event]:
-        """What chunks publish, interrupts and progress, until it is closed."""
-        async for event in watch(self._store, self._feed, self._id()):
+        """What chunks publish, interrupts and progress, until it is closed. May be begun before `start`."""
+        await self._begun.wait()
+        async for event in watch(self._store, self._feed, self._run):
             yield event
 
-    # Answering
+    # What people do
 
     async def continue_with(
         self, interrupt_id: str, value: Any = None, *, by: str = "", request_id: str = ""
     ) -> "Execution":
-        """Answer an interrupt; returns when every chain has ended or waits again."""
-        self._open("continue")
-        self._need_resources()
-        if request_id and await self._repeated(request_id):
-            return self
-        found = self.pending_interrupts.get(interrupt_id) or self.pending_interrupts.get(f"{self._run}:{interrupt_id}")
-        if found is None:
-            raise UnknownInterrupt(interrupt_id, list(self.pending_interrupts))
-        command: Decided = answered(found, value, by=by)
-        await self._tell(command, request_id)
-        return self
+        """Answer an interrupt; returns when every chain has ended or waits again.
 
-    async def _repeated(self, request_id: str) -> bool:
-        return self._store.knows(self._run, request_id)
+        Everything is checked before anything is consumed. The same `request_id` again is the same answer again.
+        """
+        self._need_resources()
+        if not (request_id and self._store.knows(self._id(), request_id)):
+            self._open("continue")
+        local = interrupt_id.removeprefix(f"{self._id()}:")
+        found = await self._store.inbox(Filter(run=self._run, interrupt=local, limit=1)) if local else []
+        if not found:
+            raise UnknownInterrupt(interrupt_id, list(self.pending_interrupts))
+        await self._tell(answered(found[0], value, by=by), request_id)
+        return self
 
     async def emit(self, event: str, value: Any = None, *, by: str = "") -> "Execution":
         """Send an event: it resolves what waits for it and begins the chains of `when(event)`."""
         self._open("emit to")
-        await self._tell(Emitted(event=event, value=plain(value, "value"), by=by))
+        self._need_resources()
+        await self._tell(Emitted(event=checked_event(event), value=plain(value, "value"), by=by))
         return self
 
     async def say(self, text: str, *, by: str = "") -> None:
         """A note that chunks can read in `ctx.notes`."""
+        if not isinstance(text, str) or not text:  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise Invalid(f"say takes a text that is not empty, not {text!r:.80}")
         self._open("say to")
-        await self._tell(Said(text=text, by=by))
+        await self._tell(Said(text=text, by=by), raises=False)
 
-    async def pause(self, *, by: str = "", reason: str = "") -> None:
-        """Stop at the next boundary."""
+    async def pause(self, *, by: str = "", reason: str = "", now: bool = False) -> None:
+        """Stop at the next boundary; returns when it has stopped. `now` aborts model calls in flight."""
         self._open("pause")
-        await self._tell(PauseAsked(by=by, reason=reason))
+        await self._tell(PauseAsked(now=now, by=by, reason=reason), raises=False)
 
-    async def resume(self, *, by: str = "") -> None:
-        """Let a paused execution go on."""
+    async def resume(self, instruction: str = "", *, by: str = "") -> "Execution":
+        """Let it go on: after a pause (perhaps with a note), after a failure (trying again), or after a load."""
         self._open("resume")
-        await self._tell(Resumed(by=by))
+        self._need_resources()
+        state = self._now()
+        if state.status in (Status.PAUSED, Status.PAUSING):
+            await self._tell(Resumed(instruction=instruction, by=by))
+            return self
+        if instruction:
+            await self._store.deliver(self._run, Said(text=instruction, by=by))
+        for interrupt in state.interrupts if state.failed else []:
+            await self._store.deliver(self._run, answered(interrupt, "retry", by=by))
+        await self._advance()
+        return self
 
-    async def cancel(self, *, by: str = "", reason: str = "") -> None:
-        """Stop, undo in reverse what was done, and end."""
-        await self._tell(CancelAsked(by=by, reason=reason))
+    async def cancel(self, *, by: str = "", reason: str = "") -> Outcome[Any]:
+        """Stop, undo in reverse what was done, and end; what was undone, and what stays. Twice is the same as once."""
+        await self._tell(CancelAsked(by=by, reason=reason), raises=False)
+        return outcome_of(self._state, self.save(), self.flow.load)
 
     async def close(
         self, *, pending_interrupts: Literal["error", "cancel"] = "error", timeout: float | None = None
     ) -> dict[str, Any]:
-        """End it and give the state. Refuses while interrupts wait, and stays open, unless they are to be cancelled."""
+        """End it and give the state, once everything that runs has ended (`TimeoutError` after `timeout` seconds).
+
+        Refuses while interrupts wait, and leaves it open, unless they are to be cancelled: then nothing new starts.
+        """
         if pending_interrupts not in ("error", "cancel"):
-            raise Invalid(f"pending_interrupts is 'error' or 'cancel', not {pending_interrupts!r}")
-        if self._state.status not in ENDED:
-            await self._close(pending_interrupts == "cancel", timeout)
-        if self._closer is not None:
-            self._closer.cancel()
-        if self._state.failed:
-            raise failure(self._state, self.save()) from self._cause()
+            raise Invalid(f"pending_interrupts is 'error' or 'cancel', not {pending_interrupts!r:.80}")
+        self._id()
+        async with asyncio.timeout(timeout):
+            await self._close(cancel=pending_interrupts == "cancel")
+        self._sleep_no_more()
         return self.state
 
-    async def _close(self, cancel: bool, timeout: float | None) -> None:
-        self._id()
-        if (pending := self.pending_interrupts) and not cancel and not self._state.failed:
-            listed = ", ".join(map(repr, pending))
-            raise Refused(
-                self._run,
-                "close",
-                self.status,
-                f'interrupts wait: {listed}; answer them, or close(pending_interrupts="cancel")',
-            )
-        if self._state.failed and not cancel:
-            return
-        async with asyncio.timeout(timeout):
-            await self._tell(Emitted(event="@close", value={"cancel": True} if cancel else None))
+    async def _close(self, *, cancel: bool) -> None:
+        told = False
+        while self._now().status not in ENDED:
+            self._may_close(cancel)
+            if not told and self._now().status not in (Status.CANCELLING, Status.STUCK):
+                told = True
+                await self._tell(Emitted(event="@close", value={"cancel": True} if cancel else None))
+            else:
+                await self._wake()
+
+    def _may_close(self, cancel: bool) -> None:
+        state, pending = self._now(), self.pending_interrupts
+        if state.status in (Status.PAUSED, Status.PAUSING, Status.STUCK):
+            stuck = state.status == Status.STUCK
+            hint = "its cancel waits for a person" if stuck else "resume it first, or cancel it"
+            raise Refused(self._run, "close", self.status, hint)
+        if pending and not cancel:
+            if state.failed:
+                raise self._failure()
+            hint = f'answer its interrupts ({", ".join(map(repr, pending))}), or close(pending_interrupts="cancel")'
+            raise Refused(self._run, "close", self.status, hint)
 
     # Driving
 
@@ -202,48 +246,84 @@ class Execution:
             raise Misused("start the execution first, or load a saved one")
         return self._run
 
+    def _now(self) -> State:
+        return self._drive.state if self._drive is not None else self._state
+
     def _open(self, verb: str) -> None:
-        if self._id() and self._state.status in ENDED:
+        if self._id() and self._now().status in ENDED:
             raise Refused(self._run, verb, self.status, "it is closed")
 
     def _need_resources(self) -> None:
         if missing := self.missing_resources:
             raise MissingResource(missing, f"flow {self.flow.name!r}")
 
-    async def _tell(self, command: Command, request_id: str = "") -> None:
+    async def _tell(self, command: Command, request_id: str = "", *, raises: bool = True) -> None:
         await self._store.deliver(self._id(), command, request=request_id)
-        await self._advance()
+        await self._advance(raises=raises)
 
-    async def _advance(self) -> None:
+    async def _advance(self, *, raises: bool = True) -> None:
         """Drive until it rests. Somebody else may be driving already: then wait for that, and look again."""
         async with self._lock:
             row = await self._store.get(self._run)
             lease = await self._store.acquire(self._run, "execution", TTL, after=self._state.seq, replaces=row.worker)
-            if lease is not None:
-                self._state.fold_all(lease.records)
-                self._drive = Drive(
-                    self._store, self.flow.program, lease, self._state, ttl=TTL, resources=self.resources, feed=self._feed
-                )  # fmt: skip
-                self._state = await self._drive.run()
-            else:
+            if lease is None:
                 self._state.fold_all(await self._store.load(self._run, self._state.seq))
+            else:
+                self._state.fold_all(lease.records)
+                await self._drive_on(Drive(
+                    self._store, self._program, lease, self._state, ttl=TTL, resources=self._resources, feed=self._feed,
+                    clock=self._clock,
+                ))  # fmt: skip
         self._schedule()
-        if self._state.failed and self._cause() is not None:
-            raise failure(self._state, self.save()) from self._cause()
+        if raises and self._state.failed:
+            raise self._failure() from self._cause()
+
+    async def _drive_on(self, drive: Drive) -> None:
+        self._drive = drive
+        try:
+            self._state = await drive.run()
+        except BaseException:  # what it had folded may never have been recorded
+            self._state = State().fold_all(self._store.peek(self._run))
+            raise
+        finally:
+            self._drive = None
+            self._errors |= drive.errors
+
+    def _failure(self) -> RunFailed:
+        return failure(self._state, self.save())
 
     def _cause(self) -> BaseException | None:
-        return next(iter(self._drive.errors.values()), None) if self._drive else None
+        failed = [o.record.step for o in self._state.open.values() if isinstance(o.record, Asked)]
+        return next((e for step, e in self._errors.items() if step in failed), None)
 
     def _schedule(self) -> None:
         """Wake it when its next timer, or its own closing, is due."""
-        if self._closer is not None and self._closer is not asyncio.current_task():
-            self._closer.cancel()
-            self._closer = None
-        parked = self._state.parked
-        if self._state.status == Status.WAITING and parked and parked.wake_at:
-            delay = max(0.0, parked.wake_at - self._store.now())
-            self._closer = asyncio.get_running_loop().create_task(self._later(delay), name="adjourn-close")
+        if self._waker is not asyncio.current_task():
+            self._sleep_no_more()
+        if self._state.status == Status.WAITING and self._state.parked and self._state.parked.wake_at:
+            self._waker = asyncio.get_running_loop().create_task(self._later(), name="adjourn-wake")
 
-    async def _later(self, delay: float) -> None:
-        await self._clock.wait(asyncio.Event(), delay)
+    async def _later(self) -> None:
+        with contextlib.suppress(RunFailed):  # its status tells, and so does whoever acts on it next
+            await self._wait(asyncio.Event())
+            await self._advance()
+
+    async def _wake(self) -> None:
+        """Wait until it is due, or until somebody has spoken, and look again."""
+        bell = asyncio.Event()
+        end = self._store.subscribe(self._run, bell.set)
+        try:
+            await self._wait(bell)
+        finally:
+            end()
         await self._advance()
+
+    async def _wait(self, bell: asyncio.Event) -> None:
+        parked = self._state.parked
+        wake_at = parked.wake_at if parked and self._state.status == Status.WAITING else 0.0
+        await self._clock.wait(bell, max(0.0, wake_at - self._store.now()) if wake_at else None)
+
+    def _sleep_no_more(self) -> None:
+        if self._waker is not None and self._waker is not asyncio.current_task():
+            self._waker.cancel()
+        self._waker = None

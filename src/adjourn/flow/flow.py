@@ -1,86 +1,48 @@
 """Flows: what a user writes."""
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import cached_property
-from typing import Any, Literal, cast, overload
+from typing import TYPE_CHECKING, Any, cast, overload
 
 import msgspec
 
 from adjourn.agent.agent import Agent
+from adjourn.agent.program import family
 from adjourn.core.codec import plain
 from adjourn.core.digest import digest
-from adjourn.core.effect import Effect
 from adjourn.core.graph import Chain as ChainShape
-from adjourn.core.graph import Graph, chunk_names
-from adjourn.core.policy import Duration, seconds
+from adjourn.core.graph import FlowItem, Graph, agent_names, chunk_names, flows_of, items_of
+from adjourn.core.policy import Duration
 from adjourn.core.stop import MaxSteps, Stop
-from adjourn.errors import InvalidDefinition
-from adjourn.flow.build import Chain, Node, checked_event
+from adjourn.errors import InvalidDefinition, RunFailed
+from adjourn.flow.build import Chain, Node, Opened
 from adjourn.flow.check import check_graph
+from adjourn.flow.chunk import Chunk, EffectName, checked_event, checked_name, names
 from adjourn.flow.execution import Execution
-from adjourn.flow.program import FlowProgram
+from adjourn.flow.program import FlowProgram, NoHandle
 
-EffectName = Literal["read", "idempotent", "verifiable", "unsafe"]
-
-
-class Chunk:
-    """A function of one parameter, the `FlowContext`; what it returns is the next chunk's input."""
-
-    def __init__(
-        self,
-        run: Callable[..., Any],
-        name: str,
-        *,
-        effect: EffectName = "unsafe",
-        undo: Callable[..., Any] | None = None,
-        verify: Callable[..., Any] | None = None,
-        timeout: Duration | None = None,
-        key_ttl: Duration | None = None,
-        resources: Iterable[str] = (),
-    ) -> None:
-        if not name or any(c in name for c in "/#[]!?:") or name.startswith("@"):
-            raise InvalidDefinition(
-                f"a chunk's name is a short text without / # [ ] ! ? : and not beginning with @, not {name!r}"
-            )
-        for what, function in (("the chunk", run), ("undo", undo), ("verify", verify)):
-            if function is not None and not callable(function):
-                raise InvalidDefinition(f"chunk {name!r}: {what} must be a function, not {function!r}")
-        try:
-            self.effect = Effect(effect)
-        except ValueError:
-            raise InvalidDefinition(
-                f"chunk {name!r}: effect= is read, idempotent, verifiable or unsafe, not {effect!r}"
-            ) from None
-        if (self.effect == Effect.VERIFIABLE) != (verify is not None):
-            raise InvalidDefinition(f"chunk {name!r}: effect='verifiable' and verify= go together")
-        self.run, self.name, self.undo, self.verify = run, name, undo, verify
-        self.timeout = None if timeout is None else seconds(timeout, "timeout")
-        self.key_ttl = 0.0 if key_ttl is None else seconds(key_ttl, "key_ttl")
-        self.resources = tuple(resources)
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the function itself, outside of any run."""
-        return self.run(*args, **kwargs)
-
-    def __repr__(self) -> str:
-        return f"Chunk({self.name!r})"
+if TYPE_CHECKING:
+    from adjourn.core.state import State
 
 
 class Flow:
     """An event-driven graph of chunks that can pause. Write chunks with `@flow.chunk`, chains with `flow.to(…)`."""
 
     def __init__(self, name: str, *, stop: Stop = MaxSteps(10_000), resources: Iterable[str] = ()) -> None:
-        if not isinstance(name, str) or not name or any(c in name for c in ":/\n"):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidDefinition(f"a flow's name is a short text without ':' and '/', not {name!r}")
-        self.name, self.stop = name, stop
+        self.name = checked_name(name, "a flow's name")
+        if not isinstance(stop, Stop):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidDefinition(f"flow {name!r}: stop= takes conditions such as MaxSteps(500), not {stop!r:.80}")
+        self.stop = stop
+        self.resources = names(resources, f"flow {name!r}")
         self.chunks: dict[str, Chunk] = {}
         self.agents: dict[str, Agent[Any]] = {}
-        self.flows: list[Flow] = []
-        self.unclosed: list[str] = []
-        self.resources = tuple(resources)
+        self.flows: dict[str, Flow] = {}
+        self.unclosed: list[Opened] = []
+        self.revision = 0
         self._chains: list[tuple[Node, dict[str, Any]]] = []
         self._conditions: set[str] = set()
         self._given: Graph | None = None
+        self._built: tuple[int, Graph] | None = None
+        self._program: tuple[int, FlowProgram] | None = None
 
     # Chunks
 
@@ -102,78 +64,98 @@ class Flow:
         """Make a chunk of a function, sync (run in a thread) or async, with one parameter: the `FlowContext`."""
 
         def make(function: Callable[..., Any]) -> Chunk:
-            made = Chunk(function, name or function.__name__, **options)
-            if made.name in self.chunks:
-                raise InvalidDefinition(f"flow {self.name!r} has two chunks named {made.name!r}")
-            self.chunks[made.name] = made
-            return made
+            return self._new(Chunk(function, name or getattr(function, "__name__", ""), **options))
 
         return make if function is None else make(function)
+
+    def _new(self, chunk: Chunk) -> Chunk:
+        if self.chunks.setdefault(chunk.name, chunk) is not chunk:
+            raise InvalidDefinition(f"flow {self.name!r} has two chunks named {chunk.name!r}; give one another name=")
+        self.revision += 1
+        return chunk
 
     def known(self, chunk: Any) -> Chunk:
         """The chunk that a chain names: one of ours, its name, or a plain function that becomes one."""
         if isinstance(chunk, str):
             if chunk not in self.chunks:
-                raise InvalidDefinition(
-                    f"flow {self.name!r} has no chunk {chunk!r}; it has {', '.join(self.chunks) or 'none'}"
-                )
+                have = ", ".join(self.chunks) or "none"
+                raise InvalidDefinition(f"flow {self.name!r} has no chunk {chunk!r}; it has {have}")
             return self.chunks[chunk]
         if isinstance(chunk, Chunk):
-            if self.chunks.setdefault(chunk.name, chunk) is not chunk:
-                raise InvalidDefinition(f"flow {self.name!r} has another chunk named {chunk.name!r}")
-            return chunk
+            return self._new(chunk)
         if not callable(chunk):
             raise InvalidDefinition(f"a chunk is a function, its name, an Agent or a Flow, not {chunk!r:.80}")
-        name = getattr(chunk, "__name__", "")
-        old = self.chunks.get(name)
-        if old is not None and old.run is chunk:
-            return old
-        return self.chunk(chunk)
+        old = self.chunks.get(getattr(chunk, "__name__", ""))
+        return old if old is not None and old.run == chunk else self.chunk(chunk)
 
     def condition(self, test: Callable[..., Any], after: str) -> str:
         """Register a condition under a name that does not depend on lines."""
         if not callable(test):
-            raise InvalidDefinition(f"a condition is a function over the context, not {test!r}")
+            raise InvalidDefinition(f"a condition is a function over the context, not {test!r:.80}")
+        if isinstance(test, Chunk):
+            return self.known(test).name
         name = getattr(test, "__name__", "<lambda>")
         if "<" in name:
             k = sum(1 for n in self._conditions if n.startswith(f"test({after})"))
             name = f"test({after}){k or ''}"
+        old = self.chunks.get(name)
+        if old is None or old.run != test:
+            self._new(Chunk(test, name, effect="read"))
         self._conditions.add(name)
-        if name not in self.chunks:
-            self.chunks[name] = Chunk(test, name, effect="read")
         return name
 
-    @staticmethod
-    def kind_of(chunk: Any) -> str:
-        """What `to` was given."""
-        return "agent" if isinstance(chunk, Agent) else "flow" if isinstance(chunk, Flow) else "chunk"
+    def has_agent(self, agent: Agent[Any]) -> str:
+        """Make an agent one of the flow's; its name."""
+        name = checked_name(agent.name, "the name of an agent in a flow")
+        if self.agents.setdefault(name, agent) is not agent:
+            raise InvalidDefinition(f"flow {self.name!r} has two agents named {name!r}")
+        return name
+
+    def has_flow(self, flow: "Flow") -> "Flow":
+        """Make a flow one of the flow's; that flow."""
+        if self in flow.all_flows().values():
+            raise InvalidDefinition(f"flow {self.name!r} cannot contain itself")
+        if self.flows.setdefault(flow.name, flow) is not flow:
+            raise InvalidDefinition(f"flow {self.name!r} has two sub-flows named {flow.name!r}")
+        return flow
 
     # Chains
 
     def _chain(self, **source: Any) -> Chain:
+        if self._given is not None:
+            raise InvalidDefinition(f"flow {self.name!r} was made from a blueprint, which is complete")
         node = Node()
         self._chains.append((node, source))
+        self.revision += 1
         return Chain(self, node)
 
     def to(self, chunk: Any, *more: Any) -> Chain:
         """Begin a chain with the flow's input."""
         return self._chain().to(chunk, *more)
 
-    def batch(self, *branches: tuple[str, Any], **named: Any) -> Chain:
+    def batch(self, *branches: tuple[str, Any], name: str = "batch", **named: Any) -> Chain:
         """Begin with branches that run at the same time."""
-        return self._chain().batch(*branches, **named)
+        return self._chain().batch(*branches, name=name, **named)
 
     def for_each(self, concurrency: int = 0, name: str = "each") -> Chain:
         """Begin with a loop over the flow's input, a list."""
         return self._chain().for_each(concurrency, name)
 
+    def if_(self, condition: Callable[[Any], Any], name: str = "if") -> Chain:
+        """Begin with a choice."""
+        return self._chain().if_(condition, name)
+
+    def match(self, key: Callable[[Any], Any] | None = None, name: str = "match") -> Chain:
+        """Begin with a choice by the input's value, or by what `key` makes of the context."""
+        return self._chain().match(key, name)
+
     def when(self, *events: str, all: Iterable[str] = ()) -> Chain:
         """Begin a chain with an event: one, any of several, or `all=[…]` of them (their values as a dict)."""
-        names = [checked_event(e) for e in events]
-        every = [checked_event(e) for e in all]
-        if bool(names) == bool(every):
-            raise InvalidDefinition("when takes one event or several (any of them), or all=[…]")
-        return self._chain(any=names, all=every)
+        some = [checked_event(e) for e in events]
+        every = [checked_event(e) for e in ([all] if isinstance(all, str) else all)]
+        if bool(some) == bool(every) or len(set(every)) != len(every):
+            raise InvalidDefinition("when takes one event or several (any of them), or all=[…] of different ones")
+        return self._chain(any=some, all=every)
 
     def collected(self, name: str) -> Chain:
         """Begin a chain at a meeting point, when every `collect(name, key)` has arrived; its input is a dict by key."""
@@ -188,15 +170,22 @@ class Flow:
 
     @property
     def graph(self) -> Graph:
-        """The flow's shape, checked."""
+        """The flow's shape, checked; raises `InvalidDefinition` for what cannot work."""
         if self._given is not None:
             return self._given
-        if self.unclosed:
-            raise InvalidDefinition(f"flow {self.name!r}: {', '.join(self.unclosed)} is not closed")
-        chains = [ChainShape(node.items(), **source) for node, source in self._chains]
-        graph = Graph(self.name, chains)
-        check_graph(self.name, graph, set(self.chunks))
-        return graph
+        revision = self._revisions()
+        if self._built is None or self._built[0] != revision:
+            if self.unclosed:
+                raise InvalidDefinition(f"flow {self.name!r}: {', '.join(map(str, self.unclosed))} is not closed")
+            chains = [ChainShape(node.items(), **source) for node, source in self._chains]
+            graph = Graph(self.name, chains)
+            check_graph(graph, set(self.chunks))
+            self.all_agents()
+            self._built = (revision, graph)
+        return self._built[1]
+
+    def _revisions(self) -> int:
+        return sum(flow.revision for flow in self.all_flows().values())
 
     def to_dict(self) -> dict[str, Any]:
         """The blueprint: structure only, chunks by name."""
@@ -207,67 +196,79 @@ class Flow:
         """A flow from a blueprint; `chunks` gives the functions, agents and flows by name."""
         try:
             graph = msgspec.convert(plain(dict(blueprint), "blueprint"), Graph)
-        except msgspec.ValidationError as e:
+        except (msgspec.ValidationError, TypeError, ValueError) as e:
             raise InvalidDefinition(f"this is not a blueprint: {e}") from None
-        flow = cls(graph.name)
         named = isinstance(chunks, Mapping)
-        given: dict[str, Any] = {**cast("Mapping[str, Any]", chunks)} if named else {_name(c): c for c in chunks}
-        for name, one in given.items():
-            if isinstance(one, Agent):
-                flow.agents[name] = one
-            elif isinstance(one, Flow):
-                flow.flows.append(one)
-            else:
-                flow.chunks[name] = one if isinstance(one, Chunk) else Chunk(one, name)
-        if missing := chunk_names(graph) - set(flow.all_chunks()):
+        return cls._from(graph, dict(cast("Mapping[str, Any]", chunks)) if named else {_name(c): c for c in chunks})
+
+    @classmethod
+    def _from(cls, graph: Graph, given: dict[str, Any]) -> "Flow":
+        flow = cls(graph.name)
+        needed = chunk_names(graph) | {n for n in agent_names(graph) if not isinstance(given.get(n), Agent)}
+        if missing := sorted(needed - set(given)):
             raise InvalidDefinition(
-                f"the blueprint of {graph.name!r} needs chunks that were not given: {', '.join(sorted(missing))}"
+                f"the blueprint of {graph.name!r} needs chunks that were not given: {', '.join(map(repr, missing))}"
             )
-        check_graph(graph.name, graph, None)
+        for name in agent_names(graph):
+            if not isinstance(given[name], Agent) or given[name].name != name:
+                raise InvalidDefinition(f"the blueprint of {graph.name!r} needs an Agent named {name!r}")
+            flow.has_agent(given[name])
+        for name in sorted(chunk_names(graph)):
+            flow._new(given[name] if isinstance(given[name], Chunk) else Chunk(given[name], name))
+        for item in items_of(graph):
+            if isinstance(item, FlowItem) and item.name not in flow.flows:
+                sub = given.get(item.name)
+                flow.has_flow(sub if isinstance(sub, Flow) else cls._from(item.graph, given))
+        check_graph(graph, set())
         flow._given = graph
         return flow
 
-    def to_mermaid(self, state: Any = None) -> str:
+    def to_mermaid(self, state: "State | None" = None) -> str:
         """The flow's picture as a mermaid diagram; with a run's state, what is done, running and waiting."""
         from adjourn.flow.picture import mermaid
 
         return mermaid(self.graph, state)
 
-    def all_chunks(self) -> dict[str, Chunk]:
-        """Its chunks and those of its sub-flows."""
-        found = dict(self.chunks)
-        for flow in self.flows:
-            for name, chunk in flow.all_chunks().items():
-                if found.setdefault(name, chunk) is not chunk:
-                    raise InvalidDefinition(
-                        f"flow {self.name!r} and {flow.name!r} have different chunks named {name!r}; rename one"
-                    )
+    def all_flows(self) -> "dict[str, Flow]":
+        """The flow and every flow inside it, by name."""
+        found: dict[str, Flow] = {self.name: self}
+        for flow in self.flows.values():
+            for name, one in flow.all_flows().items():
+                if found.setdefault(name, one) is not one:
+                    raise InvalidDefinition(f"two different flows in {self.name!r} are named {name!r}; rename one")
         return found
 
     def all_agents(self) -> dict[str, Agent[Any]]:
-        """Its agents and those of its sub-flows."""
-        found = dict(self.agents)
-        for flow in self.flows:
-            found |= flow.all_agents()
+        """Its agents, those of its sub-flows, and those below them."""
+        found: dict[str, Agent[Any]] = {}
+        for flow in self.all_flows().values():
+            for agent in flow.agents.values():
+                for name, one in family(agent).items():
+                    if found.setdefault(name, one) is not one:
+                        raise InvalidDefinition(f"two different agents in flow {self.name!r} are named {name!r}")
         return found
 
     def all_resources(self) -> set[str]:
-        """The live objects it needs, by name."""
-        own = {name for chunk in self.chunks.values() for name in chunk.resources} | set(self.resources)
-        return own.union(*(flow.all_resources() for flow in self.flows))
+        """The live objects that it and its sub-flows declare, by name."""
+        flows = self.all_flows().values()
+        return {n for f in flows for n in (*f.resources, *(r for c in f.chunks.values() for r in c.resources))}
 
     @property
     def fingerprint(self) -> dict[str, Any]:
         """Names and shapes: which chunks and agents a run depends on. A run goes on by its own recorded graph."""
         graph = self.graph
-        chunks = {name: digest("chunk", name)[:8] for name in sorted(chunk_names(graph))}
-        agents = {name: agent.fingerprint for name, agent in self.all_agents().items()}
+        places = [(f"{g.name}/" if g is not graph else "") + n for g in flows_of(graph) for n in chunk_names(g)]
+        chunks = {name: digest("chunk", name)[:8] for name in sorted(places)}
+        agents = {name: self.all_agents()[name].fingerprint for name in sorted(agent_names(graph))}
         return {"kind": "flow", "name": self.name, "tools": chunks, **({"agents": agents} if agents else {})}
 
-    @cached_property
+    @property
     def program(self) -> FlowProgram:
-        """The flow as the driver sees it."""
-        return FlowProgram(self)
+        """The flow as the driver sees it; another one once the flow has changed."""
+        revision = self._revisions()
+        if self._program is None or self._program[0] != revision:
+            self._program = (revision, FlowProgram(self))
+        return self._program[1]
 
     def load(self, value: Any) -> Any:
         """An output as it is."""
@@ -283,7 +284,8 @@ class Flow:
         resources: Mapping[str, Any] | None = None,
     ) -> Execution:
         """An execution to start, answer, save and close by hand."""
-        return Execution(self, auto_close=auto_close, timeout=auto_close_timeout, resources=resources)
+        program = FlowProgram(self, auto_close=auto_close, timeout=auto_close_timeout)
+        return Execution(program, resources)
 
     async def start_execution(self, value: Any = None, **options: Any) -> Execution:
         """Create an execution and start it."""
@@ -293,9 +295,17 @@ class Flow:
 
     async def start(self, value: Any = None, *, resources: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Run to the end and give the state. There is no handle to answer with: the first `pause_for` raises."""
-        execution = Execution(self, auto_close=True, timeout=0.0, resources=resources, handle=False)
-        await execution.start(value)
-        return await execution.close()
+        execution = Execution(FlowProgram(self, handle=False), resources)
+        try:
+            await execution.start(value)
+            state = await execution.close()
+        except RunFailed as e:
+            if isinstance(e.__cause__, NoHandle):
+                raise e.__cause__ from None
+            raise
+        if execution.status == "stopped":
+            raise RunFailed(f"flow {self.name!r} was stopped by a limit", execution.save(), run_id=execution.run_id)
+        return state
 
     def __repr__(self) -> str:
         return f"Flow({self.name!r}, chunks={list(self.chunks)})"

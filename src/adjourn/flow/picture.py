@@ -1,10 +1,16 @@
 """A flow's picture, as mermaid text; with a run's state, what is done, running and waiting."""
 
+from collections import Counter
+from collections.abc import Mapping
+
 from adjourn.core.call import Phase
+from adjourn.core.flowing import Place
 from adjourn.core.graph import (
+    AgentItem,
     AnyItem,
     BatchItem,
     Chain,
+    ChunkItem,
     CollectItem,
     EachItem,
     EmitItem,
@@ -17,93 +23,122 @@ from adjourn.core.graph import (
 from adjourn.core.state import State
 
 _STYLES = (
-    "    classDef done fill:#e1f2eb,stroke:#0d7257",
-    "    classDef running fill:#e7eefb,stroke:#1d5fd6",
-    "    classDef waiting fill:#fcefd7,stroke:#874a00",
+    "    classDef done fill:#e1f2eb,stroke:#0d7257,color:#0d3b2e",
+    "    classDef running fill:#e7eefb,stroke:#1d5fd6,color:#12336f",
+    "    classDef waiting fill:#fcefd7,stroke:#874a00,color:#4f2c00",
+    "    classDef failed fill:#fbe4e1,stroke:#b3261e,color:#5c130f",
 )
+_WAITS = (Phase.SUSPENDED, Phase.ASKED, Phase.DOUBT)
+_ORDER = ("failed", "waiting", "running", "done")
+"""Which of several marks colours a place that many tokens come by."""
+
+Marks = Mapping[Place, Counter[str]]
 
 
 class Drawing:
     """Lines of a diagram being made."""
 
-    def __init__(self, marks: dict[str, str]) -> None:
+    def __init__(self, marks: Marks) -> None:
         self.lines: list[str] = ["flowchart LR"]
-        self.marks = marks
+        self._marks = marks
         self._count = 0
+        self._depth = 1
 
-    def node(self, text: str, shape: str = "[]", name: str = "") -> str:
+    def add(self, line: str) -> None:
+        """One more line."""
+        self.lines.append("    " * self._depth + line)
+
+    def node(self, text: str, shape: str = "()", marks: Counter[str] | None = None) -> str:
         """A node; its id."""
         id = f"n{self._count}"
         self._count += 1
-        safe = text.replace('"', "'")
-        mark = f":::{self.marks[name]}" if name in self.marks else ""
-        self.lines.append(f'    {id}{shape[0]}"{safe}"{shape[1]}{mark}')
+        mark = ""
+        if marks:
+            mark = f":::{next(m for m in _ORDER if marks[m])}"
+            if marks.total() > 1:
+                text += f" ({', '.join(f'{marks[m]} {m}' for m in reversed(_ORDER) if marks[m])})"
+        self.add(f'{id}{shape[0]}"{_escaped(text)}"{shape[1]}{mark}')
         return id
 
-    def edge(self, a: str, b: str, text: str = "", dotted: bool = False) -> None:
-        """An arrow."""
-        arrow = "-.->" if dotted else "-->"
-        self.lines.append(f"    {a} {arrow}{f'|{text}|' if text else ''} {b}")
+    def step(self, last: str, text: str, shape: str = "()", marks: Counter[str] | None = None) -> str:
+        """A node behind another; its id."""
+        id = self.node(text, shape, marks)
+        self.edge(last, id)
+        return id
 
-    def chain(self, items: list[AnyItem], start: str) -> str:
-        """Draw a chain behind `start`; its last node."""
-        last = start
-        for item in items:
-            last = self._item(item, last)
+    def edge(self, a: str, b: str, dotted: bool = False) -> None:
+        """An arrow."""
+        self.add(f"{a} {'-.->' if dotted else '-->'} {b}")
+
+    def chain(self, items: list[AnyItem], last: str) -> str:
+        """Draw a chain behind a node; its last node."""
+        for at, item in enumerate(items):
+            last = self._item(item, last, self._marks.get((id(items), at)))
         return last
 
-    def _item(self, item: AnyItem, last: str) -> str:
+    def _item(self, item: AnyItem, last: str, marks: Counter[str] | None) -> str:
         match item:
+            case ChunkItem():
+                return self.step(last, item.name, "[]", marks)
+            case AgentItem():
+                return self.step(last, f"agent {item.name}", "[]", marks)
             case BatchItem():
-                join = self.node("join", "()")
+                join = self.node("join")
                 for key, branch in item.branches.items():
-                    self.edge(self.chain(branch, self._step(last, key, "()")), join)
+                    self.edge(self.chain(branch, self.step(last, key)), join)
                 return join
             case EachItem():
-                begin = self._step(last, f"each ({item.concurrency or 'all'})", "()")
-                end = self.node("end each", "()")
-                self.edge(self.chain(item.body, begin), end)
-                return end
+                begin = self.step(last, f"each, {item.concurrency or 'all'} at a time")
+                return self.step(self.chain(item.body, begin), "end each")
             case IfItem() | MatchItem():
-                return self._choice(item, last)
+                return self._choice(item, last, marks)
             case SideItem():
-                side = self.node("side", "()")
+                side = self.node("side")
                 self.edge(last, side, dotted=True)
                 self.chain(item.body, side)
                 return last
             case EmitItem():
-                return self._step(last, f"emit {item.event}", "()")
+                return self.step(last, f"emit {item.event}")
             case CollectItem():
-                return self._step(last, f"collect {item.name}.{item.key}", "()")
+                return self.step(last, f"collect {item.name}.{item.key}")
             case FlowItem():
-                return self._step(last, f"flow {item.name}", "[]")
-            case _:
-                return self._step(last, item.name, "[]", item.name)
+                return self._flow(item, last)
 
-    def _choice(self, item: IfItem | MatchItem, last: str) -> str:
-        fork = self._step(last, item.name, "{}")
-        end = self.node("end", "()")
+    def _choice(self, item: IfItem | MatchItem, last: str, marks: Counter[str] | None) -> str:
+        fork = self.step(last, item.name, "{}", marks)
+        end = self.node("end")
         tests = item.conditions if isinstance(item, IfItem) else [repr(v) for v in item.values]
-        for test, branch in zip(tests, item.branches, strict=True):
-            begin = self.node(test, "()")
-            self.edge(fork, begin)
-            self.edge(self.chain(branch, begin), end)
-        other = self.node("else", "()")
-        self.edge(fork, other)
-        self.edge(self.chain(item.otherwise, other), end)
+        for test, branch in zip([*tests, "else"], [*item.branches, item.otherwise], strict=True):
+            self.edge(self.chain(branch, self.step(fork, test)), end)
         return end
 
-    def _step(self, last: str, text: str, shape: str, name: str = "") -> str:
-        id = self.node(text, shape, name)
-        self.edge(last, id)
-        return id
+    def _flow(self, item: FlowItem, last: str) -> str:
+        self.add(f'subgraph s{self._count}["{_escaped(item.name)}"]')
+        self._depth += 1
+        ends = self.graph(item.graph, last)
+        self._depth -= 1
+        self.add("end")
+        join = self.node("end of " + item.name)
+        for end in ends:
+            self.edge(end, join)
+        return join
+
+    def graph(self, graph: Graph, last: str = "") -> list[str]:
+        """Draw the chains of a flow; the last nodes of those that begin with it."""
+        ends: list[str] = []
+        for chain in graph.chains:
+            first = self.node(_source(chain))
+            if last and chain.root:
+                self.edge(last, first)
+            end = self.chain(chain.items, first)
+            ends += [end] if chain.root else []
+        return ends
 
 
 def mermaid(graph: Graph, state: State | None = None) -> str:
     """The diagram."""
     drawing = Drawing(marks(state) if state is not None else {})
-    for chain in graph.chains:
-        drawing.chain(chain.items, drawing.node(_source(chain), "()"))
+    drawing.graph(graph)
     return "\n".join([*drawing.lines, *_STYLES])
 
 
@@ -115,9 +150,25 @@ def _source(chain: Chain) -> str:
     return f"collected {chain.collected}" if chain.collected else "start"
 
 
-def marks(state: State) -> dict[str, str]:
-    """Which chunks are done, running or waiting."""
-    found: dict[str, str] = dict.fromkeys(state.flow.done, "done") if state.flow else {}
-    for call in state.live.values():
-        found[call.tool] = "waiting" if call.phase in (Phase.SUSPENDED, Phase.ASKED, Phase.DOUBT) else "running"
+def marks(state: State) -> dict[Place, Counter[str]]:
+    """How many tokens have come past, are at, wait at and have failed at each place of the run's own graph."""
+    found: dict[Place, Counter[str]] = {}
+    if state.flow is None:
+        return found
+    for place, times in state.flow.done.items():
+        found.setdefault(place, Counter())["done"] += times
+    inside = {o.record.call.rpartition("/")[0] for o in state.open.values()}
+    for id, token in state.flow.tokens.items():
+        call = state.live.get(id)
+        if call is None:
+            continue
+        waits = call.phase in _WAITS or any(path == id or path.startswith(f"{id}/") for path in inside)
+        mark = "failed" if id in state.faults else "waiting" if waits else "running"
+        found.setdefault(token.place, Counter())[mark] += 1
     return found
+
+
+def _escaped(text: str) -> str:
+    """A text that mermaid shows as it is."""
+    codes = {"#": "#35;", '"': "#quot;", "<": "#lt;", ">": "#gt;", "`": "#96;"}
+    return "".join(codes.get(c, c if c.isprintable() else " ") for c in text)

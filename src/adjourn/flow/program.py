@@ -1,202 +1,215 @@
-"""A flow as a program: what its graph makes due, and how chunks are performed."""
+"""A flow as a program: what its graph makes due, and when it ends."""
 
-import asyncio
-import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from adjourn.agent.body import ended_badly, paused, run_function, unwrapped
-from adjourn.agent.context import compensation
-from adjourn.agent.program import UNDO_TIMEOUT, AgentProgram, family, retry_at, verified
-from adjourn.core.call import Call
-from adjourn.core.codec import plain
+from adjourn.agent.program import AgentProgram
+from adjourn.core.call import Call, Phase
+from adjourn.core.conversation import Thread
 from adjourn.core.digest import action_digest
-from adjourn.core.plan import Go, Judged, Plan, Step, interrupt_id
-from adjourn.core.records import Asked, Completed, Fact, Faulted, Intended, Returned, Suspended, Verified
+from adjourn.core.plan import Ask, Go, Judged, Plan, Step, interrupt_id
+from adjourn.core.policy import Duration, seconds
+from adjourn.core.records import Asked, Completed, Fact, Faulted, Intended, Returned
 from adjourn.core.state import State
-from adjourn.core.stop import Progress
+from adjourn.core.stop import External, Progress, TextMention, ToolCalled, Tripped
 from adjourn.driver.program import Desk
-from adjourn.errors import InvalidDefinition, LeaseLost, StoreError
-from adjourn.flow.context import FlowContext
+from adjourn.flow.body import NO_HANDLE, NoHandle, run_chunk, undo_chunk, verify_chunk
 
 if TYPE_CHECKING:
     from adjourn.agent.agent import Agent
-    from adjourn.flow.flow import Chunk, Flow
+    from adjourn.flow.chunk import Chunk
+    from adjourn.flow.flow import Flow
 
-log = logging.getLogger("adjourn.flow")
+__all__ = ["FlowProgram", "NoHandle"]
 
 
 class FlowProgram(AgentProgram):
-    """See `driver.program.Program`. The agents among its chunks are performed as an agent's program does."""
+    """See `driver.program.Program`. The agents among its chunks are performed as an agent's program does.
+
+    In a runtime a flow ends as soon as nothing runs and nothing waits (`timeout` 0); executions have their own ideas.
+    """
 
     kind = "flow"
 
-    def __init__(self, flow: "Flow") -> None:
+    def __init__(
+        self, flow: "Flow", *, auto_close: bool = True, timeout: Duration | None = 0.0, handle: bool = True
+    ) -> None:
+        flow.graph  # noqa: B018 (a graph that cannot work is refused here, not later)
         self.flow = flow
         self.name = flow.name
         self.stop = flow.stop
-        self.agents: dict[str, Agent[Any]] = {}
-        for agent in flow.all_agents().values():
-            self.agents |= family(agent)
+        self.agents: dict[str, Agent[Any]] = flow.all_agents()
+        self.handle = handle
+        self._closes = auto_close and timeout is not None
+        self._timeout = 0.0 if timeout is None else seconds(timeout, "auto_close_timeout")
+        flows = flow.all_flows().values()
+        self._chunks: dict[tuple[str, str], Chunk] = {(f.name, c.name): c for f in flows for c in f.chunks.values()}
+        self._resources = flow.all_resources()
 
     @property
     def fingerprint(self) -> dict[str, Any]:
         return self.flow.fingerprint
 
+    def missing(self, resources: Mapping[str, Any]) -> set[str]:
+        return (super().missing(resources) | self._resources) - set(resources)
+
+    # Pure questions
+
     def judge(self, state: State, call: Call, now: float) -> Judged:
         if call.path in state.threads:
             return super().judge(state, call, now)
-        digest = action_digest(state.run, call.id, call.tool, "", call.args)
-        if call.kind == "agent":
-            intended = Intended(
-                call=call.id, tool=call.tool, attempt=call.attempt + 1, digest=digest, effect="read", agent=call.tool, input=call.args
-            )  # fmt: skip
-            return Go(intended)
-        chunk = self._chunk(call)
-        effect = "read" if call.kind == "test" else chunk.effect.value
-        undo = chunk.undo is not None
-        return Go(
-            Intended(call=call.id, tool=call.tool, attempt=call.attempt + 1, digest=digest, effect=effect, undo=undo),
-            key_ttl=chunk.key_ttl,
-        )
-
-    def _chunk(self, call: Call) -> "Chunk":
-        chunk = self.flow.all_chunks().get(call.tool)
-        if chunk is None:
-            raise InvalidDefinition(f"flow {self.name!r} has no chunk {call.tool!r}")
-        return chunk
+        chunk = self._chunks.get((call.of, call.tool))
+        if chunk is None if call.kind != "agent" else call.tool not in self.agents:
+            return Ask(
+                _broken(state, call.id, f"flow {self.name!r} has no {call.kind} {call.tool!r} any more", call.id)
+            )
+        intended = Intended(
+            call=call.id, tool=call.tool, attempt=call.attempt + 1,
+            digest=action_digest(state.run, call.id, call.tool, "", call.args),
+            effect="read" if chunk is None or call.kind == "test" else chunk.effect.value,
+            undo=chunk is not None and chunk.undo is not None,
+            agent=call.tool if chunk is None else "", input=call.args if chunk is None else None,
+        )  # fmt: skip
+        return Go(intended, key_ttl=chunk.key_ttl if chunk else 0.0)
 
     def next(self, state: State, now: float, plan: Plan) -> None:
         flow = state.flow
         assert flow is not None
-        if problem := next(iter(flow.problems), None):
-            if not any(o.record.kind == "error" for o in state.open.values()):
-                plan.moves.append(
-                    Asked(i=interrupt_id(state, "graph"), kind="error", step="graph", payload={"error": problem})
-                )
+        if flow.closing == "cancel":
+            _wind_up(plan, state, Completed(output=flow.data), settle=False)
             return
-        if tripped := self.stop.check(self._progress(state, now), state.extended):
-            plan.moves.append(Completed(output=flow.data, stopped=tripped.leaf.name))
-            plan.start.clear()
+        if state.stop_now:
+            _wind_up(plan, state, Completed(output=flow.data, stopped=state.stop_now))
             return
+        if flow.problems and not any(
+            isinstance(o.record, Asked) and o.record.step == "graph" for o in state.open.values()
+        ):
+            plan.moves.append(_broken(state, "graph", flow.problems[0]))
         self._threads(state, now, plan)
-        if state.live or state.open or plan.moves or plan.facts or plan.start:
+        if plan.facts:
             return
-        options = state.started.options
-        timeout = options.get("timeout", 0.0)
-        if flow.closing or (options.get("auto_close", True) and timeout is not None and now >= flow.touched + timeout):
-            plan.moves.append(Completed(output=flow.data))
-        elif options.get("auto_close", True) and timeout is not None:
-            plan.wake_at(flow.touched + timeout)
+        self._limit(state, now, plan)
+        if any(fault.kind == NO_HANDLE for fault in state.faults.values()):
+            _start_nothing_new(plan, len(plan.start))
+        self._end(state, now, plan)
 
-    def _progress(self, state: State, now: float) -> Progress:
+    def _end(self, state: State, now: float, plan: Plan) -> None:
+        """The flow ends when nothing runs and nothing waits: at once, after a while, or when it is closed."""
+        if state.live or state.open or plan.moves or plan.start or plan.rest:
+            return
         flow = state.flow
         assert flow is not None
-        steps = state.steps + sum(flow.done.values())
-        return Progress(
-            steps, state.usage.total_tokens, state.usage.cost, now - state.started.at, "", frozenset(flow.done)
-        )
+        due = flow.touched + self._timeout
+        if flow.closing or (self._closes and (not self._timeout or now >= due)):
+            plan.moves.append(Completed(output=flow.data))
+        elif self._closes:
+            plan.wake_at(due)
 
-    def missing(self, resources: Mapping[str, Any]) -> set[str]:
-        return (super().missing(resources) | set(self.flow.all_resources())) - set(resources)
+    # Limits
+
+    def _limit(self, state: State, now: float, plan: Plan) -> None:
+        """Of what would start, keep what the limit leaves room for. It counts chunks and model calls, also those in flight."""
+        flying = sum(1 for c in state.live.values() if c.phase == Phase.INTENDED and c.id not in state.threads)
+        used = flying + (state.flow.steps if state.flow else 0)
+        fresh = [step for step in plan.start if _is_new(step)]
+        for n in range(max(1, len(fresh))):
+            tripped = self.stop.check(self._progress(state, now, used + n), state.extended)
+            if tripped is not None and (fresh or isinstance(tripped.leaf, External)):
+                _start_nothing_new(plan, len(fresh) - n)
+                self._trip(state, tripped, plan)
+                return
+
+    def _progress(self, state: State, now: float, used: int) -> Progress:
+        flow = state.flow
+        assert flow is not None
+        called = (
+            frozenset(flow.called)
+            if any(isinstance(leaf, ToolCalled) for leaf in self.stop.leaves())
+            else frozenset[str]()
+        )
+        return Progress(
+            state.steps + used, state.usage.total_tokens, state.usage.cost, now - state.started.at, "", called,
+            frozenset(state.flags),
+        )  # fmt: skip
+
+    def _trip(self, state: State, tripped: Tripped, plan: Plan) -> None:
+        leaf, flow = tripped.leaf, state.flow
+        assert flow is not None
+        if tripped.action == "stop":
+            success = isinstance(leaf, TextMention | ToolCalled)
+            by, stopped = (leaf.name, "") if success else ("", leaf.name)
+            _wind_up(plan, state, Completed(output=flow.data, by=by, stopped=stopped))
+        elif not any(o.record.kind == "limit" for o in state.open.values()):
+            payload = {"limit": leaf.budget, "condition": leaf.name, "question": f"{leaf.name} is reached. Go on?"}
+            plan.moves.append(Asked(i=interrupt_id(state, leaf.name), kind="limit", step=leaf.name, payload=payload))
+
+    # Agents
+
+    def _threads(self, state: State, now: float, plan: Plan) -> None:
+        """Each conversation that goes on: its model call, or its end."""
+        if not state.threads:
+            return
+        active = [id for id, call in state.live.items() if call.phase == Phase.INTENDED and id in state.threads]
+        for thread in map(state.threads.__getitem__, active):
+            if thread.final:
+                self._final(state, thread, plan)
+            elif thread.due():
+                self._model_due(state, thread, now, plan)
+
+    def _tripped(self, state: State, thread: Thread, now: float) -> tuple[Tripped | None, str]:
+        return self._tripped_below(state, thread, now)
+
+    def _stop(self, state: State, thread: Thread, tripped: Tripped, path: str, plan: Plan) -> Completed | None:
+        """A chunk that is an agent and stopped by its own limit has no output: that fails it, so that it can be resumed."""
+        flow = state.flow
+        assert flow is not None
+        if tripped.action == "pause" or thread.path not in flow.tokens:
+            return super()._stop(state, thread, tripped, path, plan)
+        if isinstance(tripped.leaf, TextMention | ToolCalled):
+            plan.facts.append(Returned(call=thread.path, value=thread.text))
+        else:
+            text = f"agent {thread.agent!r} was stopped by {tripped.leaf.name}; so far: {thread.text}"
+            plan.facts.append(Faulted(step=thread.path, error=text))
+        return None
+
+    # Steps
 
     async def perform(self, step: Step, desk: Desk) -> Fact:
         call = step.call
-        if step.kind == "model" or (call is not None and call.path in desk.state.threads):
+        if call is None or call.path in desk.state.threads:
             return await super().perform(step, desk)
-        assert call is not None
-        chunk = self._chunk(call)
+        chunk = self._chunks.get((call.of, call.tool))
+        if chunk is None:
+            return Faulted(step=step.id, error=f"flow {self.name!r} has no chunk {call.tool!r} any more")
         if step.kind == "undo":
-            return await self._undo_chunk(chunk, step, call, desk)
+            return await undo_chunk(chunk, step, call, desk)
         if step.kind == "verify":
-            return await self._verify_chunk(chunk, call, desk)
-        return await self._body(chunk, call, desk)
-
-    async def _body(self, chunk: "Chunk", call: Call, desk: Desk) -> Fact:
-        flow = desk.state.flow
-        assert flow is not None
-        context = FlowContext(desk, call, flow.scope_of(call.id))
-        started = desk.now()
-        try:
-            value = await asyncio.wait_for(run_function(chunk.run, context, [context], {}), chunk.timeout)
-            if context.paused is None:
-                return self._returned(chunk, call, context, value, round(desk.now() - started, 4))
-            error: BaseException = context.paused
-        except BaseException as e:
-            error = unwrapped(e, context)
-        fact = (
-            paused(call, context, desk) if context.paused is error else self._failed(chunk, call, context, error, desk)
-        )
-        if isinstance(fact, Suspended) and fact.resume_to != "self":
-            return _with(fact, context)
-        return fact
-
-    def _returned(self, chunk: "Chunk", call: Call, context: FlowContext, value: Any, took: float) -> Fact:
-        if left := context.leftover():
-            text = f"{chunk.name} left recorded work unused ({', '.join(left)}): it is not the body that recorded it"
-            return Faulted(step=call.id, error=text, kind="changed")
-        if call.kind == "test" and not isinstance(value, bool):
-            return Faulted(
-                step=call.id, error=f"the condition {chunk.name!r} gave {type(value).__name__}, not True or False"
-            )
-        try:
-            return Returned(
-                call=call.id,
-                value=plain(value, "result"),
-                changes=context.state.changes(),
-                emits=context.emitted,
-                took=took,
-            )
-        except Exception as e:
-            return Faulted(
-                step=call.id, error=f"{chunk.name} ran, but what it made cannot be recorded: {e}", kind="unrecorded"
-            )
-
-    def _failed(self, chunk: "Chunk", call: Call, context: FlowContext, error: BaseException, desk: Desk) -> Fact:
-        """A chunk that raises fails the run, which can be resumed; what runs beside it finishes."""
-        fact = ended_badly(chunk, call, context, error, desk)
-        if isinstance(fact, Returned):
-            desk.failed(error)
-            return Faulted(step=call.id, error=fact.error)
-        return fact
-
-    async def _undo_chunk(self, chunk: "Chunk", step: Step, call: Call, desk: Desk) -> Fact:
-        context = FlowContext(desk, Call(step.id, chunk.name, call.args, call.path))
-        suffix = step.id.partition("!")[2]
-        try:
-            if suffix == "undo":
-                assert chunk.undo is not None
-                function, args = chunk.undo, [context, call.args, call.value]
-            else:
-                function, args = compensation(desk.run_id, call, int(suffix.removeprefix("cancel")), chunk.run)
-            value = await asyncio.wait_for(run_function(function, context, args, {}), chunk.timeout or UNDO_TIMEOUT)
-            return Returned(call=step.id, value=plain(value, "result"))
-        except (LeaseLost, StoreError):
-            raise
-        except Exception as e:
-            desk.failed(e)
-            text = f"{type(e).__name__}: {e}"
-            return Faulted(step=step.id, error=text, transient=True, retry_at=retry_at(desk.now(), step.attempt))
-
-    async def _verify_chunk(self, chunk: "Chunk", call: Call, desk: Desk) -> Fact:
-        assert chunk.verify is not None
-        context = FlowContext(desk, call)
-        try:
-            return verified(call, await run_function(chunk.verify, context, [context, call.args], {}))
-        except (LeaseLost, StoreError):
-            raise
-        except Exception as e:
-            desk.failed(e)
-            return Verified(call=call.id, answer="unknown", value=f"{type(e).__name__}: {e}")
+            return await verify_chunk(chunk, call, desk)
+        return await run_chunk(chunk, call, desk, handle=self.handle)
 
 
-def _with(fact: Suspended, context: FlowContext) -> Fact:
-    """What the chunk had changed and emitted before it paused stays: its body does not run again."""
-    import msgspec
+def _broken(state: State, step: str, error: str, call: str = "") -> Asked:
+    payload = {"error": error, "step": step}
+    return Asked(i=interrupt_id(state, step), kind="error", call=call, step=step, payload=payload)
 
-    try:
-        return msgspec.structs.replace(fact, changes=context.state.changes(), emits=context.emitted)
-    except Exception as e:
-        return Faulted(
-            step=fact.call, error=f"it paused, but what it changed cannot be recorded: {e}", kind="unrecorded"
-        )
+
+def _is_new(step: Step) -> bool:
+    """Whether it would be a step more, not one that goes on."""
+    return step.kind == "model" or (step.kind == "call" and step.call is not None and not step.call.attempt)
+
+
+def _start_nothing_new(plan: Plan, last: int) -> None:
+    """Take out the last so many of the new steps, and the intents of those."""
+    dropped = {step.id for step in [s for s in plan.start if _is_new(s)][-last:]} if last else set[str]()
+    plan.start = [step for step in plan.start if step.id not in dropped]
+    plan.moves = [move for move in plan.moves if not (isinstance(move, Intended) and move.call in dropped)]
+
+
+def _wind_up(plan: Plan, state: State, end: Completed, *, settle: bool = True) -> None:
+    """End the run as soon as nothing is in flight: cut model calls, start nothing new, and first settle what is in doubt."""
+    _start_nothing_new(plan, len(plan.start))
+    plan.abort |= {"model"}
+    if not settle:
+        plan.start, plan.moves, plan.rest = [], [], end
+    elif not plan.moves and not any(o.record.kind in ("in_doubt", "error") for o in state.open.values()):
+        plan.rest = end

@@ -1,1 +1,23 @@
-"""Models: messages in, deltas and one reply out."""
+"""Models: messages in, deltas and one reply out. What somebody needs who writes a `Model` of their own."""
+
+from adjourn.core.messages import (
+    Assistant,
+    Message,
+    ModelRequest,
+    Reply,
+    Result,
+    Text,
+    TextDelta,
+    Thinking,
+    ThinkingDelta,
+    ToolCall,
+    ToolSpec,
+    Usage,
+    User,
+)
+from adjourn.models.model import Model
+
+__all__ = [
+    "Assistant", "Message", "Model", "ModelRequest", "Reply", "Result", "Text", "TextDelta", "Thinking", "ThinkingDelta",
+    "ToolCall", "ToolSpec", "Usage", "User",
+]  # fmt: skip

@@ -17,7 +17,7 @@ from adjourn.core.fork import forked
 from adjourn.core.halt import check_scope
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.policy import seconds
-from adjourn.core.records import Command, Resumed, Said, Started
+from adjourn.core.records import CancelAsked, Command, PauseAsked, Resumed, Said, Started
 from adjourn.core.status import Status
 from adjourn.driver.answers import MISSING, answered, answers_for, describe, is_answer_needed
 from adjourn.driver.checkpoint import Checkpoint
@@ -25,6 +25,7 @@ from adjourn.driver.clock import Clock, SystemClock
 from adjourn.driver.events import Event, watch
 from adjourn.driver.feed import Feed
 from adjourn.driver.identity import new_run_id
+from adjourn.driver.upgrade import upgraded
 from adjourn.errors import (
     AlreadyDecided,
     AlreadyResumed,
@@ -42,6 +43,7 @@ from adjourn.runtime.live import LiveChannel
 from adjourn.runtime.run import Run
 from adjourn.runtime.worker import Worker
 from adjourn.stores.open import open_store
+from adjourn.stores.rules import stamped
 from adjourn.stores.store import Filter, Halt, RunRow, Store
 
 T = TypeVar("T", default=str)
@@ -169,7 +171,8 @@ class Runtime:
             labels=_labels(labels), history=history,
             graph=program.to_dict() if isinstance(program, Flow) else None,
         )  # fmt: skip
-        if await self.store.create(started):
+        started = stamped(started, self.store.now())  # what this process remembers must be what the store has
+        if await self.store.create(started, origin=self.origin):
             self.worker.begin(started)
         else:
             self.worker.wake(started.run)
@@ -186,6 +189,9 @@ class Runtime:
         agent: str = "",
         session: str = "",
         label: tuple[str, str] | None = None,
+        text: str = "",
+        since: float = 0.0,
+        until: float = 0.0,
         after: str = "",
         limit: int = 50,
     ) -> list[RunRow]:
@@ -193,7 +199,10 @@ class Runtime:
         known = {*(s.value for s in Status), "running", "failed", "stopped"}
         if status and status not in known:
             raise Invalid(f"no status {status!r}; there are {', '.join(sorted(known))}")
-        found = Filter(status=status, program=agent, session=session, label=label, after=after, limit=_limit(limit))
+        found = Filter(
+            status=status, program=agent, session=session, label=label, text=text, since=since, until=until, after=after,
+            limit=_limit(limit),
+        )  # fmt: skip
         return await self.store.runs(found)
 
     async def inbox(
@@ -263,6 +272,8 @@ class Runtime:
     async def deliver(self, run_id: str, command: Command, request_id: str = "") -> int:
         """Append a command and wake its run."""
         seq = await self.store.deliver(run_id, command, request=request_id, origin=self.origin)
+        if isinstance(command, CancelAsked) or (isinstance(command, PauseAsked) and command.now):
+            self.worker.cut(run_id, seq)
         self.worker.wake(run_id)
         return seq
 
@@ -284,10 +295,13 @@ class Runtime:
         A checkpoint from elsewhere is imported. Everything is checked before anything is recorded.
         """
         saved = Checkpoint.from_json(checkpoint, secret=self.secret)
-        state, run = saved.state, saved.run_id
-        if (agent := self.programs.get(saved.started.program)) is not None:
-            check_program(agent, saved.started, on_change or self._on_change)
+        run = saved.run_id
         row = await self._row(run)
+        if (program := self.programs.get(saved.started.program)) is not None:
+            if row is None:
+                saved = upgraded(saved, program.name, program.fingerprint)
+            check_program(program, saved.started, on_change or self._on_change)
+        state = saved.state
         if row is not None and row.seq != saved.seq:
             raise AlreadyResumed(run, saved.seq, row.seq, row.status.value)
         if state.ended is not None:
@@ -301,7 +315,7 @@ class Runtime:
         elif instruction:
             commands.append(Said(text=instruction, by=by))
         if row is None:
-            await self.store.create(saved.started, saved.records[1:])
+            await self.store.create(saved.started, saved.records[1:], origin=self.origin)
         try:
             for n, command in enumerate(commands):  # the first settles who resumes: only if nothing has come since
                 await self.store.deliver(run, command, origin=self.origin, at=0 if n else saved.seq)
@@ -345,7 +359,7 @@ class Runtime:
             commands.append(Resumed(instruction=instruction, by=by))
         elif instruction:
             commands.append(Said(text=instruction, by=by))
-        if not await self.store.create(begun, rest):
+        if not await self.store.create(begun, rest, origin=self.origin):
             raise RunExists(new)
         for command in commands:
             await self.deliver(new, command)

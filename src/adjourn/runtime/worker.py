@@ -91,9 +91,9 @@ class Worker:
             self.wake(run)
 
     async def rested(self, run: str) -> None:
-        """Return when this process does not drive the run; after `SWEEP` seconds in any case, so that others are seen."""
+        """Return when this process does not drive the run. While its turn has not come, look every `SWEEP` seconds."""
         if (task := self._drives.get(run)) is not None:
-            await asyncio.wait({task}, timeout=SWEEP)
+            await asyncio.wait({task}, timeout=None if run in self._running else SWEEP)
 
     async def _sweep(self) -> None:
         """The backstop: whatever was missed, or lost with its owner, is found here."""
@@ -233,6 +233,11 @@ class Worker:
     def drives(self, run: str) -> bool:
         """Whether the run is being advanced in this process now."""
         return run in self._running
+
+    def cut(self, run: str, seq: int) -> None:
+        """The word at `seq` ends the run's model calls: they need not wait until its driver has read it."""
+        if drive := self._running.get(run):
+            drive.cut(seq)
 
     def drop(self, run: str) -> None:
         """Forget a kept state."""

@@ -52,6 +52,11 @@ class Bells:
         """The runs somebody listens to."""
         return [run for run in self._bells if run]
 
+    @property
+    def idle(self) -> bool:
+        """Whether nobody listens to a run of their own."""
+        return len(self._bells) == ("" in self._bells)
+
     def __bool__(self) -> bool:
         return bool(self._bells)
 

@@ -36,9 +36,9 @@ class MemoryStore:
         self._bells.ring(run, own=own)
         return result
 
-    async def create(self, started: Started, records: Sequence[AnyRecord] = ()) -> bool:
+    async def create(self, started: Started, records: Sequence[AnyRecord] = (), *, origin: str = "") -> bool:
         """See `Store.create`."""
-        return self._write(started.run, lambda tx: rules.create(tx, self.now(), started, records))
+        return self._write(started.run, lambda tx: rules.create(tx, self.now(), started, records, origin))
 
     async def get(self, run: str) -> RunRow:
         """See `Store.get`."""
@@ -120,7 +120,8 @@ class MemoryStore:
 
     async def inbox(self, filter: Filter) -> list[Interrupt]:
         """See `Store.inbox`."""
-        now, start, of_run = self.now(), (0.0, 0, 0), replace(filter, status="")
+        now, start = self.now(), (0.0, 0, 0)
+        of_run = Filter(run=filter.run, program=filter.program, session=filter.session, label=filter.label)
         found: list[tuple[tuple[float, int, int], Interrupt]] = []
         for n, (id, interrupts) in enumerate(self._interrupts.items()):
             row = self._runs[id]

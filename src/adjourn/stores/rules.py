@@ -8,8 +8,8 @@ import msgspec
 from msgspec.structs import force_setattr
 
 from adjourn.core.digest import digest
-from adjourn.core.halt import check_scope, halted
-from adjourn.core.interrupt import Interrupt, public_id, view
+from adjourn.core.halt import check_scope, halted, scopes
+from adjourn.core.interrupt import Interrupt, local_event, public_id, view
 from adjourn.core.records import (
     AnyRecord,
     Asked,
@@ -116,7 +116,7 @@ def need(tx: Tx, run: str) -> RunRow:
     return row
 
 
-def create(tx: Tx, now: float, started: Started, rest: Sequence[AnyRecord] = ()) -> bool:
+def create(tx: Tx, now: float, started: Started, rest: Sequence[AnyRecord] = (), origin: str = "") -> bool:
     """See `Store.create`."""
     same = digest(started.kind, started.program, started.input)
     old = tx.run(started.run)
@@ -131,7 +131,8 @@ def create(tx: Tx, now: float, started: Started, rest: Sequence[AnyRecord] = ())
         created_at=started.at, updated_at=started.at,
     )  # fmt: skip
     tx.insert(row)
-    audited(tx, now, row.id, {"verb": "import" if rest else "start", "by": started.by, "seq": 1 + len(rest)})
+    verb = "fork" if started.forked_from else "import" if rest else "start"
+    audited(tx, now, row.id, {"verb": verb, "by": started.by, "from": origin, "seq": 1 + len(rest)})
     for record in (started, *rest):
         _append(tx, row, 0, record if record.at else stamped(msgspec.structs.replace(record), now))
     if rest:  # an imported journal belongs to nobody here, and its epochs are over
@@ -162,11 +163,11 @@ def _index(tx: Tx, row: RunRow, record: AnyRecord) -> None:
         return  # most records, and they change no row
     match record:
         case Asked() | Suspended():
+            if isinstance(record, Suspended) and record.emits:
+                _resolve(tx, row, {e[0] for e in record.emits})
             tx.put_interrupt(row, _opened(row.seq, record))
             row.opens += 1
             row.errors += record.kind == "error"
-            if isinstance(record, Suspended) and record.emits:
-                _resolve(tx, row, {e[0] for e in record.emits})
         case Decided():
             _vote(tx, row, record)
         case Closed():
@@ -177,12 +178,13 @@ def _index(tx: Tx, row: RunRow, record: AnyRecord) -> None:
                 for found in tx.open_interrupts(row):
                     if found.kind == "question":
                         _close(tx, row, found, "abandoned", record.by)
-        case Emitted() | Returned():
-            events = {record.event} if isinstance(record, Emitted) else {e[0] for e in record.emits}
-            if isinstance(record, Emitted) and record.event == "@close" and record.value == {"cancel": True}:
-                for found in tx.open_interrupts(row):
-                    _close(tx, row, found, "void", record.by)
-            _resolve(tx, row, events, record.by if isinstance(record, Emitted) else "")
+        case Returned():
+            _resolve(tx, row, {e[0] for e in record.emits})
+        case Emitted():
+            closing = row.kind == "flow" and record.event == "@close" and record.value == {"cancel": True}
+            for found in tx.open_interrupts(row):
+                if closing or (found.event and local_event(found.event) == record.event):
+                    _close(tx, row, found, "void" if closing else "event", record.by)
         case Parked():
             row.wake_at, row.blocked = record.wake_at, record.blocked
             row.worker, row.lease_until = "", 0.0
@@ -209,11 +211,11 @@ def _opened(seq: int, record: Asked | Suspended) -> InterruptRow:
     )  # fmt: skip
 
 
-def _resolve(tx: Tx, row: RunRow, events: set[str], by: str = "") -> None:
-    """Close what waits for these events."""
+def _resolve(tx: Tx, row: RunRow, events: set[str]) -> None:
+    """Close what waits for these events of the run's own."""
     for found in tx.open_interrupts(row) if events else []:
-        if found.event in events and found.event:
-            _close(tx, row, found, "event", by)
+        if found.event and found.event in events:
+            _close(tx, row, found, "event")
 
 
 def _vote(tx: Tx, row: RunRow, record: Decided) -> None:
@@ -226,8 +228,6 @@ def _vote(tx: Tx, row: RunRow, record: Decided) -> None:
             tx.put_interrupt(row, found)
             return
     _close(tx, row, found, "decided", record.by)
-    if found.event:
-        _resolve(tx, row, {found.event}, record.by)
 
 
 def _close(tx: Tx, row: RunRow, found: InterruptRow, state: str, by: str = "") -> None:
@@ -402,6 +402,11 @@ def _admit_shape(shown: str, found: InterruptRow, command: Decided) -> None:
     if (found.kind == "approval") == (command.verdict == "value"):
         wants = "an approval or a denial" if found.kind == "approval" else "a value"
         raise InvalidAnswer(f"interrupt {shown!r} ({found.kind}) takes {wants}, not {command.verdict!r}")
+    if command.edit is not None and found.approvers > 1:
+        raise InvalidAnswer(
+            f"interrupt {shown!r} needs {found.approvers} approvers, who must agree to the same arguments: "
+            "approve them as they are, or deny with a note"
+        )
     if found.kind in ("approval", "question"):
         return
     value = command.value
@@ -412,12 +417,14 @@ def _admit_shape(shown: str, found: InterruptRow, command: Decided) -> None:
 
 
 def _admit_approver(tx: Tx, row: RunRow, found: InterruptRow, command: Decided) -> None:
-    """Who may agree: a member of one of the groups, and not whoever asked for the run. Anybody may refuse."""
+    """Who may agree: a member of one of the groups (of each rule that asks), and not whoever asked for the run.
+    Anybody may refuse."""
     opening = opened_by(tx, row, found)
     if command.verdict != "approve" or not isinstance(opening, Asked):
         return
-    if opening.groups and not set(opening.groups) & set(command.groups):
-        raise NotAllowed(f"{command.by!r} is in none of the groups that may approve this: {', '.join(opening.groups)}")
+    for groups in opening.group_sets or ((opening.groups,) if opening.groups else ()):
+        if not set(groups) & set(command.groups):
+            raise NotAllowed(f"{command.by!r} is in none of the groups that may approve this: {', '.join(groups)}")
     if opening.not_requester:
         first = parse(tx.record(row, 1))
         if isinstance(first, Started) and first.by == command.by:
@@ -430,8 +437,8 @@ def _admit_under_halt(tx: Tx, row: RunRow, found: InterruptRow) -> None:
     if not halts:
         return
     opening = opened_by(tx, row, found)
-    tool = opening.tool if isinstance(opening, Asked) else ""
-    for scope in ("*", f"agent:{row.program}", f"tool:{tool}"):
+    asked = isinstance(opening, Asked)
+    for scope in sorted(scopes((row.program, *(opening.under if asked else ())), opening.tool if asked else "")):
         if scope in halts:
             raise Halted(scope, halts[scope].reason)
 
@@ -470,7 +477,7 @@ def visible(row: RunRow, found: InterruptRow, now: float) -> bool:
 def shown(run: str, seq: int, body: str) -> Interrupt:
     """An inbox item from the record that opened it."""
     record = parse(body)
-    assert isinstance(record, Asked | Suspended)
+    assert isinstance(record, (Asked, Suspended))  # a union would be made anew for every item
     return view(run, seq, record)
 
 
@@ -482,4 +489,7 @@ def fits(row: RunRow, filter: Filter, now: float) -> bool:
         and (not filter.program or row.program == filter.program)
         and (not filter.session or row.session == filter.session)
         and (filter.label is None or row.labels.get(filter.label[0]) == filter.label[1])
+        and (not filter.text or filter.text.lower() in f"{row.title} {row.id} {row.program}".lower())
+        and (not filter.since or row.created_at >= filter.since)
+        and (not filter.until or row.created_at <= filter.until)
     )

@@ -89,7 +89,8 @@ class SQLiteStore:
                     if len(batch) == 1:
                         raise
                     if not isinstance(e, AdjournError) or db.total_changes() != before:
-                        db.execute("rollback")
+                        with suppress(apsw.Error):  # a full disk has taken it back already
+                            db.execute("rollback")
                         return False
                     request.error = e
             db.execute("commit")
@@ -124,9 +125,9 @@ class SQLiteStore:
 
     # Store
 
-    async def create(self, started: Started, records: Sequence[AnyRecord] = ()) -> bool:
+    async def create(self, started: Started, records: Sequence[AnyRecord] = (), *, origin: str = "") -> bool:
         """See `Store.create`."""
-        return await self._write(started.run, lambda tx: rules.create(tx, self.now(), started, records))
+        return await self._write(started.run, lambda tx: rules.create(tx, self.now(), started, records, origin))
 
     async def get(self, run: str) -> RunRow:
         """See `Store.get`."""
@@ -246,7 +247,8 @@ class SQLiteStore:
                 "join journal j on j.run = x.run and j.seq = x.seq "
                 f"where {' and '.join(where)} order by x.opened_at, x.run, x.seq limit ?"
             )
-            return [rules.shown(id, seq, body) for id, seq, body in db.execute(sql, (*values, filter.limit))]
+            found = db.execute(sql, (*values, filter.limit)).fetchall()
+            return [rules.shown(id, seq, body) for id, seq, body in found]
 
         return await self._reader.ask(work)
 
@@ -291,7 +293,7 @@ class SQLiteStore:
 
     def subscribe(self, run: str, bell: Bell, *, words: bool = False) -> Callable[[], None]:
         """See `Store.subscribe`."""
-        cold = not self._bells.runs
+        cold = self._bells.idle
         end = self._bells.add(run, bell, words)
         loop = asyncio.get_running_loop()
         watch = self._watch if self._watch and not self._watch.done() and self._watch.get_loop() is loop else None
@@ -310,7 +312,7 @@ class SQLiteStore:
     async def _look(self) -> None:
         """Ring for what other processes wrote."""
         while self._bells:
-            await asyncio.sleep(HOT if self._bells.runs else IDLE)
+            await asyncio.sleep(IDLE if self._bells.idle else HOT)
             seen = self._look_up()
             if seen != self._version:
                 self._version = seen
@@ -321,13 +323,14 @@ class SQLiteStore:
         if halts != self._halts:
             self._halts = halts
             self._bells.ring("")
-        for run in self._bells.runs:
-            found = self._watching.execute("select seq from run where id = ?", (run,)).fetchone()
+        runs = self._bells.runs
+        sql = "select r.id, r.seq from json_each(?) x join run r on r.id = x.value"
+        for run, seq in self._watching.execute(sql, (encode(runs).decode(),)).fetchall():
             # What our own writer wrote is no news, also while its answer is still on its way to this loop.
-            if found and found[0] not in (self._heads.get(run), self._rows.head(run)):
-                self._heads[run] = found[0]
+            if seq not in (self._heads.get(run), self._rows.head(run)):
+                self._heads[run] = seq
                 self._bells.ring(run)
-        self._heads = {run: self._heads[run] for run in self._bells.runs if run in self._heads}
+        self._heads = {run: self._heads[run] for run in runs if run in self._heads}
         self._bells.ring_any()
 
     async def close(self) -> None:

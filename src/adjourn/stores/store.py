@@ -86,7 +86,8 @@ class Halt(msgspec.Struct, frozen=True):
 
 class Filter(msgspec.Struct, frozen=True):
     """What a list shows. Empty fields do not filter. `after` is the last id of the page before (in an inbox also as
-    `run:id`, which is unique where authors gave ids). `status` is for runs, `kind` and `interrupt` are for inboxes.
+    `run:id`, which is unique where authors gave ids). `kind` and `interrupt` are for inboxes; `status`, `text` (a part of
+    the title, the id or the program) and the times of the beginning are for runs.
 
     `interrupt` is an interrupt's local id: it is then found whatever its state.
     """
@@ -98,6 +99,9 @@ class Filter(msgspec.Struct, frozen=True):
     run: str = ""
     kind: str = ""
     interrupt: str = ""
+    text: str = ""
+    since: float = 0.0
+    until: float = 0.0
     after: str = ""
     limit: int = 50
 
@@ -113,10 +117,10 @@ class Store(Protocol):
         """The store's clock, in seconds since 1970; the only time that leases, deadlines and plans go by."""
         ...
 
-    async def create(self, started: Started, records: Sequence[AnyRecord] = ()) -> bool:
+    async def create(self, started: Started, records: Sequence[AnyRecord] = (), *, origin: str = "") -> bool:
         """Begin a run (with the rest of an imported journal). False: it exists, same program and input, unchanged.
 
-        Raises `RunExists` if the id is taken by another input or program.
+        Raises `RunExists` if the id is taken by another input or program. The audit says who, and from where (`origin`).
         """
         ...
 

@@ -72,9 +72,9 @@ class Faulty:
         """See `Store.now`."""
         return self.store.now()
 
-    async def create(self, started: Started, records: Sequence[AnyRecord] = ()) -> bool:
+    async def create(self, started: Started, records: Sequence[AnyRecord] = (), *, origin: str = "") -> bool:
         """See `Store.create`."""
-        return await self._do("create", lambda: self.store.create(started, records))
+        return await self._do("create", lambda: self.store.create(started, records, origin=origin))
 
     async def get(self, run: str) -> RunRow:
         """See `Store.get`."""

@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from copy import copy
 from typing import Any, TypeVar
 
 from adjourn.core.interrupt import Interrupt
@@ -86,9 +86,9 @@ class Watched:
         """See `Store.now`."""
         return self.store.now()
 
-    async def create(self, started: Started, records: Sequence[AnyRecord] = ()) -> bool:
+    async def create(self, started: Started, records: Sequence[AnyRecord] = (), *, origin: str = "") -> bool:
         """See `Store.create`."""
-        return await self._checked(started.run, self.store.create(started, records))
+        return await self._checked(started.run, self.store.create(started, records, origin=origin))
 
     async def get(self, run: str) -> RunRow:
         """See `Store.get`."""
@@ -188,8 +188,9 @@ class Oracle:
                 return ["head: the hash chain of the journal does not end in the row's"]
         state.fold_all((seq, parse(body)) for seq, body in tail)
         wrong = disagreements(row, state)
-        # Asked for as if there were some, so that a wrong count cannot hide a row.
-        rows = {x.i: x for x in tx.open_interrupts(replace(row, opens=1))}
+        asked = copy(row)
+        asked.opens = 1  # as if there were some, so that a wrong count cannot hide a row
+        rows = {x.i: x for x in tx.open_interrupts(asked)}
         if set(rows) != set(state.open):
             wrong.append(f"open interrupts: the rows are {sorted(rows)}, the journal means {sorted(state.open)}")
         for i in set(rows) & set(state.open):

@@ -262,9 +262,9 @@ class Abandoning(Ground):
 class DecidingUnderHalt(Ground):
     """What lets work go on is refused while that work is halted."""
 
-    @pytest.mark.parametrize("scope", ["*", "agent:clerk", "tool:send"])
+    @pytest.mark.parametrize("scope", ["*", "agent:clerk", "agent:helper", "tool:send"])
     async def test_an_approval_is_refused_under_a_halt_of(self, store: Store, scope: str) -> None:
-        await wait_for(store, approval(tool="send"))
+        await wait_for(store, approval(tool="send", under=("helper",)))
         await store.halt(scope, reason="spilled")
         async with unchanged(store):
             with pytest.raises(Halted, match="spilled"):

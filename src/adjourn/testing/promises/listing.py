@@ -244,6 +244,27 @@ class Runs(Ground):
         assert await ids(store, run="r1") == ["r1"]
         assert await ids(store, program="co") == []
 
+    @pytest.mark.parametrize(
+        ("text", "found"), [("REFUND", ["r1"]), ("r2", ["r2"]), ("ook", ["r2"]), ("%", []), ("_", [])]
+    )
+    async def test_runs_whose_title_id_or_program_contains_a_text(
+        self, store: Store, text: str, found: list[str]
+    ) -> None:
+        await store.create(started("r1", input="A refund, please"))
+        await store.create(started("r2", program="cook"))
+        assert await ids(store, text=text) == found
+
+    async def test_runs_that_began_between_two_times(self, store: Store, clock: FakeClock) -> None:
+        times: list[float] = []
+        for run in ("r1", "r2", "r3"):
+            clock.advance(10)
+            times.append(clock.now())
+            await store.create(started(run))
+        await store.deliver("r1", Said(text="that is not a beginning"))
+        assert await ids(store, since=times[1]) == ["r3", "r2"]
+        assert await ids(store, until=times[1]) == ["r2", "r1"]
+        assert await ids(store, since=times[0] + 1, until=times[2] - 1) == ["r2"]
+
     @pytest.mark.parametrize("name", ["a.b", 'say "x"', "$", "ключ", "a'b", "[0]"])
     async def test_a_label_may_have_any_name(self, store: Store, name: str) -> None:
         await store.create(started("r1", labels={name: "yes"}))

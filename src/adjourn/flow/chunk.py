@@ -1,0 +1,89 @@
+"""Chunks: the functions that a flow runs, and the names that may stand in a graph."""
+
+import inspect
+from collections.abc import Callable, Iterable
+from typing import Any, Literal
+
+from adjourn.core.effect import Effect
+from adjourn.core.policy import Duration, seconds
+from adjourn.errors import InvalidDefinition
+
+EffectName = Literal["read", "idempotent", "verifiable", "unsafe"]
+
+
+def checked_name(name: Any, what: str) -> str:
+    """A name that may be part of a call's id, or `InvalidDefinition`."""
+    if not isinstance(name, str) or not name or name.startswith("@") or any(c in name for c in "/#[]!?:\n"):
+        raise InvalidDefinition(
+            f"{what} is a short text without / # [ ] ! ? : that does not begin with @, not {name!r:.80}"
+        )
+    return name
+
+
+def checked_event(event: Any) -> str:
+    """An event's name, or `InvalidDefinition`."""
+    if not isinstance(event, str) or not event or event.startswith("@") or "/" in event:
+        raise InvalidDefinition(f"an event is a name without '/' that does not begin with '@', not {event!r:.80}")
+    return event
+
+
+class Chunk:
+    """A function of one parameter, the `FlowContext`; what it returns is the next chunk's input."""
+
+    def __init__(
+        self,
+        run: Callable[..., Any],
+        name: str,
+        *,
+        effect: EffectName = "unsafe",
+        undo: Callable[..., Any] | None = None,
+        verify: Callable[..., Any] | None = None,
+        timeout: Duration | None = None,
+        key_ttl: Duration | None = None,
+        resources: Iterable[str] = (),
+    ) -> None:
+        checked_name(name, "a chunk's name (give one with flow.chunk(name=…))")
+        for what, function in (("the chunk", run), ("undo", undo), ("verify", verify)):
+            if function is not None and not callable(function):
+                raise InvalidDefinition(f"chunk {name!r}: {what} must be a function, not {function!r:.80}")
+        _takes_one(run, name)
+        try:
+            self.effect = Effect(effect)
+        except ValueError:
+            raise InvalidDefinition(
+                f"chunk {name!r}: effect= is read, idempotent, verifiable or unsafe, not {effect!r}"
+            ) from None
+        if (self.effect == Effect.VERIFIABLE) != (verify is not None):
+            raise InvalidDefinition(f"chunk {name!r}: effect='verifiable' and verify= go together")
+        self.run, self.name, self.undo, self.verify = run, name, undo, verify
+        self.timeout = None if timeout is None else seconds(timeout, "timeout")
+        self.key_ttl = 0.0 if key_ttl is None else seconds(key_ttl, "key_ttl")
+        self.resources = names(resources, f"chunk {name!r}")
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the function itself, outside of any run."""
+        return self.run(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"Chunk({self.name!r})"
+
+
+def names(resources: Any, where: str) -> tuple[str, ...]:
+    """Resources by name, or `InvalidDefinition`."""
+    found = () if isinstance(resources, str) else tuple(resources)
+    if isinstance(resources, str) or not all(isinstance(name, str) for name in found):
+        raise InvalidDefinition(f"{where}: resources= is a list of names, not {resources!r:.80}")
+    return found
+
+
+def _takes_one(function: Callable[..., Any], name: str) -> None:
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # a builtin may have none
+        return
+    try:
+        signature.bind(None)
+    except TypeError:
+        raise InvalidDefinition(
+            f"chunk {name!r} takes one parameter, the FlowContext; {name}{signature} does not"
+        ) from None

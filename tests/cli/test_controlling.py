@@ -1,0 +1,99 @@
+"""`pause`, `resume`, `cancel`, `say`, `halt`, `unhalt`: from a process that has no program."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from tests.cli import shop
+from tests.cli.conftest import Run, advance, begin
+
+
+def test_a_waiting_run_is_paused_and_resumed(adjourn: Run, waiting: str) -> None:
+    said = adjourn("pause", waiting[:6], "--by", "ana", "--reason", "wait for the lead")
+    assert said.code == 0 and said.out.startswith("‖ paused") and "by ana: wait for the lead" in said.out
+    assert adjourn("pause", waiting, "--wait", "1").code == 1, "it is paused already"
+    assert "adjourn resume" in adjourn("show", waiting).err
+    again = adjourn("resume", waiting, "--by", "ana", "--instruction", "Never promise a date.", "--json")
+    assert again.code == 0 and again.json["status"] == "ready"
+    assert "by ana: Never promise a date." in adjourn("show", waiting).out
+
+
+def test_a_run_that_is_not_paused_cannot_be_resumed(adjourn: Run, waiting: str) -> None:
+    said = adjourn("resume", waiting)
+    assert said.code == 1
+    assert said.err.startswith(f"✗ Not resumed: cannot resume run '{waiting}': it is waiting.")
+    assert "refused · 409" in said.err and f"adjourn show {waiting}" in said.err
+
+
+def test_a_failed_run_is_resumed(adjourn: Run) -> None:
+    [run] = asyncio.run(begin(shop.failing))
+    assert adjourn("resume", run).code == 0
+    assert asyncio.run(advance(shop.failing, run=run)).output == "Well again."
+
+
+def test_cancel_undoes_and_twice_is_the_same_as_once(
+    adjourn: Run, waiting: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SHOP_LEDGER", "ledger")
+    for _ in range(2):
+        said = adjourn("cancel", waiting, "--by", "ana", "--reason", "no longer wanted")
+        assert said.code == 0 and said.out.startswith("↶ cancelling…")
+    asyncio.run(advance(shop.refunds, run=waiting))
+    assert not Path("ledger").exists(), "nothing was done, so nothing was undone"
+    said = adjourn("cancel", waiting, "--wait", "1")
+    assert said.code == 4 and said.out.startswith("⊘ cancelled")
+    assert adjourn("pause", waiting).code == 1
+
+
+def test_what_a_cancel_leaves_behind_is_named(adjourn: Run) -> None:
+    from adjourn import Agent
+    from adjourn.testing import ScriptedModel, call
+
+    pair = [call("refund", order_id="1", cents=1), call("ship", order_id="1"), call("ask_human", question="Go on?")]
+    agent = Agent("pair", model=ScriptedModel(pair), tools=[shop.refund, shop.ship, shop.ask_human])
+    [run] = asyncio.run(begin(agent))
+    adjourn("cancel", run)
+    asyncio.run(advance(agent, run=run))
+    said = adjourn("show", run)
+    assert said.out.startswith("⊘ cancelled") and "1 undone, 1 left behind" in said.out
+    [left] = [line for line in said.out.splitlines() if "left behind  " in line and "undone" not in line]
+    assert 'ship "1"' in left and "it has no undo" in left
+    assert adjourn("show", run, "--json").json["residue"][0]["tool"] == "ship"
+
+
+def test_a_message_is_read_once(adjourn: Run, waiting: str) -> None:
+    assert adjourn("say", waiting, "also look at Norway", "--by", "ana").code == 0
+    assert adjourn("say", waiting, "").code == 2
+    assert "by ana: also look at Norway" in adjourn("show", waiting).out
+    assert adjourn("say", "NOPE", "hello").code == 2
+
+
+def test_a_halt_holds_and_lifting_it_lets_go(adjourn: Run, waiting: str) -> None:
+    said = adjourn("halt", "tool:refund", "--reason", "incident 7", "--by", "ana")
+    assert said.code == 0 and "tool:refund  by ana: incident 7" in said.out
+    refused = adjourn("approve", waiting)
+    assert refused.code == 1 and "halted · 423" in refused.err and "incident 7" in refused.err
+    assert adjourn("unhalt", "tool:refund").out == "Nothing is halted.\n"
+    assert adjourn("approve", waiting).code == 0
+
+
+def test_a_held_run_says_why(adjourn: Run, waiting: str) -> None:
+    adjourn("approve", waiting)
+    adjourn("halt", "*", "--reason", "incident 8", "--json")
+
+    async def held() -> None:
+        from adjourn import Runtime
+
+        async with Runtime("sqlite:///adjourn.db", [shop.refunds]) as rt:
+            while (await rt.store.get(waiting)).status != "waiting":
+                await asyncio.sleep(0.01)
+
+    asyncio.run(asyncio.wait_for(held(), 30))
+    assert "○ held" in adjourn("runs").out and "halted *: incident 8" in adjourn("runs").out
+    assert adjourn("unhalt", "*", "--json").json == []
+    assert asyncio.run(advance(shop.refunds, run=waiting)).output == "Done."
+
+
+def test_a_scope_that_cannot_be_is_wrong_input(adjourn: Run, waiting: str) -> None:
+    assert adjourn("halt", "everything", "--reason", "r").code == 2
+    assert adjourn("unhalt", "tool:").code == 2

@@ -1,0 +1,136 @@
+"""`adjourn worker`: it advances what is due, hands runs back, and is replaced when it dies."""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli import shop
+from tests.cli.conftest import SECONDS, Run, begin
+
+from adjourn import Runtime
+
+SHOP = str(Path(shop.__file__))
+
+
+@pytest.fixture
+def worker() -> Iterator[Callable[..., subprocess.Popen[str]]]:
+    begun: list[subprocess.Popen[str]] = []
+
+    def start(*args: str, **env: str) -> subprocess.Popen[str]:
+        one = subprocess.Popen(
+            [sys.executable, "-m", "adjourn", "worker", *args],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, encoding="utf-8",
+            env={**os.environ, **env},
+        )  # fmt: skip
+        begun.append(one)
+        return one
+
+    yield start
+    for one in begun:
+        if one.poll() is None:
+            one.kill()
+        one.communicate()
+
+
+async def _start(agent: Any, run_id: str) -> None:
+    """Put a run into the store as another process would, and do not advance it."""
+    async with Runtime("sqlite:///adjourn.db") as rt:
+        from adjourn.core.records import Started
+
+        await rt.store.create(
+            Started(run=run_id, kind="agent", program=agent.name, fingerprint=agent.fingerprint, input="x")
+        )
+
+
+def line_of(one: subprocess.Popen[str]) -> str:
+    assert one.stdout is not None
+    return one.stdout.readline()
+
+
+def test_a_worker_makes_the_database_advances_runs_and_stops_in_order(
+    adjourn: Run, worker: Callable[..., subprocess.Popen[str]]
+) -> None:
+    one = worker(f"{SHOP}:both")
+    assert one.stderr is not None
+    assert f"Worker {one.pid} advances refunds, asker on sqlite:///adjourn.db" in one.stderr.readline()
+    assert Path("adjourn.db").exists()
+    asyncio.run(_start(shop.refunds, "order-1"))
+    assert line_of(one).strip() == "◆ waiting  order-1  refunds  refund needs approval"
+    said = adjourn("approve", "order-1", "--by", "ana", "--wait", str(SECONDS))
+    assert said.code == 0 and "refund ran, " in said.out
+    assert line_of(one).strip() == "✓ completed  order-1  refunds  Done."
+    one.send_signal(signal.SIGTERM)
+    _, err = one.communicate(timeout=SECONDS)
+    assert one.returncode == 0 and "Stopped." in err
+
+
+def test_the_wait_of_a_command_says_how_the_run_rested(
+    adjourn: Run, worker: Callable[..., subprocess.Popen[str]]
+) -> None:
+    first, second = asyncio.run(begin(shop.refunds, shop.refunds))
+    worker(f"{SHOP}:refunds")
+    assert adjourn("deny", first, "--wait", str(SECONDS)).code == 0
+    assert adjourn("cancel", second, "--wait", str(SECONDS)).code == 4
+    assert adjourn("say", second, "x").code == 1
+
+
+def test_a_worker_prints_json_lines(worker: Callable[..., subprocess.Popen[str]]) -> None:
+    asyncio.run(_start(shop.make(), "made-1"))
+    one = worker(f"{SHOP}:make", "--json", "--db", "sqlite:///adjourn.db")
+    seen = json.loads(line_of(one))
+    assert (seen["run_id"], seen["status"], seen["now"]) == ("made-1", "completed", "Made.")
+
+
+def test_a_killed_worker_is_replaced_and_the_key_is_the_same(worker: Callable[..., subprocess.Popen[str]]) -> None:
+    asyncio.run(_start(shop.sender, "parcel-1"))
+    ledger = Path("ledger")
+    first = worker(f"{SHOP}:sender", SHOP_LEDGER=str(ledger), SHOP_SLOWLY="60")
+    until = time.monotonic() + SECONDS
+    while not ledger.exists() or not ledger.read_text():
+        assert first.poll() is None and time.monotonic() < until
+        time.sleep(0.01)
+    first.kill()
+    first.wait(SECONDS)
+    second = worker(f"{SHOP}:sender", SHOP_LEDGER=str(ledger))
+    assert line_of(second).strip() == "✓ completed  parcel-1  sender  Sent."
+    tries = [line.split() for line in ledger.read_text().splitlines()]
+    assert [int(pid) for _, _, pid in tries] == [first.pid, second.pid]
+    assert len({key for _, key, _ in tries}) == 1
+
+
+@pytest.mark.parametrize(
+    ("reference", "says"),
+    [
+        ("nothing", "write app.py:agent"),
+        ("absent.py:agent", "there is no file"),
+        ("no_such_module:agent", "ModuleNotFoundError"),
+        (f"{SHOP}:nobody", "ts agents and flows are: refunds, asker, failing, sender"),
+        (f"{SHOP}:number", "is int"),
+        (f"{SHOP}:broken", "RuntimeError: not today"),
+        ("bad.py:agent", "ZeroDivisionError"),
+    ],
+)
+def test_what_cannot_be_advanced_is_wrong_input(adjourn: Run, reference: str, says: str) -> None:
+    Path("bad.py").write_text("1 / 0\n")
+    said = adjourn("worker", reference)
+    assert said.code == 2 and says in said.err and said.err.count("✗ Not started:") == 1
+    assert not Path("adjourn.db").exists()
+
+
+def test_a_broken_module_shows_its_own_traceback(adjourn: Run) -> None:
+    Path("worse.py").write_text("def f():\n    raise KeyError('mine')\nf()\n")
+    said = adjourn("worker", "worse.py:agent")
+    assert "raise KeyError('mine')" in said.err and "not_importable · 422" in said.err
+
+
+def test_other_options_are_checked(adjourn: Run) -> None:
+    for options in (["--lease", "0"], ["--on-change", "perhaps"], ["--resources", f"{SHOP}:number"]):
+        assert adjourn("worker", f"{SHOP}:make", *options).code == 2

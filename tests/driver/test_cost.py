@@ -1,0 +1,160 @@
+"""A step costs what it adds, never what came before it: operations are counted, not seconds."""
+
+import sys
+import threading
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from adjourn import Agent, MaxSteps, Runtime, tool
+from adjourn.core.messages import ModelRequest, Reply, Text, ToolCall, Usage
+from adjourn.stores.memory import MemoryStore
+from adjourn.stores.sqlite import SQLiteStore
+from adjourn.testing import FakeClock
+
+pytestmark = pytest.mark.anyio
+
+TURNS, WINDOW = 1000, 20
+EARLY, LATE = 100, TURNS - WINDOW
+"""Where `WINDOW` turns are looked at closely: after 100 turns, and at the end of 1,000."""
+GROWTH = 1.05
+
+
+class Talker:
+    """Says 500 bytes and calls a tool, `TURNS` times; `at(turn)` is told before each reply."""
+
+    name = "talker"
+
+    def __init__(self, at: Callable[[int], None]) -> None:
+        self._at = at
+
+    async def request(self, request: ModelRequest) -> AsyncIterator[Reply]:
+        turn = request.index
+        self._at(turn)
+        said = Text(text="x" * 500)
+        if turn < TURNS:
+            yield Reply((said, ToolCall(id=f"c{turn}", tool="look", args={"n": turn})), Usage(1, 100, 100), "talker")
+        else:
+            yield Reply((said,), Usage(1, 100, 100), "talker")
+
+
+@tool
+async def look(n: int) -> str:
+    """Look it up."""
+    return "y" * 500
+
+
+async def converse(store: MemoryStore | SQLiteStore, at: Callable[[int], None]) -> None:
+    """A run of `TURNS` turns under a clock that stands still, so that only the turns cost anything."""
+    agent = Agent("talker", model=Talker(at), tools=[look], stop=MaxSteps(TURNS + 10))
+    runtime = Runtime(store, [agent], lease=3600)
+    runtime.clock = FakeClock()
+    async with runtime as rt:
+        outcome = await (await rt.start(agent, "begin")).wait()
+    assert outcome.status == "completed"
+
+
+class Windows:
+    """Counts whatever `count` is told, separately for the turns from `EARLY` and from `LATE` on."""
+
+    def __init__(self, opened: Callable[[], None] = lambda: None) -> None:
+        self.now = 0
+        self.found: dict[int, Counter[str]] = {EARLY: Counter(), LATE: Counter()}
+        self._opened = opened
+
+    def at(self, turn: int) -> None:
+        for start in self.found:
+            if turn == start:
+                self.now = start
+                self._opened()
+            elif turn == start + WINDOW:
+                self.now = 0
+                self._opened()
+
+    def count(self, what: str, much: int = 1) -> None:
+        if self.now:
+            self.found[self.now][what] += much
+
+    def per_turn(self, what: str) -> tuple[float, float]:
+        """Per turn, early and late."""
+        return self.found[EARLY][what] / WINDOW, self.found[LATE][what] / WINDOW
+
+
+@contextmanager
+def traced(windows: Windows) -> Generator[None]:
+    """Count every bytecode of every thread while a window is open."""
+
+    def trace(frame: FrameType, event: str, arg: Any) -> Any:
+        if not windows.now:
+            return None
+        frame.f_trace_opcodes, frame.f_trace_lines = True, False
+        name = threading.current_thread().name
+
+        def inside(frame: FrameType, event: str, arg: Any) -> Any:
+            if event == "opcode":
+                windows.count(name)
+            return inside
+
+        return inside
+
+    before = sys.gettrace()
+    threading.settrace(trace)
+    sys.settrace(trace)
+    try:
+        yield
+    finally:
+        sys.settrace(before)
+        threading.settrace(before)  # pyright: ignore[reportArgumentType]
+
+
+async def test_a_turn_runs_the_same_code_after_1000_turns_as_after_100() -> None:
+    windows = Windows()
+    with traced(windows):
+        await converse(MemoryStore(), windows.at)
+    early, late = windows.per_turn("MainThread")
+    assert early > 1000, "nothing was counted"
+    assert late <= early * GROWTH
+
+
+async def test_a_commit_runs_the_same_code_and_the_same_statements(tmp_path: Path) -> None:
+    windows = Windows()
+    with traced(windows):
+        store = SQLiteStore(str(tmp_path / "adjourn.db"))
+
+    def statement(_cursor: Any, sql: str, _values: Any) -> bool:
+        windows.count("reads of the journal" if "from journal" in sql else "statements")
+        return True
+
+    store._db.exec_trace = statement
+    await converse(store, windows.at)
+    await store.close()
+    early, late = windows.per_turn("adjourn-writer")
+    assert early > 100, "nothing was counted"
+    assert late <= early * GROWTH
+    early, late = windows.per_turn("statements")
+    assert 6 <= late <= early * GROWTH, "two transactions a turn: begin, append, save, commit"
+    assert windows.per_turn("reads of the journal") == (0, 0)
+
+
+async def test_a_turn_adds_the_same_bytes_after_1000_turns_as_after_100(tmp_path: Path) -> None:
+    sizes: list[int] = []
+    store = SQLiteStore(str(tmp_path / "adjourn.db"))
+
+    def measure() -> None:
+        [(pages,)] = store._watching.execute("pragma page_count").fetchall()
+        sizes.append(pages * 4096)
+
+    def at(turn: int) -> None:
+        if turn in (100, 300, 800, 1000):
+            measure()
+
+    await converse(store, at)
+    await store.close()
+    early, late = (sizes[1] - sizes[0]) / 200, (sizes[3] - sizes[2]) / 200
+    assert 1000 < late <= early * GROWTH
+    assert late < 2100, "1,000 turns fit in 2.1 MB"

@@ -1,0 +1,244 @@
+"""Defects that can be planted, each with the test that catches it.
+
+`python -m tests.house.defects NAME…` plants each one in a process of its own (a fork, so everything is imported once), runs
+the named test there, and prints how that ended, as JSON. The name `none` runs all of those tests without any defect.
+"""
+
+import argparse
+import contextlib
+import inspect
+import json
+import os
+import sys
+import tempfile
+import textwrap
+import time
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from adjourn.agent import program
+from adjourn.agent.context import ToolContext
+from adjourn.core import plan, state, status
+from adjourn.core.conversation import Thread
+from adjourn.core.records import Claimed, Said
+from adjourn.core.state import State
+from adjourn.driver import loop
+from adjourn.runtime import worker
+from adjourn.stores import rules
+
+ROOT = Path(__file__).parents[2]
+MEMORY = "tests/stores/test_contract.py::TestMemoryStore::"
+POINTS = "tests/crash/test_crash_points.py::test_an_agent_ends_the_same_whatever_write_its_worker_dies_at"
+RUNTIME = "tests/runtime/test_"
+
+
+PLANTED = "ADJOURN_PLANTED_DEFECT"
+"""In the environment of the processes that such a test starts, so that they have the defect as well."""
+SOON = "3"
+"""A defect often shows as something that never happens; nobody needs to wait long for it."""
+
+
+class Defect(NamedTuple):
+    """What is wrong, how it is planted, and which test must fail."""
+
+    what: str
+    plant: Callable[[], None]
+    caught_by: str
+
+
+def rewrite(owner: Any, name: str, old: str, new: str) -> None:
+    """Replace a function by itself with one piece of its text changed. Fails if that piece is not there, once."""
+    function = inspect.unwrap(getattr(owner, name))
+    text = textwrap.dedent(inspect.getsource(function))
+    if text.count(old) != 1:
+        raise AssertionError(f"{owner.__name__}.{name} has no longer this text (or has it more than once): {old!r}")
+    space: dict[str, Any] = {}
+    exec(compile(text.replace(old, new), inspect.getfile(function), "exec"), function.__globals__, space)
+    setattr(owner, name, space[name])
+
+
+def rewriting(owner: Any, name: str, old: str, new: str) -> Callable[[], None]:
+    return lambda: rewrite(owner, name, old, new)
+
+
+def replacing(owner: Any, name: str, new: Any) -> Callable[[], None]:
+    return lambda: setattr(owner, name, new)
+
+
+def _no_digests() -> None:
+    """Neither where the answer is made nor where it is recorded."""
+    from adjourn.core import interrupt
+
+    rewrite(interrupt, "_approval", "if digest and shown and digest != shown:", "if False:")
+    rewrite(
+        rules, "_admit_decision", "if command.digest and found.digest and command.digest != found.digest:", "if False:"
+    )
+
+
+def _no_doubt() -> None:
+    rewrite(State, "_claimed", "self._phase(call, Phase.DOUBT)", "pass")
+    state._ON[Claimed] = State._claimed
+
+
+def _key_of_the_attempt() -> None:
+    def key(self: ToolContext) -> str:
+        return f"{self.run_id} {self.call_id} {self._call.attempt}"
+
+    ToolContext.idempotency_key = property(key)  # type: ignore[assignment]
+
+
+def _talkative_ends() -> None:
+    for ended in status.ENDED:
+        status.NEXT[ended][Said] = ended
+
+
+DEFECTS: dict[str, Defect] = {
+    "no_epoch": Defect(
+        "a commit does not compare the epoch",
+        replacing(rules, "_held", lambda tx, lease: rules.need(tx, lease.run)),  # pyright: ignore
+        MEMORY + "test_a_newer_epoch_refuses_the_commit_and_changes_nothing",
+    ),
+    "effect_first": Defect(
+        "a body starts before its intent is durable",
+        rewriting(loop.Drive, "_commit", "    try:\n        done", "    await self._begin(start)\n    start = []\n    try:\n        done"),
+        POINTS + "[unsafe]",
+    ),
+    "unseen_moves": Defect(
+        "moves land although something is unseen",
+        rewriting(rules, "commit", "clean = not unseen and", "clean ="),
+        RUNTIME + "races.py::test_g11_no_call_starts_after_a_pause_is_acknowledged",
+    ),
+    "only_park_refuses": Defect(
+        "only parking looks for what is unseen",
+        rewriting(rules, "commit", "not unseen and", "not (unseen and any(isinstance(m, Parked) for m in moves)) and"),
+        RUNTIME + "races.py::test_g11_no_call_starts_after_a_cancel_is_acknowledged",
+    ),
+    "no_doubt": Defect(
+        "calls in flight are not in doubt after their worker died",
+        _no_doubt,
+        RUNTIME + "checkpoints.py::test_a_call_in_flight_in_an_imported_checkpoint_is_in_doubt",
+    ),
+    "unsafe_again": Defect(
+        "an unsafe call in doubt is simply run again",
+        rewriting(plan, "_doubt", 'call.effect == "read"', 'call.effect in ("read", "unsafe")'),
+        POINTS + "[unsafe]",
+    ),
+    "suspended_is_a_move": Defect(
+        "a body that stopped to wait is forgotten if somebody spoke",
+        rewriting(rules, "commit", "if clean else facts", "if clean else [f for f in facts if not isinstance(f, Suspended)]"),
+        RUNTIME + "races.py::test_a_tool_that_stops_to_wait_while_somebody_speaks_still_waits[Said]",
+    ),
+    "no_upto": Defect(
+        "a reply is believed to have read whatever was said before it",
+        rewriting(Thread, "_read", "p.seq <= upto", "True"),
+        RUNTIME + "races.py::test_a_message_during_the_last_model_call_brings_one_more",
+    ),
+    "name_for_digest": Defect(
+        "an approval is for a tool of that name, whatever it is by now",
+        rewriting(program.AgentProgram, "_agreed", "approval.digest != shown", "False"),
+        RUNTIME + "programs.py::test_g19_a_changed_tool_definition_voids_the_approval",
+    ),
+    "stale_decisions": Defect(
+        "what a person saw is not compared with what would run",
+        _no_digests,
+        RUNTIME + "decisions.py::test_g16_approving_something_else_than_what_would_run_is_stale",
+    ),
+    "undo_forward": Defect(
+        "undos run in the order of the calls",
+        rewriting(plan, "_cancelling", "*reversed(state.effects.values())", "*state.effects.values()"),
+        "tests/crash/test_undisturbed.py::test_a_scenario_that_nobody_disturbs_breaks_no_promise[cancel]",
+    ),
+    "words_after_the_end": Defect(
+        "a run that has ended takes messages",
+        _talkative_ends,
+        RUNTIME + "runs.py::test_a_run_that_has_ended_hears_nothing_more[completed]",
+    ),
+    "no_request_ids": Defect(
+        "request ids are ignored",
+        rewriting(rules, "deliver", "if request and (old", "if False and (old"),
+        MEMORY + "test_the_same_request_again_gives_the_same_seq_and_appends_nothing",
+    ),
+    "late_answers": Defect(
+        "an answer after the deadline is taken until somebody has recorded the expiry",
+        rewriting(rules, "_admit_decision", "if found.expires and now >= found.expires:", "if False:"),
+        RUNTIME + "time.py::test_a_late_answer_is_refused_by_the_clock_before_anybody_recorded_the_expiry",
+    ),
+    "decided_twice": Defect(
+        "a decided interrupt can be decided again",
+        rewriting(rules, "_admit_decision", 'if found.state == "decided":', "if False:"),
+        RUNTIME + "decisions.py::test_g20_approve_deny_and_edit_at_once_have_one_winner_and_what_it_says_happens",
+    ),
+    "resumed_twice": Defect(
+        "a checkpoint's place in the journal is not compared when it is resumed",
+        rewriting(rules, "deliver", "if at and row.seq != at:", "if False:"),
+        MEMORY + "test_of_many_commands_for_the_same_record_one_is_taken",
+    ),
+    "halt_unread": Defect(
+        "an intent lands although a halt names it",
+        replacing(rules, "halted", lambda *_: frozenset()),  # pyright: ignore
+        MEMORY + "test_an_intent_is_stopped_by_a_halt_of[*]",
+    ),
+    "halt_unheard": Defect(
+        "a model call starts although the commit before it has read a halt",
+        replacing(loop.Drive, "_held", lambda *_: False),  # pyright: ignore
+        RUNTIME + "halts.py::test_g15_a_halt_from_another_process_reaches_a_run_at_work_and_lifting_it_too",
+    ),
+    "lease_not_renewed": Defect(
+        "a lease is not renewed while a body takes its time",
+        rewriting(loop.Drive, "_wait", "if not self._posted and", "if not self._bell.is_set() and"),
+        RUNTIME + "processes.py::test_a_live_worker_is_left_alone",
+    ),
+    "everybody_is_dead": Defect(
+        "a live worker of another process is taken for dead",
+        replacing(worker, "is_dead", lambda *_: True),  # pyright: ignore
+        RUNTIME + "processes.py::test_a_live_worker_is_left_alone",
+    ),
+    "key_of_the_attempt": Defect(
+        "an idempotency key is different for every attempt",
+        _key_of_the_attempt,
+        POINTS + "[idempotent]",
+    ),
+}  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("names", nargs="+", choices=[*DEFECTS, "none"])
+    found = {name: _run(name) for name in parser.parse_args().names}
+    json.dump(found, sys.stdout)
+
+
+def _run(name: str) -> dict[str, Any]:
+    """The exit code of pytest and what it printed, in a fork that has the defect."""
+    tests = [DEFECTS[name].caught_by] if name != "none" else list(dict.fromkeys(d.caught_by for d in DEFECTS.values()))
+    began = time.monotonic()
+    with tempfile.TemporaryFile("w+") as out:
+        pid = os.fork()
+        if pid == 0:
+            code = 99
+            try:
+                with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
+                    if name != "none":
+                        os.environ |= {PLANTED: name, "ADJOURN_TEST_LIMIT": SOON}
+                        DEFECTS[name].plant()
+                    code = int(pytest.main(["-q", "-x", "-p", "no:cacheprovider", f"--rootdir={ROOT}", *tests]))
+            except BaseException:
+                traceback.print_exc(file=out)
+            finally:
+                out.flush()
+                os._exit(code)
+        _, ended = os.waitpid(pid, 0)
+        out.seek(0)
+        return {
+            "seconds": round(time.monotonic() - began, 1),
+            "code": os.waitstatus_to_exitcode(ended),
+            "out": out.read()[-4000:],
+        }
+
+
+if __name__ == "__main__":
+    main()
