@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import apsw
-from words import Stopwatch, scratch
+from words import Pace, Stopwatch, scratch
 from workload import Bodies, asker, talker, until
 
 from adjourn import Agent, Runtime
@@ -37,14 +37,15 @@ async def turns(n: int) -> dict[str, float]:
     """A run of n turns, from `start` to the end of `wait`."""
     with scratch() as folder:
         await one_run(address(folder, "warm.db"), 5)
-        agent = talker(n)
+        pace = Pace(n)
+        agent = talker(n, pace)
         async with Runtime(address(folder), [agent]) as rt:
             with Stopwatch() as watch:
                 run = await rt.start(agent, "begin")
                 outcome = await run.wait()
             assert outcome.status == "completed", outcome
         size = (folder / "adjourn.db").stat().st_size
-    return {"cpu_ms": watch.cpu / n * 1e3, "wall_ms": watch.wall / n * 1e3, "bytes": size / n}
+    return {"cpu_ms": watch.cpu / n * 1e3, "wall_ms": watch.wall / n * 1e3, "bytes": size / n, "growth": pace.growth}
 
 
 async def crowd(runs: int, n: int = 20) -> dict[str, float]:

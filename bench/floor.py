@@ -12,7 +12,7 @@ from typing import Any
 
 import apsw
 import msgspec
-from words import SIZE, Stopwatch, scratch, text
+from words import SIZE, Pace, Stopwatch, scratch, text
 
 encode = msgspec.json.Encoder().encode
 decode = msgspec.json.Decoder().decode
@@ -47,12 +47,15 @@ def row(run: int, seq: int, body: str, state: str = "") -> tuple[Any, ...]:
 
 def turns(n: int) -> dict[str, float]:
     """Two synchronous commits a turn."""
+    pace = Pace(n)
 
     def drive(path: Path, n: int) -> apsw.Connection:
         db = open_file(path)
         for k in range(n):
+            pace.at(k)
             db.execute(INSERT, row(1, 2 * k, reply(k)))
             db.execute(INSERT, row(1, 2 * k + 1, result(k)))
+        pace.at(n)
         return db
 
     with scratch() as folder:
@@ -61,7 +64,7 @@ def turns(n: int) -> dict[str, float]:
             db = drive(folder / "floor.db", n)
         db.close()
         size = (folder / "floor.db").stat().st_size
-    return {"cpu_ms": watch.cpu / n * 1e3, "wall_ms": watch.wall / n * 1e3, "bytes": size / n}
+    return {"cpu_ms": watch.cpu / n * 1e3, "wall_ms": watch.wall / n * 1e3, "bytes": size / n, "growth": pace.growth}
 
 
 def plain_turns(n: int) -> dict[str, float]:

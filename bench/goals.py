@@ -56,7 +56,8 @@ LINES = [
            at(f"floor.turns {n}.cpu_ms")) for n in (10, 100, 1000)),
     *(Line(f"durable turn, wall, {n:,} turns", "ms", at(f"turns {n}.wall_ms"), at(f"floor.turns {n}.wall_ms"))
       for n in (10, 100, 1000)),
-    Line("growth of CPU per turn, 100 → 1,000 turns", "×", growth("turns"), growth("floor.turns"), most=1.05),
+    Line("growth of CPU per turn, runs of 100 → 1,000 turns", "×", growth("turns"), growth("floor.turns"), most=1.05),
+    Line("the same inside one run, turn 300 → 1,000", "×", at("turns 1000.growth"), at("floor.turns 1000.growth"), most=1.05),
     Line("disk for 1,000 turns", "MB", disk("turns"), disk("floor.turns"), most=2.1, times=1.5),
     *(Line(f"answer → tool body, same process, {n:,} messages", "ms", at(f"answer_hot {n}.ms"), at(f"floor.load {n}.ms"),
            most=3) for n in (10, 100, 1000)),

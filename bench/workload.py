@@ -5,7 +5,7 @@ import time
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
-from words import SIZE, text
+from words import SIZE, Pace, text
 
 from adjourn import Agent, MaxSteps, Policy, Tool, allow, ask, tool
 from adjourn.core.messages import ModelRequest, Reply, Text, ToolCall, Usage
@@ -16,11 +16,13 @@ class Talker:
 
     name = "talker"
 
-    def __init__(self, turns: int, gated_from: int = -1) -> None:
-        self.turns, self.gated_from = turns, gated_from
+    def __init__(self, turns: int, gated_from: int = -1, pace: Pace | None = None) -> None:
+        self.turns, self.gated_from, self.pace = turns, gated_from, pace
 
     async def request(self, request: ModelRequest) -> AsyncIterator[Reply]:
         n = request.index
+        if self.pace is not None:
+            self.pace.at(n)
         said = Text(text=text(n))
         used = Usage(1, SIZE // 4, SIZE // 4)
         if n >= self.turns:
@@ -57,15 +59,16 @@ class Bodies:
 POLICY = Policy([allow("look"), ask("act", reason="it costs money")])
 
 
-def talker(turns: int, name: str = "talker") -> Agent[Any]:
+def talker(turns: int, pace: Pace | None = None) -> Agent[Any]:
     """An agent that does `turns` turns and ends."""
-    return Agent(name, model=Talker(turns), instructions="Look things up.", tools=[look], stop=MaxSteps(turns + 10))
+    model = Talker(turns, pace=pace)
+    return Agent("talker", model=model, instructions="Look things up.", tools=[look], stop=MaxSteps(turns + 10))
 
 
-def asker(turns: int, gated_from: int, bodies: Bodies, name: str = "asker") -> Agent[Any]:
+def asker(turns: int, gated_from: int, bodies: Bodies) -> Agent[Any]:
     """The same, whose calls need an approval from the turn `gated_from` on."""
     return Agent(
-        name, model=Talker(turns, gated_from), instructions="Look things up.", tools=[look, bodies.tool()],
+        "asker", model=Talker(turns, gated_from), instructions="Look things up.", tools=[look, bodies.tool()],
         policy=POLICY, stop=MaxSteps(turns + 10),
     )  # fmt: skip
 

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from adjourn import Agent, ProgramChanged, is_paused, pause_for, register_upgrader, tool
+from adjourn.models import Result
 from adjourn.models.scripted import ScriptedModel, call
 
 
@@ -50,7 +51,8 @@ async def test_a_renamed_tool_is_followed_by_an_upgrader(registered: list[list[s
     done = await agent(ask_operator).resume(outcome.checkpoint.to_json(), "yes")
     assert done.output == "done"
     assert "tool 'ask_boss' is gone" in registered[0][0]
-    assert [m.tool for m in done.checkpoint.messages if type(m).__name__ == "Result"] == ["ask_operator"]  # pyright: ignore[reportAttributeAccessIssue]
+    results = [m for m in done.checkpoint.messages if isinstance(m, Result)]
+    assert [m.tool for m in results] == ["ask_operator"]
 
 
 async def test_an_upgrader_that_fails_leaves_the_run_refused() -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import sqlite3
+import threading
 from pathlib import Path
 
 import pytest
@@ -140,6 +141,16 @@ def test_a_file_of_somebody_else_is_not_touched(adjourn: Run) -> None:
         said = adjourn("runs", "--db", name)
         assert said.code == 1 and "nothing was changed" in said.err.lower() and "store_error · 503" in said.err
         assert Path(name).read_bytes() == before
+
+
+def test_a_file_that_another_process_holds_for_a_moment_is_waited_for(adjourn: Run, waiting: str) -> None:
+    other = sqlite3.connect("adjourn.db", check_same_thread=False)
+    other.execute("pragma locking_mode=exclusive")
+    other.execute("begin immediate").execute("rollback")
+    letting_go = threading.Timer(0.3, other.close)
+    letting_go.start()
+    assert adjourn("runs", "--json").json[0]["run_id"] == waiting
+    letting_go.join()
 
 
 def test_the_database_is_an_option_an_address_or_in_the_environment(

@@ -6,10 +6,11 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pytest
 from tests.cli import shop
@@ -50,17 +51,25 @@ async def _start(agent: Any, run_id: str) -> None:
         )
 
 
-def line_of(one: subprocess.Popen[str]) -> str:
-    assert one.stdout is not None
-    return one.stdout.readline()
+def line_of(one: subprocess.Popen[str], stream: IO[str] | None = None) -> str:
+    """The next line of a worker; a worker that says nothing is ended."""
+    stream = stream or one.stdout
+    assert stream is not None
+    patience = threading.Timer(SECONDS, one.kill)
+    patience.start()
+    try:
+        line = stream.readline()
+    finally:
+        patience.cancel()
+    assert line, f"the worker said nothing within {SECONDS:g} s"
+    return line
 
 
 def test_a_worker_makes_the_database_advances_runs_and_stops_in_order(
     adjourn: Run, worker: Callable[..., subprocess.Popen[str]]
 ) -> None:
     one = worker(f"{SHOP}:both")
-    assert one.stderr is not None
-    assert f"Worker {one.pid} advances refunds, asker on sqlite:///adjourn.db" in one.stderr.readline()
+    assert f"Worker {one.pid} advances refunds, asker on sqlite:///adjourn.db" in line_of(one, one.stderr)
     assert Path("adjourn.db").exists()
     asyncio.run(_start(shop.refunds, "order-1"))
     assert line_of(one).strip() == "◆ waiting  order-1  refunds  refund needs approval"

@@ -205,7 +205,7 @@ NESTED: list[tuple[Stop, Stop, int, str]] = [
     (MaxSteps(50), MaxTokens(300), 2, "MaxTokens(300)"),
     (MaxSteps(50), MaxCost(1.0), 2, "MaxCost(1.0)"),
     (MaxSteps(4), MaxSteps(50), 3, "MaxSteps(4)"),
-    (MaxTokens(310), MaxSteps(50), 2, "MaxTokens(310)"),
+    (MaxTokens(302), MaxSteps(50), 2, "MaxTokens(302)"),
     (MaxCost(1.0), MaxCost(2.0), 2, "MaxCost(1.0)"),
     (MaxSteps(2) & MaxCost(0.5), MaxSteps(50), 1, "MaxCost(0.5)"),
 ]

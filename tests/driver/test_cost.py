@@ -17,7 +17,7 @@ from adjourn.stores.memory import MemoryStore
 from adjourn.stores.sqlite import SQLiteStore
 from adjourn.testing import FakeClock
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.unwatched]
 
 TURNS, WINDOW = 1000, 20
 EARLY, LATE = 100, TURNS - WINDOW
@@ -30,28 +30,39 @@ class Talker:
 
     name = "talker"
 
-    def __init__(self, at: Callable[[int], None]) -> None:
-        self._at = at
+    def __init__(self, at: Callable[[int], None], parameter: str) -> None:
+        self._at, self._parameter = at, parameter
 
     async def request(self, request: ModelRequest) -> AsyncIterator[Reply]:
         turn = request.index
         self._at(turn)
         said = Text(text="x" * 500)
         if turn < TURNS:
-            yield Reply((said, ToolCall(id=f"c{turn}", tool="look", args={"n": turn})), Usage(1, 100, 100), "talker")
+            call = ToolCall(id=f"c{turn}", tool="look", args={self._parameter: f"{turn}"})
+            yield Reply((said, call), Usage(1, 100, 100), "talker")
         else:
             yield Reply((said,), Usage(1, 100, 100), "talker")
 
 
 @tool
-async def look(n: int) -> str:
+async def look(n: str) -> str:
     """Look it up."""
     return "y" * 500
 
 
-async def converse(store: MemoryStore | SQLiteStore, at: Callable[[int], None]) -> None:
+class Brief:
+    """Says one word."""
+
+    name = "brief"
+
+    async def request(self, request: ModelRequest) -> AsyncIterator[Reply]:
+        yield Reply((Text(text="z" * 500),), Usage(1, 100, 100), "brief")
+
+
+async def converse(store: MemoryStore | SQLiteStore, at: Callable[[int], None], *, nested: bool = False) -> None:
     """A run of `TURNS` turns under a clock that stands still, so that only the turns cost anything."""
-    agent = Agent("talker", model=Talker(at), tools=[look], stop=MaxSteps(TURNS + 10))
+    child = Agent("child", model=Brief()).as_tool(name="look") if nested else look
+    agent = Agent("talker", model=Talker(at, "input" if nested else "n"), tools=[child], stop=MaxSteps(3 * TURNS))
     runtime = Runtime(store, [agent], lease=3600)
     runtime.clock = FakeClock()
     async with runtime as rt:
@@ -116,6 +127,15 @@ async def test_a_turn_runs_the_same_code_after_1000_turns_as_after_100() -> None
     windows = Windows()
     with traced(windows):
         await converse(MemoryStore(), windows.at)
+    early, late = windows.per_turn("MainThread")
+    assert early > 1000, "nothing was counted"
+    assert late <= early * GROWTH
+
+
+async def test_a_nested_agent_costs_the_same_after_1000_others_as_after_100() -> None:
+    windows = Windows()
+    with traced(windows):
+        await converse(MemoryStore(), windows.at, nested=True)
     early, late = windows.per_turn("MainThread")
     assert early > 1000, "nothing was counted"
     assert late <= early * GROWTH

@@ -2,12 +2,13 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextvars import ContextVar, copy_context
 from functools import partial
 from typing import Annotated, Any, TypeVar, cast
 
 from adjourn import Agent, Policy, Resource, ToolContext, ask, pause_for, tool
+from adjourn.core.messages import Delta, ModelRequest, Reply
 from adjourn.core.records import AnyRecord, Started
 from adjourn.core.state import State
 from adjourn.driver.loop import Drive
@@ -140,7 +141,7 @@ POLICY = Policy([ask("pay_gated", expires_in=100)], default="allow")
 class SlowModel(ScriptedModel):
     """Follows the script as long as there is one, then says that it is done; takes a moment for either."""
 
-    async def request(self, request: Any) -> Any:
+    async def request(self, request: ModelRequest) -> AsyncIterator[Delta | Reply]:
         await TURNS.get().take()
         self.requests.append(request)
         calls = self.replies[request.index] if request.index < len(self.replies) else "done"
@@ -169,6 +170,13 @@ class Inline:
 
     async def close(self) -> None:
         self._done()
+
+
+class AloneOnItsFile(sqlite.SQLiteStore):
+    """Nobody else writes, so there is nothing to look for; and looking goes by real time."""
+
+    async def _look(self) -> None:
+        pass
 
 
 class Process:
@@ -286,6 +294,8 @@ class Simulation:
             for _ in range(turns):
                 for process, _ in self.zombies:
                     await self._give(process)
+                    if process.task is not None and process.task.done():
+                        assert isinstance(process.task.exception(), LeaseLost | None)
 
         self.do(thawed())
 
@@ -340,6 +350,6 @@ def _store(path: str | None, clock: FakeClock) -> Store:
     threaded = sqlite.Worker
     sqlite.Worker = Inline  # type: ignore[misc,assignment] # pyright: ignore
     try:
-        return sqlite.SQLiteStore(path, now=clock.now)
+        return AloneOnItsFile(path, now=clock.now)
     finally:
         sqlite.Worker = threaded

@@ -35,7 +35,7 @@ from adjourn.core.records import (
 )
 from adjourn.core.status import ENDED, Status
 from adjourn.driver.checkpoint import Checkpoint
-from adjourn.errors import AdjournError, AlreadyDecided, AlreadyResumed, Conflict, Halted, InterruptClosed, Refused
+from adjourn.errors import AdjournError, AlreadyDecided, AlreadyResumed, Halted, InterruptClosed, Refused
 from adjourn.runtime.runtime import Runtime
 
 SHM = Path("/dev/shm")
@@ -50,7 +50,7 @@ ADMITS: dict[str, set[Status]] = {
 }
 """In which statuses a command is taken: the model's own words, not the table of the package."""
 
-scripts = st.lists(st.lists(st.sampled_from(sorted(TOOLS)), min_size=1, max_size=3), min_size=1, max_size=3)
+scripts = st.lists(st.lists(st.sampled_from(sorted(TOOLS)), min_size=1, max_size=4), min_size=1, max_size=4)
 turns = st.integers(min_value=1, max_value=25)
 scopes = st.sampled_from(["*", "agent:simulated", "tool:pay", "tool:book"])
 
@@ -64,7 +64,7 @@ class Life(RuleBasedStateMachine):
         self.sims: list[Simulation] = []
         self.said: list[str] = []
         self.halts: dict[str, list[tuple[int, int]]] = {}
-        self.old: list[str] = []
+        self.old: list[tuple[str, Any]] = []
         self.saved: list[str] = []
         self.crashes = 0
 
@@ -107,12 +107,19 @@ class Life(RuleBasedStateMachine):
         self.each(lambda sim: sim.step(n))
 
     @rule()
-    def crash(self) -> None:
+    def step_far(self) -> None:
+        self.step(60)
+
+    @rule(n=turns)
+    def crash(self, n: int) -> None:
+        """After so many turns: somewhere in the middle of something."""
+        self.step(n)
         self.crashes += {sim.crash() for sim in self.sims} == {True}
 
     @precondition(lambda self: self.sims and len(self.sims[0].zombies) < 2)
-    @rule()
-    def steal(self) -> None:
+    @rule(n=turns)
+    def steal(self, n: int) -> None:
+        self.step(n)
         self.each(Simulation.steal)
 
     @rule(n=turns)
@@ -148,9 +155,11 @@ class Life(RuleBasedStateMachine):
     def resume(self) -> None:
         self.command("resume", lambda rt: _run(rt, lambda run: run.resume(by="ann")))
 
-    @rule()
-    def cancel(self) -> None:
-        self.command("cancel", lambda rt: _run(rt, lambda run: run.cancel(by="ann")))
+    @rule(sure=st.integers(min_value=0, max_value=3))
+    def cancel(self, sure: int) -> None:
+        """Seldom: it ends everything."""
+        if sure == 3:
+            self.command("cancel", lambda rt: _run(rt, lambda run: run.cancel(by="ann")))
 
     @rule(scope=scopes)
     def halt(self, scope: str) -> None:
@@ -172,7 +181,7 @@ class Life(RuleBasedStateMachine):
         answer = data.draw(st.sampled_from(self.answers(interrupt)))
         result = self.tell(lambda rt: rt.answer(interrupt.id, answer, by="ann"))
         if not isinstance(result, AdjournError):
-            self.old.append(interrupt.id)
+            self.old.append((interrupt.id, answer))
         else:
             assert isinstance(result, Halted), result
             assert self.halts
@@ -192,10 +201,9 @@ class Life(RuleBasedStateMachine):
     @precondition(lambda self: self.old)
     @rule(data=st.data())
     def decide_again(self, data: st.DataObject) -> None:
-        id = data.draw(st.sampled_from(self.old))
-        result = self.tell(lambda rt: rt.answer(id, "yes" if "?" not in id else True, by="bob"))
-        assert isinstance(result, AlreadyDecided | InterruptClosed | Refused | AdjournError), result
-        assert isinstance(result, Conflict) or "is an approval" in str(result) or "takes one of" in str(result)
+        id, answer = data.draw(st.sampled_from(self.old))
+        result = self.tell(lambda rt: rt.answer(id, answer, by="bob"))
+        assert isinstance(result, AlreadyDecided | InterruptClosed | Refused), result
 
     @rule()
     def save(self) -> None:

@@ -49,6 +49,14 @@ def kinds(records: Sequence[tuple[int, Record]]) -> list[str]:
     return [type(record).__name__ for _, record in records]
 
 
+async def heard(rt: Runtime, run: Run[Any]) -> None:
+    """Wait until the worker has folded what was said."""
+    said = (await rt.store.get(run.id)).seq
+    async with asyncio.timeout(LIMIT):
+        while rt.worker._running[run.id].state.seq < said:
+            await asyncio.sleep(0.001)
+
+
 async def test_g11_no_call_starts_after_a_pause_is_acknowledged(ledger: Ledger) -> None:
     store = Interrupted(PauseAsked(by="ann"), Intended)
     async with Runtime(store, resources={"ledger": ledger}) as rt:
@@ -94,6 +102,7 @@ async def test_a_message_during_a_model_call_is_read_once_by_the_next(ledger: Le
         run = await rt.start(Agent("talks", model=model, tools=[note]), "go")
         await ledger.until("asked 0")
         await run.say("and Norway", by="ann")
+        await heard(rt, run)
         ledger.open("model")
         await completed(run)
         heard = [[m.text for m in r.messages if isinstance(m, User)].count("and Norway") for r in model.requests]
@@ -107,6 +116,7 @@ async def test_a_message_during_the_last_model_call_brings_one_more(ledger: Ledg
         run = await rt.start(Agent("talks", model=model), "go")
         await ledger.until("asked 0")
         await run.say("and Norway", by="ann")
+        await heard(rt, run)
         ledger.open("model")
         assert (await completed(run)).output == "done, with Norway"
 

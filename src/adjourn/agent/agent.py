@@ -11,7 +11,7 @@ from typing_extensions import TypeVar
 
 from adjourn.agent.outcome import Outcome
 from adjourn.agent.output import Output
-from adjourn.agent.program import AgentProgram, AgentTool
+from adjourn.agent.program import AgentProgram, AgentTool, family
 from adjourn.agent.storeless import Conversation, Handle
 from adjourn.agent.tool import Tool, tool
 from adjourn.core.messages import ToolSpec
@@ -72,6 +72,7 @@ class Agent(Generic[T]):
         self.tools = _by_name(name, tools)
         self.output = Output(output_type)
         self.model: Model = resolve(model)
+        family(self)
 
     @cached_property
     def program(self) -> AgentProgram:

@@ -112,8 +112,9 @@ def failure(state: State, checkpoint: Checkpoint) -> RunFailed:
     payloads = [o.record.payload for o in state.open.values() if o.record.kind == "error"]
     errors = "; ".join(str(p.get("error")) for p in payloads)
     resumable = all(p.get("can_resume", True) for p in payloads)
+    how = "agent.resume(error.checkpoint)" if state.flow is None else "resume()"
     return RunFailed(
-        f"run {state.run!r} failed: {errors}. agent.resume(error.checkpoint) goes on at that step",
+        f"run {state.run!r} failed: {errors}. {how} goes on at that step",
         checkpoint,
         run_id=state.run,
         resumable=resumable,

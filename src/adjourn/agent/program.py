@@ -11,7 +11,7 @@ from adjourn.agent.context import ToolContext, compensation, forget
 from adjourn.agent.signature import ArgumentError
 from adjourn.agent.tool import Tool
 from adjourn.core.codec import legible, plain
-from adjourn.core.conversation import Thread
+from adjourn.core.conversation import Thread, Words
 from adjourn.core.digest import action_digest
 from adjourn.core.messages import ModelRequest, Reply, ReplyPart, Text, TextDelta, Thinking, ToolCall, Usage
 from adjourn.core.plan import Ask, Go, Judged, Plan, Refuse, Step, interrupt_id, wind_up
@@ -20,7 +20,7 @@ from adjourn.core.records import Asked, Completed, Fact, Faulted, Intended, Repl
 from adjourn.core.state import Call, Phase, State
 from adjourn.core.stop import External, Leaf, Progress, TextMention, ToolCalled, Tripped
 from adjourn.driver.program import Desk
-from adjourn.errors import LeaseLost, Misused, ModelError, NotJSON, PauseRequest, StoreError
+from adjourn.errors import InvalidDefinition, LeaseLost, Misused, ModelError, NotJSON, PauseRequest, StoreError
 
 if TYPE_CHECKING:
     from adjourn.agent.agent import Agent
@@ -145,8 +145,10 @@ class AgentProgram:
     def _threads(self, state: State, now: float, plan: Plan) -> None:
         """Each conversation: its model call, or its end."""
         end: Completed | None = None
-        for path, thread in state.threads.items():
-            if path and path not in state.live:
+        # Conversations that have ended stay in `threads`, and not every live call is one: look through the shorter.
+        for path in tuple(state.threads) if len(state.threads) <= len(state.live) else ("", *state.live):
+            thread = state.threads.get(path)
+            if thread is None or (path and path not in state.live):
                 continue
             if thread.final:
                 self._final(state, thread, plan)
@@ -196,8 +198,8 @@ class AgentProgram:
         limits count the whole run, a nested agent's its own conversation and those below it."""
         root = state.threads.get("", thread)
         whole = Progress(
-            state.steps, state.usage.total_tokens, state.usage.cost, now - state.started.at, root.text,
-            frozenset(c for t in state.threads.values() for c in t.called), frozenset(state.flags),
+            state.steps, state.usage.total_tokens, state.usage.cost, now - state.started.at, Words(root),
+            frozenset(state.called), frozenset(state.flags),
         )  # fmt: skip
         if tripped := self.stop.check(whole, state.extended):
             return tripped, ""
@@ -361,22 +363,42 @@ def _never(input: str) -> None:
     """Never called: the driver opens a path instead."""
 
 
-def family(agent: "Agent[Any]") -> "dict[str, Agent[Any]]":
-    """The agent and everything below it, by name."""
+def family(agent: "Agent[Any]", above: "tuple[Agent[Any], ...]" = ()) -> "dict[str, Agent[Any]]":
+    """The agent and everything below it, by name; raises `InvalidDefinition` if a name is not enough to find one."""
+    way = (*above, agent)
+    if any(one is agent for one in above):
+        raise InvalidDefinition(
+            f"agent {agent.name!r} would be its own tool ({' → '.join(a.name for a in way)}): take one of them out"
+        )
     found: dict[str, Agent[Any]] = {agent.name: agent}
     for tool in agent.tools.values():
         if isinstance(tool, AgentTool):
-            found |= {name: child for name, child in family(tool.agent).items() if name != agent.name}
+            for name, child in family(tool.agent, way).items():
+                if not _is_same(found.setdefault(name, child), child):
+                    raise InvalidDefinition(
+                        f"two different agents below {agent.name!r} are named {name!r}; a run finds them by name: rename one"
+                    )
     return found
+
+
+def _is_same(one: "Agent[Any]", other: "Agent[Any]") -> bool:
+    """One agent, or two that a factory made alike."""
+    alike = one.fingerprint == other.fingerprint and one.instructions == other.instructions
+    return one is other or (alike and one.stop == other.stop and one.model.name == other.model.name)
 
 
 def _progress_below(state: State, path: str, now: float) -> Progress:
     """How far a nested agent has come, with the agents below it."""
-    below = [t for p, t in state.threads.items() if p == path or p.startswith(f"{path}/")]
+    below: list[Thread] = []
+    for p, t in reversed(state.threads.items()):  # what is below came later
+        if p == path or p.startswith(f"{path}/"):
+            below.append(t)
+        if p == path:
+            break
     usage = sum((t.usage for t in below), Usage())
     top = state.threads[path]
     return Progress(
-        sum(t.turn for t in below), usage.total_tokens, usage.cost, now - top.at, top.text,
+        sum(t.turn for t in below), usage.total_tokens, usage.cost, now - top.at, Words(top),
         frozenset(c for t in below for c in t.called), frozenset(state.flags),
     )  # fmt: skip
 

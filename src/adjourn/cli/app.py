@@ -4,7 +4,7 @@ import platform
 
 import typer
 
-from adjourn.cli import controlling, deciding, demo, reading, working
+from adjourn.cli import controlling, deciding, demo, history, reading, working
 from adjourn.cli.options import Json
 from adjourn.cli.terminal import out, print_json
 
@@ -17,7 +17,7 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
 )
-for part in (demo, reading, deciding, controlling, working):
+for part in (demo, reading, deciding, controlling, history, working):
     app.registered_commands += part.app.registered_commands
 
 

@@ -14,6 +14,8 @@ T = TypeVar("T")
 
 VARIABLE = "ADJOURN_DB"
 DEFAULT = "adjourn.db"
+BUSY = 10_000
+"""Milliseconds to wait for a file that another process holds for itself."""
 
 
 class NoDatabase(NotFound):
@@ -49,6 +51,7 @@ def check_exists(address: str) -> None:
 
     try:
         db = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY)
+        db.set_busy_timeout(BUSY)  # another process may be putting its log away
         version = bool(db.pragma("user_version"))  # pyright: ignore[reportUnknownMemberType]
         db.close()
     except apsw.Error as e:

@@ -115,7 +115,7 @@ class Teller:
         """Others approve the same, and are told who was first."""
         self.heading("Two other processes send an approval of the same action")
         for done in self.tour.approve_again(item.interrupt.id, ["ben", "carl"]):
-            self.tour.check(done.code == 1 and "already_decided · 409" in done.said, f"process {done.pid} was refused")
+            self.tour.check(done.code == 1 and "already_decided · 409" in done.said, f"{done.said!r} is a refusal")
             self.process(done, visible(done.said.splitlines()[0]))
 
     def goes_on(self, choice: Choice) -> None:

@@ -61,7 +61,7 @@ class Tour:
     def check(self, true: bool, what: str) -> None:
         """Go on only if it is so."""
         if not true:
-            raise TourFailed(f"{what}: it is not so. The files are in {self.folder}")
+            raise TourFailed(f"{what}: it is not so")
         self.checks += 1
 
     # Processes

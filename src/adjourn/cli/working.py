@@ -7,6 +7,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Annotated, Any, cast
 
 import typer
@@ -14,13 +15,13 @@ from rich.text import Text
 
 from adjourn.cli.database import address_of
 from adjourn.cli.failure import says
-from adjourn.cli.glance import glance
+from adjourn.cli.glance import Glance, glance
 from adjourn.cli.options import Db, Json
 from adjourn.cli.programs import NotImportable, load, programs_of
 from adjourn.cli.terminal import out, say, to_json
 from adjourn.cli.visible import lines, visible
-from adjourn.cli.words import DIM, EXIT, short_id, status_mark
-from adjourn.errors import InvalidDefinition
+from adjourn.cli.words import DIM, EXIT, brief, short_id, status_mark
+from adjourn.errors import InvalidDefinition, StoreError
 from adjourn.runtime.runtime import Runtime
 
 app = typer.Typer()
@@ -74,16 +75,14 @@ def _resources(reference: str) -> Mapping[str, Any]:
 async def _serve(rt: Runtime, names: list[str], address: str, as_json: bool) -> None:
     stop = asyncio.Event()
     _listen(stop)
+    async with Runtime(address) as bare:  # what rested before this worker began is not its news
+        told = {row.id: row.seq for row in await bare.runs(limit=1000)}
     async with rt:
         listed = ", ".join(visible(name) for name in names)
-        say(
-            Text(
-                f"Worker {os.getpid()} advances {listed} on {visible(address)}. Ctrl-C hands the runs back.", style=DIM
-            )
-        )
-        reporter = asyncio.create_task(_report(rt, set(names), as_json))
-        waiting = asyncio.create_task(stop.wait())
-        await asyncio.wait([waiting, reporter], return_when=asyncio.FIRST_COMPLETED)
+        place = visible(address)
+        say(Text(f"Worker {os.getpid()} advances {listed} on {place}. Ctrl-C hands the runs back.", style=DIM))
+        reporter = asyncio.create_task(_report(rt, Reporter(set(names), told, as_json)))
+        await stop.wait()
         say(Text("Stopping: tools in flight finish, then the runs are handed back.", style=DIM))
         reporter.cancel()
         await asyncio.gather(reporter, return_exceptions=True)
@@ -109,29 +108,41 @@ def _listen(stop: asyncio.Event) -> None:
             signal.signal(name, later)
 
 
-async def _report(rt: Runtime, names: set[str], as_json: bool) -> None:
-    """One line on stdout for every run that comes to rest."""
-    told: dict[str, int] = {row.id: row.seq for row in await rt.runs(limit=1000)}
+@dataclass(slots=True)
+class Reporter:
+    """Tells of each run of its programs, once, that it has come to rest."""
+
+    names: set[str]
+    told: dict[str, int]
+    as_json: bool
+
+    async def look(self, rt: Runtime) -> None:
+        """One line on stdout for every run that has come to rest since the last look."""
+        for row in reversed(await rt.runs(limit=100)):
+            resting = row.program in self.names and row.view(rt.store.now()) in EXIT
+            if resting and self.told.get(row.id) != row.seq:
+                self.told[row.id] = row.seq
+                self._tell(await glance(rt, row, list(await rt.halts())))
+        sys.stdout.flush()
+
+    def _tell(self, seen: Glance) -> None:
+        if self.as_json:
+            sys.stdout.write(to_json(seen.as_json(), indent=None) + "\n")
+            return
+        run, program = short_id(seen.row.id), visible(seen.row.program)
+        out().print(Text.assemble(status_mark(seen.status), f"  {run}  {program}  ", visible(brief(seen.doing))))
+
+
+async def _report(rt: Runtime, reporter: Reporter) -> None:
     bell = asyncio.Event()
     end = rt.store.subscribe("", bell.set)
     try:
         while True:
             bell.clear()
-            for row in reversed(await rt.runs(limit=100)):
-                if row.program not in names or told.get(row.id) == row.seq or row.view(rt.store.now()) not in EXIT:
-                    continue
-                told[row.id] = row.seq
-                seen = await glance(rt, row, list(await rt.halts()))
-                if as_json:
-                    sys.stdout.write(to_json(seen.as_json(), indent=None) + "\n")
-                else:
-                    program = visible(row.program)
-                    out().print(
-                        Text.assemble(
-                            status_mark(seen.status), f"  {short_id(row.id)}  {program}  ", visible(seen.doing)
-                        )
-                    )
-                sys.stdout.flush()
+            try:
+                await reporter.look(rt)
+            except StoreError as e:
+                say(Text(f"! {visible(str(e))}", style=DIM))
             await asyncio.sleep(PACE)
             await bell.wait()
     finally:

@@ -2,24 +2,32 @@
 
 from typing import Any, cast
 
-from adjourn.core.codec import encode
+from adjourn.core.codec import decode, encode
 
 
 def apply(data: dict[str, Any], changes: list[Any]) -> None:
-    """Changes to a JSON value: `["set", path, value]`, `["del", path]`, `["add", path, elements]` (to a list's end)."""
+    """Changes to a JSON value: `["set", path, value]`, `["default", path, value]` (if there is none), `["del", path]`,
+    `["add", path, elements]` (to a list's end)."""
     for op, path, *rest in changes:
         target: Any = data
         try:
             for key in path[:-1]:
                 target = target[key]
             if op == "set":
-                target[path[-1]] = rest[0]
+                target[path[-1]] = _own(rest[0])
+            elif op == "default":
+                target.setdefault(path[-1], _own(rest[0]))
             elif op == "add":
-                target[path[-1]].extend(rest[0])
+                target[path[-1]].extend(_own(rest[0]))
             else:
                 del target[path[-1]]
         except (LookupError, TypeError, AttributeError):
             continue  # another chunk has replaced what this one changed: the last in the journal wins
+
+
+def _own(value: Any) -> Any:
+    """A copy: later changes go into the state, and must not go into the record that this one came from."""
+    return decode(encode(value)) if isinstance(value, (list, dict)) else value  # pyright: ignore[reportUnknownArgumentType]
 
 
 def changes(before: Any, after: Any, path: list[Any]) -> list[Any]:

@@ -26,12 +26,10 @@ def plain(value: Any, path: str = "value") -> Any:
 
 
 def _plain(value: Any, path: str, depth: int) -> Any:
-    if value is None or value is True or value is False:
-        return value
-    kind = cast("type[object]", type(value))
+    kind = type(value)  # pyright: ignore[reportUnknownVariableType]
     if kind is str:
-        return _text(value, path)
-    if kind is int:
+        return value if value.isascii() else _text(value, path)
+    if value is None or kind is int or kind is bool:
         return value
     if kind is float:
         if math.isfinite(value):
@@ -66,7 +64,9 @@ def _plain_dict(value: dict[Any, Any], path: str, depth: int) -> dict[str, Any]:
         name = key if type(key) is str else _key(key, path)
         if name in out:
             raise NotJSON(f"{path}.{name}", "a key that appears twice once written as JSON")
-        out[_text(name, path)] = _plain(item, f"{path}.{name}", depth + 1)
+        kind = type(item)  # pyright: ignore[reportUnknownVariableType]
+        easy = kind is int or (kind is str and item.isascii())  # its path is not needed then
+        out[_text(name, path)] = item if easy else _plain(item, f"{path}.{name}", depth + 1)
     return out
 
 

@@ -59,6 +59,19 @@ class Frame(msgspec.Struct):
         return f"- {self.goal[:300]!r}. Done: {done}. {self.doing}"
 
 
+class Words:
+    """All that an agent has said since its run began, for `in`. Looked through only if somebody asks."""
+
+    __slots__ = ("_thread",)
+
+    def __init__(self, thread: "Thread") -> None:
+        self._thread = thread
+
+    def __contains__(self, text: object) -> bool:
+        said = self._thread.transcript[self._thread.began :]
+        return isinstance(text, str) and any(text in m.text for m in said if isinstance(m, Assistant))
+
+
 class Thread(msgspec.Struct):
     """One agent's conversation. `turn` counts replies, broken ones too; `requests` counts failed calls as well."""
 
@@ -80,6 +93,7 @@ class Thread(msgspec.Struct):
     frames: list["Frame"] = []
     usage: Usage = Usage()
     at: float = 0.0
+    began: int = 0
 
     def say(self, seq: int, text: str, at: float = 0.0) -> None:
         """A message that the next request will contain (or the one after it, if that is already on its way)."""

@@ -51,6 +51,7 @@ class State:
         self.extended: dict[str, float] = {}
         self.stop_now = ""
         self.flags: set[str] = set()
+        self.called: set[str] = set()
         self.parked: r.Parked | None = None
         self.ended: r.Completed | r.Cancelled | None = None
 
@@ -117,6 +118,7 @@ class State:
         if x.kind == "agent":
             thread = self.threads[""] = Thread("", x.program)
             thread.transcript = messages_from(x.history)
+            thread.began = len(thread.transcript)
             thread.requests = sum(1 for m in thread.transcript if type(m).__name__ == "Assistant")
             thread.goal = input_text(x.input)
             thread.transcript.append(User(thread.goal))
@@ -138,6 +140,7 @@ class State:
         self._counted(x.usage)
         self.faults.pop(f"model:{x.path}", None)
         for id, part in self.threads[x.path].replied(x):
+            self.called.add(part.tool)
             self._spawn(Call(id, part.tool, part.args, x.path))
 
     def _broke(self, _seq: int, x: r.Broke) -> None:
@@ -174,8 +177,8 @@ class State:
 
     def _moved(self, x: r.Returned | r.Suspended) -> None:
         """A chunk's changes to its flow's state and its events, atomic with its result, and before its chain goes on."""
+        self._touched(x.at)
         if self.flow is not None:
-            self.flow.touched = x.at
             self.flow.apply(x.call, x.changes)
         for event, value in x.emits:
             if self.flow is not None:
@@ -295,7 +298,7 @@ class State:
     def _touched(self, at: float) -> None:
         """A flow's own closing waits from here on anew."""
         if self.flow is not None:
-            self.flow.touched = at
+            self.flow.touched = max(self.flow.touched, at)
 
     def _pause_asked(self, _seq: int, x: r.PauseAsked) -> None:
         self.pause = x

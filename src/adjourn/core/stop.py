@@ -1,5 +1,6 @@
 """Stop conditions: small, composable with `|` and `&`; the leaf that tripped is recorded."""
 
+from collections.abc import Container
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Literal, Self
@@ -16,7 +17,7 @@ class Progress:
     tokens: int
     cost: float
     elapsed: float
-    text: str
+    text: Container[str]
     called: frozenset[str]
     flags: frozenset[str] = frozenset()
 

@@ -41,7 +41,27 @@ class ToolCallApprovalRequired(msgspec.Struct, frozen=True):
         return self.interrupt.call
 
 
+FEW, MANY, TOGETHER = 64, 10_000, 4096
+"""How many items a watcher may be behind: until text grows together (to so many characters), until items are dropped."""
+
 Event = Recorded | ToolCallApprovalRequired | TextArrived | Published
+
+
+def keep(live: list[TextArrived | Published], item: TextArrived | Published) -> None:
+    """Keep an item for a watcher who is behind: then text grows together, and what bodies published is dropped at last."""
+    last = live[-1] if len(live) > FEW else None
+    if isinstance(item, Published):
+        if len(live) < MANY:
+            live.append(item)
+    elif isinstance(last, TextArrived) and _goes_on(last, item):
+        live[-1] = msgspec.structs.replace(last, text=last.text + item.text)
+    else:
+        live.append(item)
+
+
+def _goes_on(last: TextArrived, item: TextArrived) -> bool:
+    same = (item.path, item.thinking) == (last.path, last.thinking)
+    return same and not item.whole and len(last.text) < TOGETHER
 
 
 async def watch(
@@ -53,7 +73,7 @@ async def watch(
 
     def hear(item: object) -> None:
         if isinstance(item, TextArrived | Published):
-            live.append(item)
+            keep(live, item)
             bell.set()
 
     ends = [store.subscribe(run, bell.set), feed.listen(run, hear)]

@@ -97,13 +97,13 @@ class Chain:
     def if_(self, condition: Callable[[Any], Any], name: str = "if") -> "Chain":
         """Run what follows, until `elif_`, `else_` or `end_if`, if the condition over the context holds."""
         opened = Opened(self, "if_", name)
-        return self._inner(opened.branch(self._flow.condition(condition, self._node.name)), opened)
+        return self._inner(opened.branch(self._flow._condition(condition, self._node.name)), opened)
 
     def elif_(self, condition: Callable[[Any], Any]) -> "Chain":
         """Another condition."""
         opened = self._inside("if_", "elif_")
         chain = opened.chain
-        return chain._inner(opened.branch(self._flow.condition(condition, chain._node.name)), opened)
+        return chain._inner(opened.branch(self._flow._condition(condition, chain._node.name)), opened)
 
     def else_(self) -> "Chain":
         """If none held."""
@@ -123,7 +123,7 @@ class Chain:
     def match(self, key: Callable[[Any], Any] | None = None, name: str = "match") -> "Chain":
         """Choose by the input's value, or by what `key` makes of the context; follow with `case`."""
         opened = Opened(self, "match", name)
-        opened.key = self._flow.condition(key, self._node.name) if key is not None else ""
+        opened.key = self._flow._condition(key, self._node.name) if key is not None else ""
         return self._inner(Node(), opened)
 
     def case(self, value: Any) -> "Chain":
@@ -229,12 +229,12 @@ def placed(flow: "Flow", chunk: Any) -> tuple[Make, str]:
     from adjourn.flow.flow import Flow
 
     if isinstance(chunk, Agent):
-        name = flow.has_agent(chunk)  # pyright: ignore[reportUnknownArgumentType]
+        name = flow._has_agent(chunk)  # pyright: ignore[reportUnknownArgumentType]
         return lambda: AgentItem(name), name
     if isinstance(chunk, Flow):
-        sub = flow.has_flow(chunk)
+        sub = flow._has_flow(chunk)
         return lambda: FlowItem(sub.name, sub.graph), sub.name
-    name = flow.known(chunk).name
+    name = flow._known(chunk).name
     return lambda: ChunkItem(name), name
 
 

@@ -23,7 +23,7 @@ class Resume:
     @property
     def value(self) -> Any:
         """The latest answer; None if there is none."""
-        self._context.take_answers()
+        self._context._take_answers()
         return self._value
 
 
@@ -35,6 +35,7 @@ class FlowState(MutableMapping[str, Any]):
         self._before: dict[str, bytes] = {}
         self._now: dict[str, Any] = {}
         self._gone: dict[str, None] = {}
+        self._defaults: dict[str, bytes] = {}
 
     def __getitem__(self, key: str) -> Any:
         if key in self._gone:
@@ -53,14 +54,18 @@ class FlowState(MutableMapping[str, Any]):
         recorded = plain(value, f"state.{plain(key, 'a key of the state')}")
         # The same list or dict, if it is plain already: what is done to it afterwards counts as well.
         self._now[key] = value if isinstance(value, list | dict) and recorded == value else recorded
-        self._before.pop(key, None)
+        self._forget(key)
         self._gone.pop(key, None)
+
+    def _forget(self, key: str) -> None:
+        self._before.pop(key, None)
+        self._defaults.pop(key, None)
 
     def __delitem__(self, key: str) -> None:
         if key not in self:
             raise KeyError(key)
         self._now.pop(key, None)
-        self._before.pop(key, None)
+        self._forget(key)
         self._gone[key] = None
 
     def __contains__(self, key: object) -> bool:
@@ -76,9 +81,13 @@ class FlowState(MutableMapping[str, Any]):
         return repr({k: self._now.get(k, self._data.get(k)) for k in self})
 
     def setdefault(self, key: str, default: Any = None) -> Any:
-        """See `dict.setdefault`: what it gives is part of the state."""
+        """See `dict.setdefault`: what it gives is part of the state. Of several chunks that do it at the same time the first
+        sets it, and what the others add to it is added."""
         if key not in self:
+            gone = key in self._gone
             self[key] = default
+            if not gone:
+                self._before[key] = self._defaults[key] = encode(self._now[key])
         return self[key]
 
     def changes(self) -> list[Any]:
@@ -86,11 +95,13 @@ class FlowState(MutableMapping[str, Any]):
         found: list[Any] = [["del", [key]] for key in self._gone]
         for key, value in self._now.items():
             now = plain(value, f"state.{key}")
-            if key in self._before:
-                if encode(now) != self._before[key]:
-                    found += changes(decode(self._before[key]), now, [key])
-            else:
+            if key not in self._before:
                 found.append(["set", [key], now])
+                continue
+            if key in self._defaults:
+                found.append(["default", [key], decode(self._defaults[key])])
+            if encode(now) != self._before[key]:
+                found += changes(decode(self._before[key]), now, [key])
         return found
 
 
@@ -124,7 +135,7 @@ class FlowContext(ToolContext):
         """The latest answer: `resume.value`."""
         return self._resume
 
-    def take_answers(self) -> None:
+    def _take_answers(self) -> None:
         """The body has its answers from `resume.value`: a `pause_for` from here on is another question."""
         self._looked = True
         self._pauses = max(self._pauses, sum(1 for k in self._memo if k[:1] == "?" and k[1:].isdigit()))

@@ -125,8 +125,10 @@ class Execution:
 
     @property
     def pending_interrupts(self) -> dict[str, Interrupt]:
-        """What it waits for, by id."""
-        return {i.id: i for i in self._now().interrupts if i.kind != "timer"}
+        """What it waits for, by id. What has expired is nobody's to answer any more."""
+        now = self._store.now()
+        waiting = [i for i in self._now().interrupts if i.kind != "timer"]
+        return {i.id: i for i in waiting if not i.expires_at or i.expires_at > now}
 
     @property
     def missing_resources(self) -> set[str]:

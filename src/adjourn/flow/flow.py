@@ -74,7 +74,7 @@ class Flow:
         self.revision += 1
         return chunk
 
-    def known(self, chunk: Any) -> Chunk:
+    def _known(self, chunk: Any) -> Chunk:
         """The chunk that a chain names: one of ours, its name, or a plain function that becomes one."""
         if isinstance(chunk, str):
             if chunk not in self.chunks:
@@ -88,12 +88,12 @@ class Flow:
         old = self.chunks.get(getattr(chunk, "__name__", ""))
         return old if old is not None and old.run == chunk else self.chunk(chunk)
 
-    def condition(self, test: Callable[..., Any], after: str) -> str:
+    def _condition(self, test: Callable[..., Any], after: str) -> str:
         """Register a condition under a name that does not depend on lines."""
         if not callable(test):
             raise InvalidDefinition(f"a condition is a function over the context, not {test!r:.80}")
         if isinstance(test, Chunk):
-            return self.known(test).name
+            return self._known(test).name
         name = getattr(test, "__name__", "<lambda>")
         if "<" in name:
             k = sum(1 for n in self._conditions if n.startswith(f"test({after})"))
@@ -104,16 +104,16 @@ class Flow:
         self._conditions.add(name)
         return name
 
-    def has_agent(self, agent: Agent[Any]) -> str:
+    def _has_agent(self, agent: Agent[Any]) -> str:
         """Make an agent one of the flow's; its name."""
         name = checked_name(agent.name, "the name of an agent in a flow")
         if self.agents.setdefault(name, agent) is not agent:
             raise InvalidDefinition(f"flow {self.name!r} has two agents named {name!r}")
         return name
 
-    def has_flow(self, flow: "Flow") -> "Flow":
+    def _has_flow(self, flow: "Flow") -> "Flow":
         """Make a flow one of the flow's; that flow."""
-        if self in flow.all_flows().values():
+        if self in flow._all_flows().values():
             raise InvalidDefinition(f"flow {self.name!r} cannot contain itself")
         if self.flows.setdefault(flow.name, flow) is not flow:
             raise InvalidDefinition(f"flow {self.name!r} has two sub-flows named {flow.name!r}")
@@ -180,12 +180,12 @@ class Flow:
             chains = [ChainShape(node.items(), **source) for node, source in self._chains]
             graph = Graph(self.name, chains)
             check_graph(graph, set(self.chunks))
-            self.all_agents()
+            self._all_agents()
             self._built = (revision, graph)
         return self._built[1]
 
     def _revisions(self) -> int:
-        return sum(flow.revision for flow in self.all_flows().values())
+        return sum(flow.revision for flow in self._all_flows().values())
 
     def to_dict(self) -> dict[str, Any]:
         """The blueprint: structure only, chunks by name."""
@@ -212,13 +212,13 @@ class Flow:
         for name in agent_names(graph):
             if not isinstance(given[name], Agent) or given[name].name != name:
                 raise InvalidDefinition(f"the blueprint of {graph.name!r} needs an Agent named {name!r}")
-            flow.has_agent(given[name])
+            flow._has_agent(given[name])
         for name in sorted(chunk_names(graph)):
             flow._new(given[name] if isinstance(given[name], Chunk) else Chunk(given[name], name))
         for item in items_of(graph):
             if isinstance(item, FlowItem) and item.name not in flow.flows:
                 sub = given.get(item.name)
-                flow.has_flow(sub if isinstance(sub, Flow) else cls._from(item.graph, given))
+                flow._has_flow(sub if isinstance(sub, Flow) else cls._from(item.graph, given))
         check_graph(graph, set())
         flow._given = graph
         return flow
@@ -229,28 +229,28 @@ class Flow:
 
         return mermaid(self.graph, state)
 
-    def all_flows(self) -> "dict[str, Flow]":
+    def _all_flows(self) -> "dict[str, Flow]":
         """The flow and every flow inside it, by name."""
         found: dict[str, Flow] = {self.name: self}
         for flow in self.flows.values():
-            for name, one in flow.all_flows().items():
+            for name, one in flow._all_flows().items():
                 if found.setdefault(name, one) is not one:
                     raise InvalidDefinition(f"two different flows in {self.name!r} are named {name!r}; rename one")
         return found
 
-    def all_agents(self) -> dict[str, Agent[Any]]:
+    def _all_agents(self) -> dict[str, Agent[Any]]:
         """Its agents, those of its sub-flows, and those below them."""
         found: dict[str, Agent[Any]] = {}
-        for flow in self.all_flows().values():
+        for flow in self._all_flows().values():
             for agent in flow.agents.values():
                 for name, one in family(agent).items():
                     if found.setdefault(name, one) is not one:
                         raise InvalidDefinition(f"two different agents in flow {self.name!r} are named {name!r}")
         return found
 
-    def all_resources(self) -> set[str]:
+    def _all_resources(self) -> set[str]:
         """The live objects that it and its sub-flows declare, by name."""
-        flows = self.all_flows().values()
+        flows = self._all_flows().values()
         return {n for f in flows for n in (*f.resources, *(r for c in f.chunks.values() for r in c.resources))}
 
     @property
@@ -259,7 +259,7 @@ class Flow:
         graph = self.graph
         places = [(f"{g.name}/" if g is not graph else "") + n for g in flows_of(graph) for n in chunk_names(g)]
         chunks = {name: digest("chunk", name)[:8] for name in sorted(places)}
-        agents = {name: self.all_agents()[name].fingerprint for name in sorted(agent_names(graph))}
+        agents = {name: self._all_agents()[name].fingerprint for name in sorted(agent_names(graph))}
         return {"kind": "flow", "name": self.name, "tools": chunks, **({"agents": agents} if agents else {})}
 
     @property

@@ -38,13 +38,13 @@ class FlowProgram(AgentProgram):
         self.flow = flow
         self.name = flow.name
         self.stop = flow.stop
-        self.agents: dict[str, Agent[Any]] = flow.all_agents()
+        self.agents: dict[str, Agent[Any]] = flow._all_agents()
         self.handle = handle
         self._closes = auto_close and timeout is not None
         self._timeout = 0.0 if timeout is None else seconds(timeout, "auto_close_timeout")
-        flows = flow.all_flows().values()
+        flows = flow._all_flows().values()
         self._chunks: dict[tuple[str, str], Chunk] = {(f.name, c.name): c for f in flows for c in f.chunks.values()}
-        self._resources = flow.all_resources()
+        self._resources = flow._all_resources()
 
     @property
     def fingerprint(self) -> dict[str, Any]:

@@ -6,7 +6,9 @@ leaves a note of interest, the worker's process looks for such notes and writes 
 
 import asyncio
 import logging
+import secrets
 import time
+from collections import Counter
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
 from functools import partial
@@ -21,9 +23,11 @@ log = logging.getLogger("adjourn.live")
 
 POLL, INTEREST, KEPT = 0.05, 5.0, 60.0
 _SCHEMA = """
-create table if not exists interest (run text primary key, until real not null) without rowid;
-create table if not exists item (n integer primary key autoincrement, run text not null, at real not null, body text not null);
-create index if not exists item_run on item (run, n);
+create table if not exists watched (run text primary key, until real not null, asked real not null) without rowid;
+create table if not exists said (
+    n integer primary key autoincrement, run text not null, source text not null, at real not null, body text not null
+);
+create index if not exists said_run on said (run, n);
 """
 _decode = msgspec.json.Decoder(TextArrived | Published).decode
 _encode = msgspec.json.Encoder().encode
@@ -36,8 +40,11 @@ class LiveChannel:
         self._feed = feed
         self._path = path
         self._waiting: list[Live] = []
+        self._id = secrets.token_hex(8)
         self._followed: dict[str, int] = {}
-        self._wanted: set[str] = set()
+        self._followers: Counter[str] = Counter()
+        self._asked: set[str] = set()
+        self._wanted: dict[str, float] = {}
         self._sender: asyncio.Task[None] | None = None
         self._poller: asyncio.Task[None] | None = None
         self._worker: Worker | None = None
@@ -56,32 +63,38 @@ class LiveChannel:
             while self._waiting:
                 await asyncio.sleep(POLL)
                 items, self._waiting = self._waiting, []
-                wanted = set(await self._ask(_interested))
-                fresh = [i for run in wanted - self._wanted for i in self._feed.so_far(run)]
+                wanted: dict[str, float] = await self._ask(_interested)
+                joined = [run for run, asked in wanted.items() if self._wanted.get(run) != asked]
+                fresh = [i for run in joined for i in self._feed.so_far(run)]
                 self._wanted = wanted
                 caught = {i.run_id for i in fresh}
                 rows = [i for i in items if i.run_id in wanted and i.run_id not in caught] + fresh
                 if rows:
-                    await self._ask(partial(_write, rows))
+                    await self._ask(partial(_write, rows, self._id))
 
     @asynccontextmanager
     async def follow(self, run: str) -> AsyncGenerator[None]:
         """While inside, what the run says in another process reaches the local feed."""
         self._followed.setdefault(run, -1)
+        self._followers[run] += 1
+        self._asked.add(run)
         if self._poller is None or self._poller.done():
             self._poller = self._loop.create_task(self._poll(), name="adjourn-live-poll")
         try:
             yield
         finally:
-            self._followed.pop(run, None)
+            self._followers[run] -= 1
+            if not self._followers[run]:
+                del self._followers[run]
+                self._followed.pop(run, None)
 
     async def _poll(self) -> None:
         noted = 0.0
         try:
             while self._followed:
-                if time.time() - noted > INTEREST / 2:
-                    noted = time.time()
-                    await self._ask(lambda db: _note(db, list(self._followed)))
+                if self._asked or time.time() - noted > INTEREST / 2:
+                    noted, asked, self._asked = time.time(), self._asked, set()
+                    await self._ask(partial(_note, list(self._followed), asked))
                 for run, after in list(self._followed.items()):
                     await self._hear(run, after)
                 await asyncio.sleep(POLL)
@@ -90,11 +103,14 @@ class LiveChannel:
 
     async def _hear(self, run: str, after: int) -> None:
         if after < 0:
-            [(last,)] = await self._ask(lambda db: db.execute("select coalesce(max(n), 0) from item").fetchall())
-            self._followed[run] = last
+            [(last,)] = await self._ask(lambda db: db.execute("select coalesce(max(n), 0) from said").fetchall())
+            if run in self._followed:
+                self._followed[run] = last
             return
-        sql = "select n, body from item where run = ? and n > ? order by n"
-        for n, body in await self._ask(lambda db: db.execute(sql, (run, after)).fetchall()):
+        sql = (
+            "select n, body from said where run = ? and n > ? and source <> ? order by n"  # our own were heard already
+        )
+        for n, body in await self._ask(lambda db: db.execute(sql, (run, after, self._id)).fetchall()):
             if run in self._followed:
                 self._followed[run] = n
             self._feed.hear(_decode(body))
@@ -135,22 +151,26 @@ def _open(path: str) -> Any:
     return db
 
 
-def _interested(db: Any) -> list[str]:
-    return [run for (run,) in db.execute("select run from interest where until > ?", (time.time(),))]
+def _interested(db: Any) -> dict[str, float]:
+    """The runs that somebody watches, and when the last of them began to."""
+    return dict(db.execute("select run, asked from watched where until > ?", (time.time(),)).fetchall())
 
 
-def _note(db: Any, runs: list[str]) -> None:
-    until = time.time() + INTEREST
-    db.execute("delete from interest where until < ?", (time.time(),))
+def _note(runs: list[str], asked: set[str], db: Any) -> None:
+    now = time.time()
+    sql = (
+        "insert into watched values (?1, ?2, ?3) on conflict (run) do update set until = excluded.until, "
+        "asked = case when ?4 then excluded.asked else asked end"
+    )
+    db.execute("delete from watched where until < ?", (now,))
     for run in runs:
-        db.execute(
-            "insert into interest values (?, ?) on conflict (run) do update set until = excluded.until", (run, until)
-        )
+        db.execute(sql, (run, now + INTEREST, now, run in asked))
 
 
-def _write(items: list[Live], db: Any) -> None:
+def _write(items: list[Live], source: str, db: Any) -> None:
     now = time.time()
     with db:
-        db.execute("delete from item where at < ?", (now - KEPT,))
+        db.execute("delete from said where at < ?", (now - KEPT,))
         for item in items:
-            db.execute("insert into item (run, at, body) values (?, ?, ?)", (item.run_id, now, _encode(item).decode()))
+            row = (item.run_id, source, now, _encode(item).decode())
+            db.execute("insert into said (run, source, at, body) values (?, ?, ?, ?)", row)

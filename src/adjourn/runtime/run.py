@@ -20,6 +20,7 @@ from adjourn.driver.answers import MISSING, answered
 from adjourn.driver.checkpoint import Checkpoint
 from adjourn.driver.events import Event
 from adjourn.errors import Invalid, NotFound
+from adjourn.flow.picture import mermaid
 
 if TYPE_CHECKING:
     from adjourn.runtime.runtime import Runtime
@@ -117,6 +118,13 @@ class Run(Generic[T]):
         """Where it is: status, what it waits for, calls in flight, what was done."""
         row = await self._rt.store.get(self.id)
         return look(await self._fold(), row.view(self._rt.store.now()))
+
+    async def picture(self) -> str:
+        """A flow's graph as a mermaid diagram: which chunks are done, running, waiting. By the run's own recorded graph."""
+        state = await self._fold()
+        if state.flow is None:
+            raise Invalid(f"run {self.id!r} is of an agent, which has no graph")
+        return mermaid(state.flow.root.graph, state)
 
     async def status(self) -> str:
         """The status that people see."""

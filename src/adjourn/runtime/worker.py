@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,14 +15,13 @@ from adjourn.driver.identity import is_dead, new_worker_id
 from adjourn.driver.loop import Drive
 from adjourn.driver.program import Program
 from adjourn.errors import AdjournError, LeaseBusy, LeaseLost, MissingResource, ProgramChanged, StoreError
+from adjourn.runtime.hot import HotStates
 from adjourn.stores.store import Lease, RunRow, Store
 
 log = logging.getLogger("adjourn.worker")
 
 SWEEP = 1.0
 PAGE = 100
-HOT = 512
-"""How many folded states are kept after a park: an answer then costs the tail of the journal, not all of it."""
 
 
 class Worker:
@@ -51,7 +49,7 @@ class Worker:
         self._drives: dict[str, asyncio.Task[None]] = {}
         self._running: dict[str, Drive] = {}
         self._again: set[str] = set()
-        self._hot: OrderedDict[str, State] = OrderedDict()
+        self._hot = HotStates()
         self._bell = asyncio.Event()
         self._wakes: dict[str, float] = {}
         self._sweeper: asyncio.Task[None] | None = None
@@ -70,7 +68,7 @@ class Worker:
     def begin(self, started: Started) -> None:
         """A run that this process has just created: its state is known, so there is nothing to look up."""
         if started.program in self.programs and started.run not in self._drives:
-            self._hot[started.run] = State().fold_all([(1, started)])
+            self._hot.keep(started.run, State().fold_all([(1, started)]))
         self.wake(started.run)
 
     def wake(self, run: str, *, replaces: str = "") -> None:
@@ -141,23 +139,23 @@ class Worker:
                 while await self._drive(run, replaces):
                     replaces = ""
             except (LeaseBusy, LeaseLost) as e:
-                self._hot.pop(run, None)
+                self._hot.take(run)
                 log.debug("%s", e)
             except StoreError as e:
-                self._hot.pop(run, None)
+                self._hot.take(run)
                 log.warning("run %s: %s; the sweep will take it again", run, e)
             except (ProgramChanged, MissingResource) as e:
                 if run not in self.refusals:
                     log.warning("run %s is not advanced here: %s", run, e)
                 self.refusals[run] = e
             except Exception:
-                self._hot.pop(run, None)
+                self._hot.take(run)
                 log.exception("run %s: the driver failed; the run is safe and will be taken again", run)
                 await asyncio.sleep(SWEEP)
 
     async def _drive(self, run: str, replaces: str) -> bool:
         """Take the run and drive it until it rests; True if it may be due again at once."""
-        state = self._hot.pop(run, None) or State()
+        state = self._hot.take(run) or State()
         program = await self._program_for(run, state)
         if program is None:
             return False
@@ -222,9 +220,7 @@ class Worker:
     def _keep(self, run: str, state: State) -> None:
         if not state.seq or state.status in ENDED:
             return
-        self._hot[run] = state
-        while len(self._hot) > HOT:
-            self._hot.popitem(last=False)
+        self._hot.keep(run, state)
         self._wakes.pop(run, None)
         if state.parked and state.parked.wake_at:
             self._wakes[run] = state.parked.wake_at
@@ -241,7 +237,7 @@ class Worker:
 
     def drop(self, run: str) -> None:
         """Forget a kept state."""
-        self._hot.pop(run, None)
+        self._hot.take(run)
 
     async def close(self, grace: float) -> None:
         """Start nothing new, cut model calls, wait `grace` for tools in flight, and hand the runs back."""

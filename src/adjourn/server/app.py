@@ -1,194 +1,92 @@
-"""The application: routes made from the table of operations, behind the guard. Mountable in another ASGI app."""
+"""The application: the table of operations behind the guard, and the console. Mountable in another ASGI application."""
 
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from importlib import metadata, resources
-from typing import Any
 
 from starlette.applications import Starlette
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
-from adjourn.core.codec import encode
-from adjourn.errors import AdjournError, Invalid
+from adjourn.errors import AdjournError
 from adjourn.runtime.runtime import Runtime
-from adjourn.server.auth import COOKIE, SESSION_LIFE, Guard, Identity
-from adjourn.server.operation import Operation, _body  # pyright: ignore[reportPrivateUsage]
+from adjourn.server.auth import Guard, Identity
+from adjourn.server.desk import Desk
+from adjourn.server.document import API, openapi
+from adjourn.server.operation import Operation, answered
 from adjourn.server.operations import OPERATIONS
+from adjourn.server.page import HEADERS, page
 from adjourn.server.problem import Problem, problem, respond
-from adjourn.server.schemas import COMPONENTS, NAME, thing
+from adjourn.server.routing import Routes, segments
+from adjourn.server.stream import EventStream
 
 log = logging.getLogger("adjourn.server")
 
-API = "/api/v1"
-CSP = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; font-src 'self'; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
-)
-HEADERS = {
-    "Content-Security-Policy": CSP, "X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer",
-    "Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Resource-Policy": "same-origin",
-}  # fmt: skip
-KINDS = {
-    ".html": "text/html; charset=utf-8",
-    ".js": "text/javascript; charset=utf-8",
-    ".css": "text/css; charset=utf-8",
-    ".svg": "image/svg+xml",
-}
-
-Endpoint = Callable[[Request], Awaitable[Response]]
+NOBODY = Identity("", "viewer")
 
 
-def create_app(runtime: Runtime, *, guard: Guard, extra_routes: Iterable[Route] = ()) -> Starlette:
+def create_app(runtime: Runtime, *, guard: Guard) -> Starlette:
     """The API under `/api/v1` and the console at `/`, for an open runtime."""
-    routes = [*_session_routes(guard), Route(f"{API}/openapi.json", _guarded(guard, _openapi))]
-    paths: dict[str, dict[str, Operation]] = {}
-    for operation in OPERATIONS:
-        paths.setdefault(operation.path, {})[operation.method] = operation
-    for path, methods in paths.items():
-        routes.append(
-            Route(
-                API + _greedy(path),
-                _endpoint(runtime, guard, methods),
-                methods=[*methods, "OPTIONS", "PUT", "DELETE", "PATCH", "POST", "GET"],
-            )
-        )
-    routes += [
-        Route(f"{API}/{{rest:path}}", _nothing, methods=["GET", "POST", "PUT", "PATCH", "DELETE"]),
-        *extra_routes,
-    ]
-    routes.append(Route("/{rest:path}", _guarded(guard, _page)))
-    return Starlette(routes=routes, exception_handlers={HTTPException: _http, 500: _failed})
+    desk = Desk(runtime, guard)
+    app = Starlette(routes=[Route("/{rest:path}", Door(desk))])
+    app.state.desk = desk
+    return app
 
 
-def _greedy(path: str) -> str:
-    """Interrupt ids of nested calls contain slashes."""
-    return path.replace("{interrupt}", "{interrupt:path}")
+class Door:
+    """Where every request comes in. Host, Origin and rate are checked before anything else; every answer is guarded."""
 
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self._routes = Routes(OPERATIONS, API)
 
-def _guarded(guard: Guard, inner: Endpoint) -> Endpoint:
-    """Host, Origin and rate are checked before anything else; security headers are on every answer."""
-
-    async def endpoint(request: Request) -> Response:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request, whatever happens."""
+        request = Request(scope, receive)
         try:
-            guard.check_host(request)
-            guard.check_origin(request)
-            guard.limit(request.client.host if request.client else "?")
-            response = await inner(request)
+            response = await self._answer(request)
         except (AdjournError, Problem) as e:
             response = respond(e)
+        except Exception:
+            log.exception("a request failed: %s %s", request.method, request.url.path[:200])
+            response = problem(500, "failed", "something broke here; nothing is lost, look at the server's log")
         response.headers.update(HEADERS)
-        return response
+        if request.method == "HEAD" and not isinstance(response, EventStream):
+            response.body = b""
+        await response(scope, receive, send)
 
-    return endpoint
+    async def _answer(self, request: Request) -> Response:
+        guard, path = self._desk.guard, segments(request.scope)
+        guard.check_host(request)
+        guard.limit(request)
+        if path is None:
+            raise Problem(404, "not_found", "there is nothing at this address")
+        if path[:1] != ["api"]:
+            guard.check_page(request)
+            return page(request, path)
+        guard.check_origin(request)
+        if path == [*API.split("/")[1:], "openapi.json"] and request.method in ("GET", "HEAD"):
+            return answered(openapi(request.scope.get("root_path", "")))
+        return await self._operate(request, path)
 
-
-def _endpoint(runtime: Runtime, guard: Guard, methods: Mapping[str, Operation]) -> Endpoint:
-    async def inner(request: Request) -> Response:
-        method = "GET" if request.method == "HEAD" else request.method
-        operation = methods.get(method)
+    async def _operate(self, request: Request, path: list[str]) -> Response:
+        found = self._routes.find(path)
+        if found is None:
+            raise Problem(404, "not_found", "there is nothing at this address")
+        methods, places = found
+        operation = methods.get("GET" if request.method == "HEAD" else request.method)
         if operation is None:
-            raise Problem(
-                405,
-                "method_not_allowed",
-                f"{request.method} does nothing here",
-                {"Allow": ", ".join(sorted({*methods}))},
-            )
-        who = guard.identify(request)
+            allow = sorted({*methods, *(("HEAD",) if "GET" in methods else ())})
+            raise Problem(405, "method_not_allowed", f"{request.method} does nothing here", {"Allow": ", ".join(allow)})
+        who = await self._allowed(request, operation, places)
+        return await operation(self._desk, who, request, places)
+
+    async def _allowed(self, request: Request, operation: Operation, places: dict[str, str]) -> Identity:
+        if operation.right == "none":
+            return NOBODY
+        who = await self._desk.guard.identify(request)
         if not who.may(operation.right):
             raise Problem(403, "forbidden", f"{who.name!r} is {who.role}: that needs the right to {operation.right}")
-        return await operation(runtime, who, request)
-
-    return _guarded(guard, inner)
-
-
-def _session_routes(guard: Guard) -> list[Route]:
-    async def login(request: Request) -> Response:
-        body = await _body(thing(("key",), key=NAME), request)
-        guard.limit(f"login/{request.client.host if request.client else '?'}", cost=20)
-        cookie, who = guard.login(body["key"])
-        response = Response(encode(_me(who)), media_type="application/json")
-        secure = request.url.scheme == "https"
-        response.set_cookie(
-            COOKIE, cookie, max_age=int(SESSION_LIFE), httponly=True, samesite="strict", secure=secure, path="/"
-        )
-        return response
-
-    async def logout(request: Request) -> Response:
-        guard.identify(request)
-        guard.logout(request.cookies.get(COOKIE, ""))
-        response = Response(encode({"ok": True}), media_type="application/json")
-        response.delete_cookie(COOKIE, path="/")
-        return response
-
-    return [
-        Route(f"{API}/session", _guarded(guard, login), methods=["POST"]),
-        Route(f"{API}/session/end", _guarded(guard, logout), methods=["POST"]),
-    ]
-
-
-def _me(who: Identity) -> dict[str, Any]:
-    return {"name": who.name, "role": who.role, "groups": list(who.groups), "csrf": who.csrf}
-
-
-def openapi() -> dict[str, Any]:
-    """The OpenAPI document."""
-    paths: dict[str, dict[str, Any]] = {}
-    for operation in OPERATIONS:
-        paths.setdefault(API + operation.path, {})[operation.method.lower()] = operation.describe()
-    return {
-        "openapi": "3.1.0",
-        "info": {
-            "title": "Adjourn",
-            "version": metadata.version("adjourn"),
-            "description": "Pause, resume, cancel and approve agent runs.",
-        },
-        "paths": paths,
-        "components": {"schemas": COMPONENTS, "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}}},
-    }
-
-
-async def _openapi(request: Request) -> Response:
-    return Response(encode(openapi()), media_type="application/json")
-
-
-async def _nothing(request: Request) -> Response:
-    return problem(404, "not_found", "there is nothing at this address")
-
-
-async def _page(request: Request) -> Response:
-    """The console's files; every other address is the page itself, which knows its own places."""
-    name = request.path_params["rest"].strip("/")
-    found = CONSOLE.get(name)
-    if found is None:
-        folder = resources.files("adjourn.server") / "static"
-        wanted = name if name in ("console.js", "console.css") else "index.html"
-        file = folder / wanted
-        if not file.is_file():
-            raise Problem(
-                404, "no_console", "the console is not built; run `make console`, or use the API under /api/v1"
-            )
-        found = CONSOLE[name] = (
-            (file.read_bytes(), KINDS["." + wanted.rpartition(".")[2]])
-            if len(CONSOLE) < 200
-            else (file.read_bytes(), KINDS[".html"])
-        )
-    return Response(found[0], media_type=found[1], headers={"Cache-Control": "no-cache"})
-
-
-CONSOLE: dict[str, tuple[bytes, str]] = {}
-
-
-async def _http(request: Request, error: Exception) -> Response:
-    status = error.status_code if isinstance(error, HTTPException) else 500
-    return problem(status, "not_found" if status == 404 else "refused", str(getattr(error, "detail", error)))
-
-
-async def _failed(request: Request, error: Exception) -> Response:
-    log.error("a request failed", exc_info=error)
-    return problem(500, "failed", "something broke here; nothing is lost, look at the server's log")
-
-
-__all__ = ["Invalid", "create_app", "openapi"]
+        if who.run and places.get("run") != who.run and operation.name != "who_am_i":
+            raise Problem(403, "forbidden", f"{who.name!r} may look at its own run, and at nothing else")
+        return who

@@ -1,10 +1,11 @@
 """An operation of the API: one table makes the routes, checks the requests and writes the OpenAPI document."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from adjourn.core.codec import encode, loads
@@ -13,15 +14,21 @@ from adjourn.errors import Invalid, InvalidAnswer
 from adjourn.runtime.runtime import Runtime
 from adjourn.server.auth import Identity, Right
 from adjourn.server.problem import Problem
-from adjourn.server.schemas import COMPONENTS, Schema, ref
+from adjourn.server.schemas import COMPONENTS, Schema
 
-MAX_BODY = 4 * 1024 * 1024
+if TYPE_CHECKING:
+    from adjourn.server.desk import Desk
+
+MAX_BODY = 1024 * 1024
+MAX_SECONDS = 30.0
+KEY: Schema = {"type": "string", "maxLength": 200, "pattern": "^[ -~]*$"}
 
 
 @dataclass(slots=True)
 class Call:
     """One request, understood: who, where, what."""
 
+    desk: "Desk"
     rt: Runtime
     who: Identity
     request: Request
@@ -31,11 +38,11 @@ class Call:
 
     @property
     def request_id(self) -> str:
-        """The Idempotency-Key, bound to who sent it."""
+        """The Idempotency-Key, bound to who sent it; "" if there is none."""
         key = self.request.headers.get("idempotency-key", "")
-        if len(key) > 200 or not key.isprintable():
-            raise Invalid("Idempotency-Key is a text of at most 200 printable characters")
-        return f"{self.who.name}/{key}" if key else ""
+        if len(key) > 200 or not key.isascii() or not key.isprintable():
+            raise Invalid("Idempotency-Key is a text of at most 200 printable ASCII characters")
+        return f"{len(self.who.name)}:{self.who.name}/{key}" if key else ""
 
 
 Handler = Callable[[Call], Awaitable[Any]]
@@ -43,7 +50,7 @@ Handler = Callable[[Call], Awaitable[Any]]
 
 @dataclass(frozen=True)
 class Operation:
-    """What one method of one path does."""
+    """What one method of one path does. `also`: other answers than 200 that are no problem."""
 
     method: str
     path: str
@@ -54,59 +61,29 @@ class Operation:
     answer: Schema
     body: Schema | None = None
     query: dict[str, Schema] = field(default_factory=dict[str, Schema])
+    headers: dict[str, Schema] = field(default_factory=dict[str, Schema])
     problems: tuple[int, ...] = ()
+    also: tuple[int, ...] = ()
     stream: bool = False
+    links: dict[str, dict[str, str]] = field(default_factory=dict[str, dict[str, str]])
 
-    async def __call__(self, rt: Runtime, who: Identity, request: Request) -> Response:
+    async def __call__(self, desk: "Desk", who: Identity, request: Request, path: dict[str, str]) -> Response:
         """Check the request, do it, and answer."""
-        path = {k: str(v) for k, v in request.path_params.items()}
-        if any("\x00" in v or len(v) > 400 for v in path.values()):
+        if any("\x00" in v or not v or len(v) > 400 for v in path.values()):
             raise Problem(404, "not_found", "there is no such thing")
-        call = Call(rt, who, request, path, _query(self.query, request), await _body(self.body, request))
-        value = await self.handler(call)
-        if isinstance(value, Response):
-            return value
-        return Response(encode(value), media_type="application/json", headers={"Cache-Control": "no-store"})
-
-    def describe(self) -> dict[str, Any]:
-        """Its part of the OpenAPI document."""
-        params = [
-            {"name": n, "in": "path", "required": True, "schema": {"type": "string", "minLength": 1, "maxLength": 400}}
-            for n in _names(self.path)
-        ]
-        params += [{"name": n, "in": "query", "required": False, "schema": s} for n, s in self.query.items()]
-        if self.body is not None:
-            key = {"type": "string", "maxLength": 200, "pattern": "^[ -~]*$"}
-            params.append({"name": "Idempotency-Key", "in": "header", "required": False, "schema": key})
-        kind = "text/event-stream" if self.stream else "application/json"
-        answers: dict[str, Any] = {"200": {"description": "Done.", "content": {kind: {"schema": self.answer}}}}
-        expected = {
-            401,
-            403,
-            422,
-            429,
-            *self.problems,
-            *((400, 413, 415) if self.body is not None else ()),
-            *((404,) if params else ()),
-        }
-        for status in sorted(expected):
-            answers[str(status)] = {
-                "description": "Refused; nothing was done.", "content": {"application/problem+json": {"schema": ref("Problem")}},
-            }  # fmt: skip
-        found: dict[str, Any] = {
-            "operationId": self.name, "summary": self.summary, "parameters": params, "responses": answers,
-            "security": [{"bearer": []}], "x-right": self.right,
-        }  # fmt: skip
-        if self.body is not None:
-            found["requestBody"] = {"required": True, "content": {"application/json": {"schema": self.body}}}
-        return found
+        query = read_query(self.query, request)
+        body = await read_body(self.body, request) if self.body is not None else {}
+        value = await self.handler(Call(desk, desk.seen_from(request), who, request, path, query, body))
+        return value if isinstance(value, Response) else answered(value)
 
 
-def _names(path: str) -> list[str]:
-    return [part[1:-1].partition(":")[0] for part in path.split("/") if part.startswith("{")]
+def answered(value: Any, headers: dict[str, str] | None = None) -> Response:
+    """A value as JSON."""
+    return Response(encode(value), media_type="application/json", headers={"Cache-Control": "no-store", **(headers or {})})
 
 
-def _query(wanted: dict[str, Schema], request: Request) -> dict[str, Any]:
+def read_query(wanted: dict[str, Schema], request: Request) -> dict[str, Any]:
+    """The parameters, typed and checked; an unknown one is refused."""
     found: dict[str, Any] = {}
     for name, value in request.query_params.multi_items():
         if name not in wanted:
@@ -121,37 +98,48 @@ def _typed(name: str, text: str, schema: Schema) -> Any:
     value: Any = text
     if schema.get("type") == "integer":
         digits = text.removeprefix("-")
-        if not digits.isascii() or not digits.isdigit() or len(digits) > 15:
+        if not digits.isascii() or not digits.isdigit() or len(digits) > 16:
             raise Invalid(f"{name} is a whole number, not {text!r:.40}")
         value = int(text)
+    elif schema.get("type") == "number":
+        try:
+            value = float(text)
+        except ValueError:
+            raise Invalid(f"{name} is a number, not {text!r:.40}") from None
     elif schema.get("type") == "boolean":
         if text not in ("true", "false"):
             raise Invalid(f"{name} is true or false, not {text!r:.40}")
         value = text == "true"
-    _fits(schema, value, name)
+    fits(schema, value, name)
     return value
 
 
-async def _body(schema: Schema | None, request: Request) -> dict[str, Any]:
-    if schema is None:
-        return {}
+async def read_body(schema: Schema, request: Request) -> dict[str, Any]:
+    """The body, read strictly and checked."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
         raise Problem(415, "not_json", "send a JSON object with Content-Type: application/json")
-    raw = b""
-    async for piece in request.stream():
-        raw += piece
-        if len(raw) > MAX_BODY:
-            raise Problem(413, "too_large", f"a request has at most {MAX_BODY:,} bytes")
+    raw = bytearray()
     try:
-        value = loads(raw, what="the request", limit=MAX_BODY)
+        async with asyncio.timeout(MAX_SECONDS):
+            async for piece in request.stream():
+                raw += piece
+                if len(raw) > MAX_BODY:
+                    raise Problem(413, "too_large", f"a request has at most {MAX_BODY:,} bytes", {"Connection": "close"})
+    except TimeoutError:
+        raise Problem(408, "too_slow", "the request did not arrive in time", {"Connection": "close"}) from None
+    except ClientDisconnect:
+        raise Problem(400, "incomplete", "the request ended too early") from None
+    try:
+        value = loads(bytes(raw), what="the request", limit=MAX_BODY)
     except Invalid as e:
         raise Problem(400, "bad_json", str(e)) from None
-    _fits({**schema, "$defs": COMPONENTS}, value, "request")
+    fits({**schema, "$defs": COMPONENTS}, value, "request")
     return value
 
 
-def _fits(schema: Schema, value: Any, what: str) -> None:
+def fits(schema: Schema, value: Any, what: str) -> None:
+    """Raise `Invalid`, naming the place, if a value does not fit."""
     try:
         check(schema, value, what)
     except InvalidAnswer as e:

@@ -5,11 +5,11 @@ from typing import Any
 
 from starlette.responses import Response
 
-from adjourn.core.codec import encode
+from adjourn.core.codec import encode, legible
 from adjourn.errors import AdjournError
 
 TITLES = {
-    400: "Bad request", 401: "Who are you?", 403: "Not allowed", 404: "Not found", 405: "No such method", 409: "Conflict",
+    400: "Bad request", 401: "Who are you?", 403: "Not allowed", 404: "Not found", 405: "No such method", 408: "Too slow", 409: "Conflict",
     413: "Too large", 415: "Not JSON", 422: "Invalid", 423: "Halted", 429: "Too many requests", 500: "Failed", 502: "Model failed",
     503: "Store failed",
 }  # fmt: skip
@@ -25,26 +25,21 @@ class Problem(Exception):
 
 def code_of(error: AdjournError) -> str:
     """`AlreadyDecided` → `already_decided`."""
-    return re.sub(r"(?<!^)(?=[A-Z])", "_", type(error).__name__).lower()
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", type(error).__name__.replace("JSON", "Json")).lower()
 
 
-def respond(error: Exception) -> Response:
+def respond(error: AdjournError | Problem) -> Response:
     """An error as a response."""
-    if isinstance(error, AdjournError):
-        return problem(error.status, code_of(error), str(error))
     if isinstance(error, Problem):
         return problem(error.status, error.code, error.detail, error.headers)
-    raise error
+    return problem(error.status, code_of(error), str(error))
 
 
 def problem(status: int, code: str, detail: str, headers: dict[str, str] | None = None) -> Response:
     """A problem+json response."""
-    title = TITLES.get(status, "Refused")
     body: dict[str, Any] = {
-        "type": f"urn:adjourn:{code}",
-        "title": title,
-        "status": status,
-        "detail": detail[:2000],
+        "type": f"urn:adjourn:{code}", "title": TITLES.get(status, "Refused"), "status": status, "detail": legible(detail[:2000]),
         "code": code,
-    }
+    }  # fmt: skip
+    headers = {"Cache-Control": "no-store", **(headers or {})}
     return Response(encode(body), status, headers, media_type="application/problem+json")

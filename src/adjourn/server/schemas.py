@@ -2,16 +2,35 @@
 
 from typing import Any
 
+from adjourn.stores.letter import TOPICS
+
 Schema = dict[str, Any]
 
 TEXT: Schema = {"type": "string"}
 NUMBER: Schema = {"type": "number"}
 WHOLE: Schema = {"type": "integer"}
 FLAG: Schema = {"type": "boolean"}
+OBJECT: Schema = {"type": "object"}
+OBJECTS: Schema = {"type": "array", "items": OBJECT}
+TEXTS: Schema = {"type": "array", "items": TEXT}
 ANYTHING: Schema = {}
 NAME: Schema = {"type": "string", "minLength": 1, "maxLength": 200}
 NOTE: Schema = {"type": "string", "maxLength": 10_000}
+RUN_ID: Schema = {"type": "string", "pattern": r"^[A-Za-z0-9_.~ -]{1,200}$"}
 LABELS: Schema = {"type": "object", "additionalProperties": {"type": "string", "maxLength": 200}, "maxProperties": 50}
+STATUS: Schema = {
+    "type": "string",
+    "enum": ["ready", "waiting", "pausing", "paused", "cancelling", "stuck", "completed", "cancelled", "running", "failed", "stopped"],
+}  # fmt: skip
+KIND: Schema = {"type": "string", "enum": ["approval", "question", "limit", "error", "in_doubt", "undo"]}
+SCOPE: Schema = {"type": "string", "pattern": r"^(\*|agent:.+|tool:.+)$", "maxLength": 200}
+LIMIT: Schema = {"type": "integer", "minimum": 1, "maximum": 200}
+AFTER: Schema = {"type": "integer", "minimum": 0, "maximum": 2**53 - 1}
+TIME: Schema = {"type": "number", "minimum": 0, "maximum": 1e12}
+LABEL: Schema = {"type": "string", "pattern": "^[^=]+=.*$", "maxLength": 400}
+SEARCH: Schema = {"type": "string", "maxLength": 200}
+DIGEST: Schema = {"type": "string", "minLength": 1, "maxLength": 200}
+TOPIC: Schema = {"type": "string", "enum": list(TOPICS)}
 
 
 def thing(required: tuple[str, ...] = (), **properties: Schema) -> Schema:
@@ -34,47 +53,48 @@ def ref(name: str) -> Schema:
     return {"$ref": f"#/components/schemas/{name}"}
 
 
-NULLABLE_TEXT: Schema = {"type": ["string", "null"]}
-NULLABLE_NUMBER: Schema = {"type": ["number", "null"]}
+def maybe(schema: Schema) -> Schema:
+    """It, or null."""
+    return {"anyOf": [schema, {"type": "null"}]}
+
 
 USAGE = answer(
-    requests=WHOLE, input_tokens=WHOLE, output_tokens=WHOLE, cache_read_tokens=WHOLE, cost=NUMBER, estimated=FLAG
-)
-CALL = answer(
-    call_id=TEXT,
-    tool=TEXT,
-    arguments={"type": "object"},
-    reason=TEXT,
-    rule=TEXT,
-    digest=TEXT,
-    description=TEXT,
-    effect=TEXT,
-    undo=FLAG,
-)
-INTERRUPT = answer(
-    id=TEXT, run_id=TEXT, agent=TEXT, kind=TEXT, type=TEXT, payload=ANYTHING, call={"anyOf": [CALL, {"type": "null"}]},
-    answer_schema=ANYTHING, path=TEXT, opened_at=NUMBER, expires_at=NULLABLE_NUMBER, choices={"type": "object"}, on_expiry=TEXT,
-    approvers=WHOLE, groups={"type": "array", "items": TEXT}, digest=TEXT, said=TEXT,
+    requests=WHOLE, input_tokens=WHOLE, output_tokens=WHOLE, cache_read_tokens=WHOLE, cost=NUMBER, estimated=FLAG,
 )  # fmt: skip
+CALL = answer(
+    call_id=TEXT, tool=TEXT, arguments=OBJECT, reason=TEXT, rule=TEXT, digest=TEXT, description=TEXT, effect=TEXT, undo=FLAG,
+)  # fmt: skip
+INTERRUPT = answer(
+    id=TEXT, ref=TEXT, run_id=TEXT, agent=TEXT, kind=TEXT, type=TEXT, payload=ANYTHING, call=maybe(CALL), answer_schema=ANYTHING,
+    path=TEXT, opened_at=NUMBER, expires_at=maybe(NUMBER), choices=OBJECT, on_expiry=TEXT, approvers=WHOLE, groups=TEXTS, digest=TEXT,
+    seq=WHOLE, said=TEXT,
+)  # fmt: skip
+CLOSED = answer(why=TEXT, by=TEXT, at=maybe(NUMBER), seq=maybe(WHOLE))
 RUN = answer(
-    id=TEXT, kind=TEXT, program=TEXT, status=TEXT, title=TEXT, session=TEXT, labels={"type": "object"}, seq=WHOLE, interrupts=WHOLE,
-    held={"type": "array", "items": TEXT}, worker=TEXT, epoch=WHOLE, created_at=NUMBER, updated_at=NUMBER,
+    id=TEXT, kind=TEXT, program=TEXT, status=STATUS, title=TEXT, session=TEXT, labels=OBJECT, seq=WHOLE, interrupts=WHOLE,
+    held=TEXTS, worker=TEXT, epoch=WHOLE, created_at=NUMBER, updated_at=NUMBER,
 )  # fmt: skip
 RUN_STATE = answer(
     run=ref("Run"), input=ANYTHING, steps=WHOLE, usage=ref("Usage"), interrupts={"type": "array", "items": ref("Interrupt")},
-    calls={"type": "array", "items": {"type": "object"}}, done={"type": "array", "items": {"type": "object"}}, data={"type": "object"},
-    text=TEXT, output=ANYTHING, undone={"type": "array"}, residue={"type": "array"}, children={"type": "array", "items": {"type": "object"}},
+    calls=OBJECTS, done=OBJECTS, data=OBJECT, text=TEXT, output=ANYTHING, undone={"type": "array"}, residue={"type": "array"},
+    children=OBJECTS, graph=maybe(OBJECT), started_by=TEXT, forked_from=TEXT,
 )  # fmt: skip
-RECORD = answer(seq=WHOLE, record={"type": "object"})
+RECORD = answer(seq=WHOLE, record=OBJECT)
 HALT = answer(scope=TEXT, by=TEXT, reason=TEXT, at=NUMBER)
-AUDIT = answer(at=NUMBER, run=TEXT, verb=TEXT, by=TEXT)
-PROBLEM: Schema = {
+AUDIT: Schema = {
     "type": "object",
-    "properties": {"type": TEXT, "title": TEXT, "status": WHOLE, "detail": TEXT, "code": TEXT},
-    "required": ["type", "title", "status", "detail", "code"],
+    "properties": {"at": NUMBER, "run": TEXT, "verb": TEXT, "by": TEXT, "from": TEXT, "seq": WHOLE, "refused": TEXT},
+    "required": ["at", "run", "verb"],
 }
+ENDPOINT = answer(name=TEXT, kind=TEXT, url=TEXT, topics=TEXTS, at=NUMBER)
+LETTER = answer(
+    n=WHOLE, id=TEXT, endpoint=TEXT, topic=TEXT, run_id=TEXT, at=NUMBER, state=TEXT, tries=WHOLE, due_at=NUMBER, error=TEXT,
+)  # fmt: skip
+PROGRAM = answer(name=TEXT, kind=TEXT, picture=maybe(TEXT))
+ME = answer(name=TEXT, role=TEXT, groups=TEXTS, csrf=TEXT)
+PROBLEM = answer(type=TEXT, title=TEXT, status=WHOLE, detail=TEXT, code=TEXT)
 
 COMPONENTS: dict[str, Schema] = {
     "Usage": USAGE, "Interrupt": INTERRUPT, "Run": RUN, "RunState": RUN_STATE, "Record": RECORD, "Halt": HALT, "Audit": AUDIT,
-    "Problem": PROBLEM,
+    "Endpoint": ENDPOINT, "Letter": LETTER, "Problem": PROBLEM,
 }  # fmt: skip

@@ -1,27 +1,23 @@
-"""Server-sent events: a run's records by number, so that a client that returns gets each once; and the inbox."""
+"""Server-sent events: a run's records by number, so that a client that returns gets each once; and the stream about everything."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 from typing import Any
 
 import msgspec
-from starlette.responses import StreamingResponse
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
 from adjourn.core.codec import encode
 from adjourn.driver.events import Recorded
 from adjourn.driver.feed import Published, TextArrived
 from adjourn.runtime.runtime import Runtime
-from adjourn.stores.store import Filter
+from adjourn.server.hub import Hub
+from adjourn.server.translate import record_json
 
 PING = 15.0
-BEHIND = 1000
-"""Live items kept for a client that does not read; older ones are dropped, records never are."""
-
-
-def sse(events: AsyncIterator[bytes]) -> StreamingResponse:
-    """A stream as a response."""
-    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    return StreamingResponse(events, media_type="text/event-stream", headers=headers)
+HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no", "Content-Type": "text/event-stream; charset=utf-8"}
 
 
 def _event(kind: str, data: Any, id: str = "") -> bytes:
@@ -30,58 +26,77 @@ def _event(kind: str, data: Any, id: str = "") -> bytes:
 
 
 async def run_events(rt: Runtime, run: str, after: int) -> AsyncIterator[bytes]:
-    """Records with their seq as id, live text without one. A slow client does not slow the run."""
-    yield b"retry: 1000\n\n"
-    queue: asyncio.Queue[Any] = asyncio.Queue()
+    """Records with their number as id, live text without one; then `end`.
 
-    async def pump() -> None:
-        async for event in rt.watch(run, after):
-            if isinstance(event, TextArrived | Published) and queue.qsize() > BEHIND:
-                continue
-            queue.put_nowait(event)
-        queue.put_nowait(None)
-
-    task = asyncio.get_running_loop().create_task(pump(), name="adjourn-sse")
-    try:
-        while True:
-            try:
-                event = await asyncio.wait_for(queue.get(), PING)
-            except TimeoutError:
-                yield b": still here\n\n"
-                continue
-            if event is None:
-                yield _event("end", {})
-                return
-            if isinstance(event, Recorded):
-                yield _event("record", {"seq": event.seq, "record": msgspec.to_builtins(event.record)}, str(event.seq))
-            elif isinstance(event, TextArrived | Published):
-                yield _event("live", msgspec.to_builtins(event))
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
+    Nothing is read ahead of the client, so one that is slow holds up nobody, and costs nothing but its own text.
+    """
+    async for event in rt.watch(run, after):
+        if isinstance(event, Recorded):
+            yield _event("record", record_json(event.seq, event.record), str(event.seq))
+        elif isinstance(event, TextArrived | Published):
+            yield _event("live", msgspec.to_builtins(event))
+    yield _event("end", {})
 
 
-async def inbox_events(rt: Runtime) -> AsyncIterator[bytes]:
-    """First what is open, then what changes: `opened` and `closed`, and `changed` for runs and halts."""
-    yield b"retry: 1000\n\n"
-    bell = asyncio.Event()
-    end = rt.store.subscribe("", bell.set)
-    known: set[str] | None = None
-    try:
-        while True:
-            bell.clear()
-            now = {i.id: i for i in await rt.store.inbox(Filter(limit=1000))}
-            halts = [{"scope": h.scope, "by": h.by, "reason": h.reason, "at": h.at} for h in await rt.halts()]
-            if known is None:
-                yield _event("inbox", {"open": list(now), "halts": halts})
-            else:
-                opened, closed = [i for i in now if i not in known], [i for i in known if i not in now]
-                yield _event("changed", {"opened": opened, "closed": closed, "halts": halts})
-            known = set(now)
-            try:
-                await asyncio.wait_for(bell.wait(), PING)
-                await asyncio.sleep(0.1)  # let a burst become one event
-            except TimeoutError:
-                yield b": still here\n\n"
-    finally:
-        end()
+async def hub_events(hub: Hub, last: str) -> AsyncIterator[bytes]:
+    """`inbox`: everything that is open, and the halts; then `changed`, again and again."""
+    async for change in hub.watch(last):
+        yield _event(change.kind, change.data, hub.id(change.n))
+
+
+class EventStream(Response):
+    """A response that lasts: until its events end, the client has gone, or the server closes."""
+
+    media_type = "text/event-stream"
+
+    def __init__(self, events: AsyncIterator[bytes], closing: asyncio.Event, left: Callable[[], None]) -> None:
+        self.status_code, self.background, self.body = 200, None, b""
+        self._events, self._closing, self._left = events, closing, left
+        self.init_headers(HEADERS)
+        del self.headers["content-length"]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send what comes; a comment now and then, so that a dead connection is noticed."""
+        tasks = {asyncio.ensure_future(_gone(receive)), asyncio.ensure_future(self._closing.wait())}
+        try:
+            await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+            if scope["method"] != "HEAD":
+                await self._send_all(send, tasks)
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+        except OSError:  # the client has gone
+            pass
+        finally:
+            self._left()
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _send_all(self, send: Send, ends: set[asyncio.Future[Any]]) -> None:
+        await send({"type": "http.response.body", "body": b"retry: 1000\n\n", "more_body": True})
+        step: asyncio.Future[bytes] = asyncio.ensure_future(_next(self._events))
+        try:
+            while True:
+                await asyncio.wait({step, *ends}, timeout=PING, return_when=asyncio.FIRST_COMPLETED)
+                if any(end.done() for end in ends):
+                    return
+                piece = b": still here\n\n"
+                if step.done():
+                    piece = step.result()
+                    if not piece:
+                        return
+                    step = asyncio.ensure_future(_next(self._events))
+                await send({"type": "http.response.body", "body": piece, "more_body": True})
+        finally:
+            step.cancel()
+            with suppress(asyncio.CancelledError, Exception):
+                await step
+            await self._events.aclose()  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
+
+
+async def _next(events: AsyncIterator[bytes]) -> bytes:
+    return await anext(events, b"")
+
+
+async def _gone(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass

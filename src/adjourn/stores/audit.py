@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import msgspec
 
 from adjourn.core.codec import decode, encode
+from adjourn.errors import Invalid
 
 
 def chain(head: bytes, body: str) -> bytes:
@@ -30,6 +31,20 @@ class AuditRow(msgspec.Struct, frozen=True):
     def entry(self) -> dict[str, Any]:
         """The line as data: `at`, `verb`, `by`, `from`, and `seq` or `refused`."""
         return decode(self.body)
+
+    @property
+    def place(self) -> str:
+        """Where it is among all lines: by time, then by scope and number."""
+        return f"{self.entry['at']!r}/{self.n}/{self.scope}"
+
+
+def placed(place: str) -> tuple[float, str, int]:
+    """A line's `place` as (time, scope, number); raises `Invalid` for anything else."""
+    try:
+        at, n, scope = place.split("/", 2)
+        return float(at), scope, int(n)
+    except ValueError:
+        raise Invalid(f"{place!r:.80} is no place in the audit; take it from the page before") from None
 
 
 class AuditTx(Protocol):

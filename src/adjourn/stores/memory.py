@@ -6,12 +6,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+import msgspec
+
 from adjourn.core.interrupt import Interrupt, public_id
 from adjourn.core.records import AnyRecord, Command, Fact, Move, Started, parse
 from adjourn.errors import UnknownRun
-from adjourn.stores import rules
-from adjourn.stores.audit import AuditRow, Broken, verify
+from adjourn.stores import outbox, rules
+from adjourn.stores.audit import AuditRow, Broken, placed, verify
 from adjourn.stores.bells import Bells
+from adjourn.stores.letter import Endpoint, Letter, Sent
+from adjourn.stores.listing import belongs, briefly
 from adjourn.stores.rules import InterruptRow
 from adjourn.stores.store import Bell, Committed, Filter, Halt, Lease, RunRow
 
@@ -27,6 +31,9 @@ class MemoryStore:
         self._requests: dict[tuple[str, str], tuple[int, str]] = {}
         self._halts: dict[str, Halt] = {}
         self._audit: dict[str, list[AuditRow]] = {}
+        self._endpoints: dict[str, Endpoint] = {}
+        self._letters: dict[int, Letter] = {}
+        self._posted = 0
         self._bells = Bells()
 
     def _write(self, run: str, work: Callable[["_Tx"], Any], *, own: bool = False) -> Any:
@@ -104,6 +111,13 @@ class MemoryStore:
         lines = self._audit.get(scope, []) if scope is not None else [x for rows in self._audit.values() for x in rows]
         return sorted((x for x in lines if x.n > after), key=lambda x: (x.entry["at"], x.n))[:limit]
 
+    async def recent(self, before: str = "", limit: int = 100) -> list[AuditRow]:
+        """See `Store.recent`."""
+        lines = [((x.entry["at"], x.scope, x.n), x) for rows in self._audit.values() for x in rows]
+        start = placed(before) if before else None
+        found = sorted((x for x in lines if start is None or x[0] < start), key=lambda x: x[0], reverse=True)
+        return [x for _, x in found[:limit]]
+
     async def verify(self) -> list[Broken]:
         """See `Store.verify`."""
         checks = [
@@ -134,7 +148,9 @@ class MemoryStore:
                     shown = rules.shown(id, x.seq, self._journals[id][x.seq - 1])
                     place = (shown.opened_at, n, x.seq)
                     start = place if last else start
-                    found += [(place, shown)] if wanted else []
+                    wanted = wanted and belongs(shown, row.title, row.program, filter)
+                    brief = briefly(id, x.i, x.seq, x.kind, shown.opened_at, x.expires)
+                    found += [(place, brief if filter.brief else shown)] if wanted else []
         return [shown for place, shown in sorted(found, key=lambda f: f[0]) if place > start][: filter.limit]
 
     async def runs(self, filter: Filter) -> list[RunRow]:
@@ -150,6 +166,20 @@ class MemoryStore:
     ) -> list[Halt]:
         """See `Store.halt`."""
         return self._write("", lambda tx: rules.halt(tx, self.now(), scope, by, reason, lift, origin))
+
+    async def endpoints(
+        self, put: Endpoint | None = None, *, drop: str = "", by: str = "", origin: str = ""
+    ) -> list[Endpoint]:
+        """See `Store.endpoints`."""
+        return self._write("", lambda tx: outbox.put_endpoint(tx, self.now(), put, drop, by, origin))
+
+    async def post(self, sent: Sequence[Sent] = (), *, take: int = 0, hold: float = 60.0) -> list[Letter]:
+        """See `Store.post`."""
+        return outbox.post(_Tx(self), self.now(), sent, take, hold)
+
+    async def letters(self, state: str = "", *, after: int = 0, limit: int = 100) -> list[Letter]:
+        """See `Store.letters`."""
+        return [x for x in self._letters.values() if x.n > after and state in ("", x.state)][:limit]
 
     def subscribe(self, run: str, bell: Bell, *, words: bool = False) -> Callable[[], None]:
         """See `Store.subscribe`."""
@@ -218,6 +248,40 @@ class _Tx:
             return self._audited[scope]
         lines = self._store._audit.get(scope)
         return (lines[-1].n, lines[-1].head) if lines else (0, b"")
+
+    def endpoints(self) -> list[Endpoint]:
+        return sorted(self._store._endpoints.values(), key=lambda x: x.name)
+
+    def put_endpoint(self, endpoint: Endpoint) -> None:
+        self._store._endpoints[endpoint.name] = endpoint
+
+    def drop_endpoint(self, name: str) -> None:
+        s = self._store
+        s._endpoints.pop(name, None)
+        s._letters = {n: x for n, x in s._letters.items() if x.endpoint != name}
+
+    def post(self, letter: Letter) -> None:
+        self._writes.append(lambda: self._post(letter))
+
+    def _post(self, letter: Letter) -> None:
+        self._store._posted += 1
+        self.put_letter(msgspec.structs.replace(letter, n=self._store._posted))
+
+    def letter(self, n: int) -> Letter | None:
+        return self._store._letters.get(n)
+
+    def put_letter(self, letter: Letter) -> None:
+        self._store._letters[letter.n] = letter
+
+    def drop_letter(self, n: int) -> None:
+        self._store._letters.pop(n, None)
+
+    def due_letters(self, now: float, limit: int) -> list[Letter]:
+        first: dict[tuple[str, str], Letter] = {}
+        for letter in self._store._letters.values():
+            if letter.state == "due":
+                first.setdefault((letter.endpoint, letter.run), letter)
+        return [x for x in first.values() if x.due_at <= now][:limit]
 
     def interrupt(self, row: RunRow, i: str) -> InterruptRow | None:
         if (row.id, i) in self._seen:

@@ -5,6 +5,7 @@ from typing import Any
 from adjourn.core.codec import decode, encode
 from adjourn.core.status import Status
 from adjourn.stores.audit import AuditRow, Broken, verify
+from adjourn.stores.letter import Endpoint, Letter
 from adjourn.stores.rules import InterruptRow
 from adjourn.stores.store import Halt, RunRow
 
@@ -21,6 +22,7 @@ _SELECT = f"select {COLUMNS} from run where id = ?"
 _INSERT = f"insert into run ({', '.join(_STORED)}) values ({', '.join('?' * len(_STORED))}) returning n"
 _UPDATE = f"update run set {', '.join(f'{c} = ?' for c in _CHANGING)} where n = ?"
 _ADVANCE = "update run set seq = ?, head = ?, lease_until = ?, updated_at = ? where n = ?"
+LETTER = Letter.__struct_fields__
 KNOWN = 4096
 """How many rows of runs are remembered between transactions."""
 _INTERRUPT = "i, seq, kind, state, digest, event, expires, undoing, approvers, by, votes"
@@ -57,6 +59,7 @@ class Rows:
         self._runs: dict[str, RunRow] = {}
         self._saved: dict[int, tuple[Any, ...]] = {}
         self._halts: list[Halt] | None = None
+        self._endpoints: list[Endpoint] | None = None
         self._wrote: dict[str, int] = {}
 
     def begun(self) -> None:
@@ -70,7 +73,7 @@ class Rows:
 
     def forget(self) -> None:
         """Read everything again."""
-        self._version, self._halts = -1, None
+        self._version, self._halts, self._endpoints = -1, None, None
         self._runs.clear()
         self._saved.clear()
         self._wrote.clear()
@@ -194,6 +197,57 @@ class Rows:
         """See `rules.Tx`."""
         self._halts = None
         self._db.execute("delete from halt where scope = ?", (scope,))
+
+    def endpoints(self) -> list[Endpoint]:
+        """See `outbox.OutboxTx`."""
+        if self._endpoints is None:
+            self._endpoints = endpoints(self._db)
+        return self._endpoints
+
+    def put_endpoint(self, endpoint: Endpoint) -> None:
+        """See `outbox.OutboxTx`."""
+        self._endpoints, x = None, endpoint
+        values = (x.name, x.kind, x.url, x.secret, "\n".join(x.topics), x.at)
+        self._db.execute("insert or replace into endpoint values (?, ?, ?, ?, ?, ?)", values)
+
+    def drop_endpoint(self, name: str) -> None:
+        """See `outbox.OutboxTx`."""
+        self._endpoints = None
+        self._db.execute("delete from endpoint where name = ?", (name,))
+        self._db.execute("delete from letter where endpoint = ?", (name,))
+
+    def post(self, letter: Letter) -> None:
+        """See `outbox.OutboxTx`."""
+        sql = f"insert into letter ({', '.join(LETTER[1:])}) values ({', '.join('?' * len(LETTER[1:]))})"
+        self._db.execute(sql, tuple(getattr(letter, name) for name in LETTER[1:]))
+
+    def letter(self, n: int) -> Letter | None:
+        """See `outbox.OutboxTx`."""
+        found = self._db.execute(f"select {', '.join(LETTER)} from letter where n = ?", (n,)).fetchone()
+        return Letter(*found) if found else None
+
+    def put_letter(self, letter: Letter) -> None:
+        """See `outbox.OutboxTx`."""
+        values = (letter.state, letter.tries, letter.due_at, letter.error, letter.n)
+        self._db.execute("update letter set state = ?, tries = ?, due_at = ?, error = ? where n = ?", values)
+
+    def drop_letter(self, n: int) -> None:
+        """See `outbox.OutboxTx`."""
+        self._db.execute("delete from letter where n = ?", (n,))
+
+    def due_letters(self, now: float, limit: int) -> list[Letter]:
+        """See `outbox.OutboxTx`."""
+        sql = (
+            f"select {', '.join(LETTER)} from letter x where state = 'due' and due_at <= ? and not exists (select 1 from letter o "
+            "where o.endpoint = x.endpoint and o.run = x.run and o.state = 'due' and o.n < x.n) order by n limit ?"
+        )
+        return [Letter(*row) for row in self._db.execute(sql, (now, limit))]
+
+
+def endpoints(db: Any) -> list[Endpoint]:
+    """Who is told of events."""
+    found = db.execute("select name, kind, url, secret, topics, at from endpoint order by name").fetchall()
+    return [Endpoint(n, kind, url, key, tuple(t.split("\n")) if t else (), at) for n, kind, url, key, t, at in found]
 
 
 def _steering(row: RunRow) -> tuple[Any, ...]:

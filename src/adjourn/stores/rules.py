@@ -55,7 +55,8 @@ from adjourn.errors import (
     UnknownInterrupt,
     UnknownRun,
 )
-from adjourn.stores.audit import AuditTx, audited, chain
+from adjourn.stores.audit import audited, chain
+from adjourn.stores.outbox import OutboxTx, tell, tell_halt
 from adjourn.stores.store import Committed, Filter, Halt, Lease, RunRow
 
 R = TypeVar("R", bound=AnyRecord)
@@ -82,7 +83,7 @@ class InterruptRow:
     votes: list[str] = field(default_factory=list[str])
 
 
-class Tx(AuditTx, Protocol):
+class Tx(OutboxTx, Protocol):
     """The primitives a store supplies, inside one transaction. Writes are undone if the transaction's function raises."""
 
     def run(self, id: str) -> RunRow | None: ...
@@ -139,6 +140,8 @@ def create(tx: Tx, now: float, started: Started, rest: Sequence[AnyRecord] = (),
         row.worker, row.lease_until = "", 0.0
         row.epoch = max([0, *(x.epoch for x in rest if isinstance(x, Claimed))])
     tx.save(row)
+    if rest and tx.endpoints():  # what happened was told elsewhere, but what is open waits for people here
+        tell(tx, row, [opened_by(tx, row, x) for x in tx.open_interrupts(row)])
     return True
 
 
@@ -289,9 +292,11 @@ def commit(
     clean = not unseen and not (halts and any(halted(m, row.program, halts) for m in moves))
     if row.worker == lease.worker:
         row.lease_until = now + ttl
-    for record in (*facts, *moves) if clean else facts:
+    appended = (*facts, *moves) if clean else facts
+    for record in appended:
         _append(tx, row, lease.epoch, stamped(record, now))
     tx.save(row)
+    tell(tx, row, appended)
     return Committed(unseen, row.seq, clean, halts)
 
 
@@ -454,12 +459,9 @@ def halt(tx: Tx, now: float, scope: str, by: str, reason: str, lift: bool, origi
     """See `Store.halt`."""
     if scope:
         check_scope(scope)
-        audited(
-            tx,
-            now,
-            "",
-            {"verb": "unhalt" if lift else "halt", "by": by, "from": origin, "scope": scope, "reason": reason},
-        )
+        what = {"verb": "unhalt" if lift else "halt", "by": by, "from": origin, "scope": scope, "reason": reason}
+        audited(tx, now, "", what)
+        tell_halt(tx, now, scope, by, reason, lift)
         if lift:
             tx.drop_halt(scope)
         elif scope not in {h.scope for h in tx.halts()}:
@@ -492,4 +494,5 @@ def fits(row: RunRow, filter: Filter, now: float) -> bool:
         and (not filter.text or filter.text.lower() in f"{row.title} {row.id} {row.program}".lower())
         and (not filter.since or row.created_at >= filter.since)
         and (not filter.until or row.created_at <= filter.until)
+        and (not filter.changed or row.updated_at >= filter.changed)
     )

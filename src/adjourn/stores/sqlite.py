@@ -14,10 +14,12 @@ from adjourn.core.codec import encode
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.records import AnyRecord, Command, Fact, Move, Started, parse
 from adjourn.errors import AdjournError, StoreError, UnknownRun
-from adjourn.stores import migrate, rules
-from adjourn.stores.audit import AuditRow, Broken
+from adjourn.stores import migrate, outbox, rules
+from adjourn.stores.audit import AuditRow, Broken, placed
 from adjourn.stores.bells import Bells
-from adjourn.stores.rows import COLUMNS, Rows, broken_chains, run_row
+from adjourn.stores.letter import Endpoint, Letter, Sent
+from adjourn.stores.listing import belongs, briefly
+from adjourn.stores.rows import COLUMNS, LETTER, Rows, broken_chains, endpoints, run_row
 from adjourn.stores.store import Bell, Committed, Filter, Halt, Lease, RunRow
 from adjourn.stores.writer import Request, Worker
 
@@ -196,9 +198,25 @@ class SQLiteStore:
 
         return await self._reader.ask(work)
 
+    async def recent(self, before: str = "", limit: int = 100) -> list[AuditRow]:
+        """See `Store.recent`."""
+        at = "json_extract(body, '$.at')"
+        where, values = (f"where ({at}, scope, n) < (?, ?, ?)", placed(before)) if before else ("", ())
+        sql = f"select scope, n, body, head from audit {where} order by {at} desc, scope desc, n desc limit ?"
+        return await self._reader.ask(lambda db: [AuditRow(*row) for row in db.execute(sql, (*values, limit))])
+
     async def verify(self) -> list[Broken]:
         """See `Store.verify`."""
-        return await self._reader.ask(broken_chains)
+
+        def work() -> list[Broken]:
+            db = connect(self.path)  # of its own: it reads everything, and nobody else should wait for that
+            try:
+                with db:  # one view of the file, whatever is written meanwhile
+                    return broken_chains(db)
+            finally:
+                db.close()
+
+        return await asyncio.to_thread(work)
 
     async def due(self, programs: Sequence[str], limit: int = 100) -> list[RunRow]:
         """See `Store.due`."""
@@ -237,18 +255,29 @@ class SQLiteStore:
         if filter.label:
             where.append(LABELLED)
             values += filter.label
+        for bound, value in (("x.opened_at >= ?", filter.since), ("x.opened_at <= ?", filter.until)):
+            if value:
+                where.append(bound)
+                values.append(value)
 
         def work(db: Any) -> list[Interrupt]:
             if last := _place(db, filter.after):
                 where.append("(x.opened_at, x.run, x.seq) > (?, ?, ?)")
                 values.extend(last)
+            ordered = f"where {' and '.join(where)} order by x.opened_at, x.run, x.seq"
+            if filter.brief:
+                sql = f"select r.id, x.i, x.seq, x.kind, x.opened_at, x.expires from interrupt x join run r on r.n = x.run {ordered}"
+                return [briefly(*row) for row in db.execute(f"{sql} limit ?", (*values, filter.limit))]
             sql = (
-                "select r.id, x.seq, j.body from interrupt x join run r on r.n = x.run "
-                "join journal j on j.run = x.run and j.seq = x.seq "
-                f"where {' and '.join(where)} order by x.opened_at, x.run, x.seq limit ?"
+                "select r.id, x.seq, j.body, r.title, r.program from interrupt x join run r on r.n = x.run "
+                f"join journal j on j.run = x.run and j.seq = x.seq {ordered}"
             )
-            found = db.execute(sql, (*values, filter.limit)).fetchall()
-            return [rules.shown(id, seq, body) for id, seq, body in found]
+            if not (filter.text or filter.group or filter.members is not None):
+                return [
+                    rules.shown(*row[:3]) for row in db.execute(f"{sql} limit ?", (*values, filter.limit)).fetchall()
+                ]
+            rows = ((rules.shown(*row[:3]), row[3], row[4]) for row in db.execute(sql, values))
+            return list(islice((x for x, title, program in rows if belongs(x, title, program, filter)), filter.limit))
 
         return await self._reader.ask(work)
 
@@ -275,6 +304,9 @@ class SQLiteStore:
             if filter.after:
                 where.append("n < (select n from run where id = ?)")
                 values.append(filter.after)
+            if filter.changed:
+                where.append("updated_at >= ?")
+                values.append(filter.changed)
             found: list[RunRow] = []
             for row in db.execute(f"select {COLUMNS} from run where {' and '.join(where)} order by n desc", values):
                 if rules.fits(one := run_row(row), filter, now):
@@ -290,6 +322,25 @@ class SQLiteStore:
     ) -> list[Halt]:
         """See `Store.halt`."""
         return await self._write("", lambda tx: rules.halt(tx, self.now(), scope, by, reason, lift, origin))
+
+    async def endpoints(
+        self, put: Endpoint | None = None, *, drop: str = "", by: str = "", origin: str = ""
+    ) -> list[Endpoint]:
+        """See `Store.endpoints`."""
+        if put is None and not drop:
+            return await self._reader.ask(endpoints)
+        return await self._write("", lambda tx: outbox.put_endpoint(tx, self.now(), put, drop, by, origin))
+
+    async def post(self, sent: Sequence[Sent] = (), *, take: int = 0, hold: float = 60.0) -> list[Letter]:
+        """See `Store.post`."""
+        return await self._writer.ask(lambda tx: outbox.post(tx, self.now(), sent, take, hold))
+
+    async def letters(self, state: str = "", *, after: int = 0, limit: int = 100) -> list[Letter]:
+        """See `Store.letters`."""
+        where = "n > ? and state = ?" if state else "n > ? and state in ('due', 'dead')"
+        sql = f"select {', '.join(LETTER)} from letter where {where} order by n limit ?"
+        values = (after, state, limit) if state else (after, limit)
+        return await self._reader.ask(lambda db: [Letter(*row) for row in db.execute(sql, values)])
 
     def subscribe(self, run: str, bell: Bell, *, words: bool = False) -> Callable[[], None]:
         """See `Store.subscribe`."""
@@ -346,7 +397,9 @@ class SQLiteStore:
 
 def _place(db: Any, after: str) -> Any:
     """Where in the inbox an interrupt is, or was, by its public id or as `run:id`; None if there is no such thing."""
-    sql = "select x.opened_at, x.run, x.seq from interrupt x join run r on r.n = x.run where x.i = ? and ? in ('', r.id)"
+    sql = (
+        "select x.opened_at, x.run, x.seq from interrupt x join run r on r.n = x.run where x.i = ? and ? in ('', r.id)"
+    )
     both = [(after[k + 1 :], after[:k]) for k, c in enumerate(after) if c == ":"]
     found = (db.execute(sql, names).fetchone() for names in [*both, (after, "")])
     return next((place for place in found if place), None) if after else None
@@ -383,8 +436,10 @@ def connect(path: str) -> Any:  # apsw's types are not complete
 
 def _refuse_foreign(db: Any, path: str) -> None:
     """A database of something else is left as it is."""
+    db.execute("begin")  # one look: others may be setting it up
     version = int(db.pragma("user_version"))
     tables = {name for (name,) in db.execute("select name from sqlite_schema where type = 'table'")}
+    db.execute("commit")
     if not tables >= {"run", "journal"} if version else tables:
         raise StoreError(f"{path!r} is a database of something else; use another path. Nothing was changed")
 

@@ -10,6 +10,7 @@ from adjourn.core.interrupt import Interrupt
 from adjourn.core.records import AnyRecord, Command, Fact, Move, Started
 from adjourn.core.status import RUNNABLE, Status
 from adjourn.stores.audit import AuditRow, Broken
+from adjourn.stores.letter import Endpoint, Letter, Sent
 
 
 @dataclass(slots=True)
@@ -86,10 +87,12 @@ class Halt(msgspec.Struct, frozen=True):
 
 class Filter(msgspec.Struct, frozen=True):
     """What a list shows. Empty fields do not filter. `after` is the last id of the page before (in an inbox also as
-    `run:id`, which is unique where authors gave ids). `kind` and `interrupt` are for inboxes; `status`, `text` (a part of
-    the title, the id or the program) and the times of the beginning are for runs.
+    `run:id`, which is unique where authors gave ids). `text` is a part of the title, the id or the program, in an inbox also
+    of the tool or the type. `since` and `until` are times of the beginning; `changed`, for runs, of the last record.
 
-    `interrupt` is an interrupt's local id: it is then found whatever its state.
+    For inboxes: `kind`; `group`, to whom it is given; `members`, what somebody in these groups may decide; `brief`, without
+    what only its record says (type, payload, call; it is then of no group); `interrupt`, its local id: it is then found
+    whatever its state.
     """
 
     status: str = ""
@@ -102,6 +105,10 @@ class Filter(msgspec.Struct, frozen=True):
     text: str = ""
     since: float = 0.0
     until: float = 0.0
+    changed: float = 0.0
+    group: str = ""
+    members: tuple[str, ...] | None = None
+    brief: bool = False
     after: str = ""
     limit: int = 50
 
@@ -185,6 +192,10 @@ class Store(Protocol):
         """Lines of the audit with n > `after`: of one run, of global commands (""), or (None) of all by time."""
         ...
 
+    async def recent(self, before: str = "", limit: int = 100) -> list[AuditRow]:
+        """Lines of the audit of all runs and of global commands, newest first; `before`: the `place` of a line."""
+        ...
+
     async def verify(self) -> list[Broken]:
         """Every journal and audit chain that is not as it was written, with the first broken place of each."""
         ...
@@ -193,6 +204,26 @@ class Store(Protocol):
         self, scope: str, *, by: str = "", reason: str = "", lift: bool = False, origin: str = ""
     ) -> list[Halt]:
         """Set or lift a halt; the halts that are on afterwards. With an empty scope only list them."""
+        ...
+
+    async def endpoints(
+        self, put: Endpoint | None = None, *, drop: str = "", by: str = "", origin: str = ""
+    ) -> list[Endpoint]:
+        """Who is told of events: add or replace `put`, remove `drop` and its letters; those that there are afterwards.
+
+        While there are none, no letters are written. Otherwise an event's letters are written in its own transaction.
+        """
+        ...
+
+    async def post(self, sent: Sequence[Sent] = (), *, take: int = 0, hold: float = 60.0) -> list[Letter]:
+        """Settle these attempts, and take up to `take` letters that are due; nobody else gets those for `hold` seconds.
+
+        The letters of a run go to an endpoint in order, one after the other. An attempt that is not the letter's last is ignored.
+        """
+        ...
+
+    async def letters(self, state: str = "", *, after: int = 0, limit: int = 100) -> list[Letter]:
+        """Letters with n > `after` that have not arrived, in order: those that are `due`, those that are `dead`, or both."""
         ...
 
     def subscribe(self, run: str, bell: Bell, *, words: bool = False) -> Callable[[], None]:

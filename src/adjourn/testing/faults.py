@@ -9,6 +9,7 @@ from adjourn.core.interrupt import Interrupt
 from adjourn.core.records import AnyRecord, Command, Fact, Move, Started
 from adjourn.errors import AdjournError, StoreError
 from adjourn.stores.audit import AuditRow, Broken
+from adjourn.stores.letter import Endpoint, Letter, Sent
 from adjourn.stores.store import Bell, Committed, Filter, Halt, Lease, RunRow, Store
 
 T = TypeVar("T")
@@ -129,6 +130,22 @@ class Faulty:
     async def halt(self, scope: str, **options: Any) -> list[Halt]:
         """See `Store.halt`."""
         return await self._do("halt", lambda: self.store.halt(scope, **options))
+
+    async def recent(self, before: str = "", limit: int = 100) -> list[AuditRow]:
+        """See `Store.recent`."""
+        return await self._do("recent", lambda: self.store.recent(before, limit))
+
+    async def endpoints(self, put: Endpoint | None = None, **options: Any) -> list[Endpoint]:
+        """See `Store.endpoints`."""
+        return await self._do("endpoints", lambda: self.store.endpoints(put, **options))
+
+    async def post(self, sent: Sequence[Sent] = (), **options: Any) -> list[Letter]:
+        """See `Store.post`."""
+        return await self._do("post", lambda: self.store.post(sent, **options))
+
+    async def letters(self, state: str = "", **options: Any) -> list[Letter]:
+        """See `Store.letters`."""
+        return await self._do("letters", lambda: self.store.letters(state, **options))
 
     def subscribe(self, run: str, bell: Bell, *, words: bool = False) -> Callable[[], None]:
         """See `Store.subscribe`."""

@@ -12,6 +12,7 @@ from adjourn.core.state import Open, State
 from adjourn.core.status import ENDED
 from adjourn.stores import rules
 from adjourn.stores.audit import AuditRow, Broken, chain
+from adjourn.stores.letter import Endpoint, Letter, Sent
 from adjourn.stores.store import Bell, Committed, Filter, Halt, Lease, RunRow, Store
 
 T = TypeVar("T")
@@ -143,6 +144,22 @@ class Watched:
     async def halt(self, scope: str, **options: Any) -> list[Halt]:
         """See `Store.halt`."""
         return await self.store.halt(scope, **options)
+
+    async def recent(self, before: str = "", limit: int = 100) -> list[AuditRow]:
+        """See `Store.recent`."""
+        return await self.store.recent(before, limit)
+
+    async def endpoints(self, put: Endpoint | None = None, **options: Any) -> list[Endpoint]:
+        """See `Store.endpoints`."""
+        return await self.store.endpoints(put, **options)
+
+    async def post(self, sent: Sequence[Sent] = (), **options: Any) -> list[Letter]:
+        """See `Store.post`."""
+        return await self.store.post(sent, **options)
+
+    async def letters(self, state: str = "", **options: Any) -> list[Letter]:
+        """See `Store.letters`."""
+        return await self.store.letters(state, **options)
 
     def subscribe(self, run: str, bell: Bell, *, words: bool = False) -> Callable[[], None]:
         """See `Store.subscribe`."""

@@ -1,0 +1,41 @@
+"""What the operations share: the runtime, the guard, kept folds, and the one stream about everything."""
+
+import asyncio
+from collections import OrderedDict
+from copy import copy
+
+from starlette.requests import Request
+
+from adjourn.runtime.runtime import Runtime
+from adjourn.server.auth import Guard
+from adjourn.server.folds import Folds
+from adjourn.server.hub import Hub
+
+KNOWN = 50_000
+
+
+class Desk:
+    """One application's state; nothing in it that a restart would miss."""
+
+    def __init__(self, runtime: Runtime, guard: Guard) -> None:
+        self.runtime, self.guard = runtime, guard
+        self.folds = Folds(runtime.store)
+        self.hub = Hub(runtime)
+        self.closing = asyncio.Event()
+        self.verifying = asyncio.Lock()
+        self._programs: OrderedDict[str, str] = OrderedDict()
+
+    def seen_from(self, request: Request) -> Runtime:
+        """The runtime, for one request: the audit says from where it came."""
+        view = copy(self.runtime)
+        view.origin = f"{self.runtime.origin} http {request.client.host if request.client else '?'}"
+        return view
+
+    async def program_of(self, run: str) -> str:
+        """A run's program; it never changes, so it is looked up once."""
+        found = self._programs.get(run)
+        if found is None:
+            found = self._programs[run] = (await self.runtime.store.get(run)).program
+            while len(self._programs) > KNOWN:
+                self._programs.popitem(last=False)
+        return found

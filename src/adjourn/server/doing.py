@@ -1,0 +1,186 @@
+"""The operations that do something: each is one verb of the runtime, by somebody."""
+
+import hashlib
+from typing import Any
+
+from starlette.responses import Response
+
+from adjourn.core.decision import Decision
+from adjourn.core.interrupt import Interrupt
+from adjourn.core.records import Started
+from adjourn.errors import Invalid, InvalidAnswer, NotAllowed, NotFound, RunExists, StaleDecision, UnknownRun
+from adjourn.server.auth import set_cookie
+from adjourn.server.operation import Call, answered
+from adjourn.server.translate import digest_of, halt_json
+
+# Runs
+
+
+def _derived_id(c: Call) -> str | None:
+    """With an Idempotency-Key, the new run's id follows from it: the same request again is the same run."""
+    if not c.request_id:
+        return None
+    text = hashlib.sha256(f"adjourn/run\0{c.request_id}".encode()).hexdigest()[:20].upper()
+    return "-".join(text[k : k + 4] for k in range(0, 20, 4))
+
+
+async def start_run(c: Call) -> Any:
+    """Start a run of a program that this server has."""
+    b = c.body
+    program = c.rt.programs.get(b["program"])
+    if program is None:
+        known = ", ".join(map(repr, c.rt.programs)) or "none"
+        raise NotFound(f"this server has no program {b['program']!r:.80}; it has {known}")
+    run = await c.rt.start(
+        program, b["input"], run_id=b.get("run_id") or _derived_id(c), session=b.get("session"), labels=b.get("labels"), by=c.who.name,
+    )  # fmt: skip
+    return {"id": run.id}
+
+
+async def pause_run(c: Call) -> Any:
+    """Pause."""
+    run = await c.rt.get(c.path["run"])
+    reason, now = c.body.get("reason", ""), c.body.get("now", False)
+    await run.pause(by=c.who.name, reason=reason, now=now, request_id=c.request_id)
+    return {"ok": True}
+
+
+async def resume_run(c: Call) -> Any:
+    """Resume."""
+    run = await c.rt.get(c.path["run"])
+    await run.resume(c.body.get("instruction", ""), by=c.who.name, request_id=c.request_id)
+    return {"ok": True}
+
+
+async def cancel_run(c: Call) -> Any:
+    """Cancel."""
+    run = await c.rt.get(c.path["run"])
+    await run.cancel(by=c.who.name, reason=c.body.get("reason", ""), request_id=c.request_id)
+    return {"ok": True}
+
+
+async def say_to_run(c: Call) -> Any:
+    """Say something to the agent."""
+    run = await c.rt.get(c.path["run"])
+    abandon = c.body.get("abandon", False)
+    dropped = await run.say(c.body["text"], by=c.who.name, abandon=abandon, request_id=c.request_id)
+    return {"dropped": [i.id for i in dropped]}
+
+
+async def emit_to_run(c: Call) -> Any:
+    """Send an event."""
+    run = await c.rt.get(c.path["run"])
+    await run.emit(c.body["event"], c.body.get("value"), by=c.who.name, request_id=c.request_id)
+    return {"ok": True}
+
+
+async def fork_run(c: Call) -> Any:
+    """A new run from a boundary of this one."""
+    run, new = await c.rt.get(c.path["run"]), _derived_id(c)
+    changed = {"input": c.body["input"]} if "input" in c.body else {}
+    try:
+        made = await run.fork(
+            c.body.get("at"), instruction=c.body.get("instruction", ""), run_id=new, by=c.who.name, **changed
+        )
+        return {"id": made.id}
+    except RunExists:
+        if new is None or not await _is_fork(c, new, run.id):
+            raise
+        return {"id": new}
+
+
+async def _is_fork(c: Call, new: str, old: str) -> bool:
+    try:
+        [(_, first), *_] = await c.rt.store.load(new)
+    except UnknownRun:
+        return False
+    return isinstance(first, Started) and first.forked_from.rpartition("@")[0] == old
+
+
+# Decisions
+
+
+async def _decidable(c: Call) -> Interrupt:
+    """The interrupt, if this is somebody who may decide it and who saw what it is now."""
+    found = await c.rt.interrupt(c.path["interrupt"])
+    row, state = await c.desk.folds.of(found.run_id)
+    agents = {row.program, *state.agents_under(found.path), *(t.agent for t in state.threads.values())}
+    if c.who.name.startswith("@") or c.who.name in agents:
+        raise NotAllowed(f"{c.who.name!r} is a run or its agent: people decide, not those who ask")
+    if c.body["digest"] != digest_of(found):
+        raise StaleDecision(found.id, c.body["digest"], digest_of(found))
+    return found
+
+
+def _named(i: Interrupt) -> str:
+    """An interrupt's id that no other run's can be mistaken for."""
+    return i.id if i.id.startswith(f"{i.run_id}:") else f"{i.run_id}:{i.id}"
+
+
+async def approve(c: Call) -> Any:
+    """Let a call run, exactly as shown or as edited."""
+    b, found = c.body, await _decidable(c)
+    if found.kind not in ("approval", "question"):
+        raise InvalidAnswer(f"interrupt {found.id!r} ({found.kind}) is answered with a choice: {', '.join(found.choices)}")
+    seq = await c.rt.approve(
+        _named(found), by=c.who.name, note=b.get("note", ""), digest=_shown(found), edit=b.get("edit"), scope=b.get("scope", "once"),
+        groups=c.who.groups, request_id=c.request_id,
+    )  # fmt: skip
+    return {"seq": seq}
+
+
+async def deny(c: Call) -> Any:
+    """Refuse a call."""
+    found = await _decidable(c)
+    if found.kind not in ("approval", "question"):
+        raise InvalidAnswer(f"interrupt {found.id!r} ({found.kind}) is answered with a choice: {', '.join(found.choices)}")
+    note = c.body.get("note", "")
+    seq = await c.rt.deny(_named(found), by=c.who.name, note=note, digest=_shown(found), request_id=c.request_id)
+    return {"seq": seq}
+
+
+async def answer_interrupt(c: Call) -> Any:
+    """Answer a question, or choose."""
+    b, found = c.body, await _decidable(c)
+    if found.kind == "approval":
+        raise Invalid("an approval is approved or denied, not answered")
+    value = Decision.value(b["value"], b.get("note", "")) if b.get("note") else b["value"]
+    digest = _shown(found)
+    return {"seq": await c.rt.answer(_named(found), value, by=c.who.name, digest=digest, request_id=c.request_id)}
+
+
+def _shown(i: Interrupt) -> str:
+    """The digest that the store compares once more, in the decision's own transaction."""
+    return i.call.digest if i.call else ""
+
+
+# The kill switch
+
+
+async def halt(c: Call) -> Any:
+    """Set a halt."""
+    on = await c.rt.halt(c.body["scope"], reason=c.body["reason"], by=c.who.name)
+    return {"items": [halt_json(h) for h in on], "after": None}
+
+
+async def unhalt(c: Call) -> Any:
+    """Lift a halt."""
+    on = await c.rt.unhalt(c.body["scope"], by=c.who.name, reason=c.body["reason"])
+    return {"items": [halt_json(h) for h in on], "after": None}
+
+
+# Sessions
+
+
+async def log_in(c: Call) -> Any:
+    """A key becomes a browser's session."""
+    c.desk.guard.limit(c.request, login=True)
+    cookie, who = c.desk.guard.login(c.body["key"])
+    body = {"name": who.name, "role": who.role, "groups": list(who.groups), "csrf": who.csrf}
+    return answered(body, {"Set-Cookie": set_cookie(c.desk.guard, cookie)})
+
+
+async def log_out(c: Call) -> Response:
+    """End a browser's session."""
+    c.desk.guard.logout(c.request)
+    return answered({"ok": True}, {"Set-Cookie": set_cookie(c.desk.guard, "")})

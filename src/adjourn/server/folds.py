@@ -1,0 +1,34 @@
+"""Folded journals that are kept, so that looking at a run again costs what was added since."""
+
+from collections import OrderedDict
+
+from adjourn.core.state import State
+from adjourn.stores.store import RunRow, Store
+
+KEPT = 64
+TRIES = 5
+
+
+class Folds:
+    """The states of the runs that were looked at last."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._states: OrderedDict[str, State] = OrderedDict()
+
+    async def of(self, run: str) -> tuple[RunRow, State]:
+        """A run's row, and its state at the same record. Read it before the next `await`: another look may go on folding."""
+        row = await self._store.get(run)
+        state = self._states.pop(row.id, None) or State()
+        for _ in range(TRIES):
+            if state.seq < row.seq:
+                for seq, record in await self._store.load(row.id, state.seq):
+                    if seq == state.seq + 1:  # somebody else may have folded it meanwhile
+                        state.fold(seq, record)
+            if state.seq == row.seq:
+                break
+            row = await self._store.get(row.id)
+        self._states[row.id] = state
+        while len(self._states) > KEPT:
+            self._states.popitem(last=False)
+        return row, state

@@ -1,0 +1,149 @@
+"""The one stream about everything: what opened and closed in the inbox, which runs changed, which halts are on.
+
+However many watch, the store is looked at once. Changes are numbered and kept for a while: a client that returns gets those
+it missed, each once and in order; one that was away for too long, or comes from before a restart, gets the whole again.
+"""
+
+import asyncio
+import secrets
+import time
+from collections import deque
+from collections.abc import AsyncIterator
+from typing import Any, NamedTuple
+
+from adjourn.core.interrupt import local_id
+from adjourn.runtime.runtime import Runtime
+from adjourn.server.translate import halt_json, run_json
+from adjourn.stores.store import Filter
+
+KEPT = 300
+RUNS = 100
+AT_ONCE = 100_000
+PAUSE, SHARE = 0.1, 10
+"""A burst becomes one change; and looking may take a tenth of the time."""
+LATE = 2.0
+"""A commit carries the time when it began; it may be seen that much later."""
+STALE = 30.0
+"""Expiry, and the end of a lease, ring no bell."""
+
+
+class Change(NamedTuple):
+    """One event: its number, and what it says."""
+
+    n: int
+    kind: str
+    data: dict[str, Any]
+
+
+class Hub:
+    """Looks at the store while somebody watches."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._rt = runtime
+        self._boot = secrets.token_hex(6)
+        self._n = 0
+        self._changes: deque[Change] = deque(maxlen=KEPT)
+        self._bells: set[asyncio.Event] = set()
+        self._task: asyncio.Task[None] | None = None
+        self._looking = asyncio.Lock()
+        self._open: dict[str, str] | None = None
+        self._halts: list[dict[str, Any]] = []
+        self._runs: dict[str, tuple[int, str, float]] = {}
+        self._looked = 0.0
+
+    def id(self, n: int) -> str:
+        """An event's id: it means something to this process only."""
+        return f"{self._boot}-{n}"
+
+    def _number(self, last: str) -> int | None:
+        """Where a client that returns was; None if nobody here knows."""
+        boot, _, n = last.partition("-")
+        if boot != self._boot or not n.isascii() or not n.isdigit() or len(n) > 15:
+            return None
+        oldest = self._changes[0].n if self._changes else self._n + 1
+        return int(n) if oldest - 1 <= int(n) <= self._n else None
+
+    async def watch(self, last: str) -> AsyncIterator[Change]:
+        """Everything first (or what was missed since `last`), then each change. It does not end."""
+        bell = asyncio.Event()
+        self._bells.add(bell)
+        try:
+            await self._look()
+            if self._task is None or self._task.done():
+                self._task = asyncio.get_running_loop().create_task(self._follow(), name="adjourn-hub")
+            at = self._number(last)
+            if at is None:
+                yield self._whole()
+                at = self._n
+            while True:
+                bell.clear()
+                if self._number(self.id(at)) is None:  # it did not read for too long
+                    yield self._whole()
+                    at = self._n
+                for change in [c for c in self._changes if c.n > at]:
+                    yield change
+                    at = change.n
+                if at == self._n:
+                    await bell.wait()
+        finally:
+            self._bells.discard(bell)
+            if not self._bells and self._task is not None:
+                self._task.cancel()
+
+    def _whole(self) -> Change:
+        data = {"open": list(self._open or {}), "halts": self._halts, "now": self._rt.store.now()}
+        return Change(self._n, "inbox", data)
+
+    async def _follow(self) -> None:
+        bell = asyncio.Event()
+        end = self._rt.store.subscribe("", bell.set)
+        try:
+            while True:
+                bell.clear()
+                began = time.monotonic()
+                await self._look()
+                await asyncio.sleep(max(PAUSE, SHARE * (time.monotonic() - began)))
+                try:
+                    await asyncio.wait_for(bell.wait(), STALE)
+                except TimeoutError:
+                    continue
+        finally:
+            end()
+
+    async def _look(self) -> None:
+        """Compare what there is with what there was."""
+        async with self._looking:
+            store = self._rt.store
+            found = await store.inbox(Filter(brief=True, limit=AT_ONCE))
+            halts = [halt_json(h) for h in await self._rt.halts()]
+            runs, more = await self._changed_runs()
+            now = {f"{i.run_id}:{local_id(i)}": i.id for i in found}
+            before, self._open = self._open, now
+            was, self._halts = self._halts, halts
+            if before is None:
+                return
+            opened, closed = [r for r in now if r not in before], [r for r in before if r not in now]
+            if not (opened or closed or runs or more or halts != was):
+                return
+            self._n += 1
+            data = {
+                "opened": [now[r] for r in opened], "closed": [before[r] for r in closed], "halts": halts, "runs": runs,
+                "more": more, "waiting": len(now), "now": store.now(),
+            }  # fmt: skip
+            self._changes.append(Change(self._n, "changed", data))
+            for bell in self._bells:
+                bell.set()
+
+    async def _changed_runs(self) -> tuple[list[dict[str, Any]], bool]:
+        """The rows that changed since the last look, and whether there were too many to list."""
+        now, first = self._rt.store.now(), not self._looked
+        since = self._looked - LATE
+        self._looked = now
+        if first:
+            return [], False
+        rows = await self._rt.store.runs(Filter(changed=since, limit=RUNS + 1))
+        self._runs = {id: seen for id, seen in self._runs.items() if seen[2] >= since}
+        fresh = [r for r in rows if self._runs.get(r.id, (0, ""))[:2] != (r.seq, r.view(now))]
+        self._runs.update({r.id: (r.seq, r.view(now), r.updated_at) for r in rows})
+        more = len(rows) > RUNS
+        return [run_json(r, now) for r in fresh[:RUNS]], more

@@ -1,0 +1,187 @@
+"""The operations that look. None of them changes anything."""
+
+from typing import Any
+
+import msgspec
+from starlette.responses import Response
+
+from adjourn.core.interrupt import Interrupt, local_id
+from adjourn.core.records import AnyRecord, Closed, Decided
+from adjourn.core.status import ENDED
+from adjourn.errors import Invalid
+from adjourn.flow.flow import Flow
+from adjourn.server.operation import Call, answered
+from adjourn.server.problem import Problem
+from adjourn.server.stream import EventStream, hub_events, run_events
+from adjourn.server.translate import halt_json, interrupt_json, record_json, run_json, said, state_json
+from adjourn.stores.store import Filter
+
+
+def _label(query: dict[str, Any]) -> tuple[str, str] | None:
+    name, found, value = query.get("label", "").partition("=")
+    return (name, value) if found else None
+
+
+async def list_runs(c: Call) -> Any:
+    """A page of runs."""
+    q, limit = c.query, c.query.get("limit", 50)
+    rows = await c.rt.runs(
+        status=q.get("status", ""), agent=q.get("agent", ""), session=q.get("session", ""), label=_label(q),
+        text=q.get("text", ""), since=q.get("since", 0), until=q.get("until", 0), after=q.get("after", ""), limit=limit,
+    )  # fmt: skip
+    now = c.rt.store.now()
+    return {"items": [run_json(r, now) for r in rows], "after": rows[-1].id if len(rows) == limit else None}
+
+
+async def get_run(c: Call) -> Any:
+    """A run; 304 if the client has it already."""
+    row = await c.rt.store.get(c.path["run"])
+    tag = _tag(row.seq, row.view(c.rt.store.now()))
+    if c.request.headers.get("if-none-match") == tag:
+        return Response(status_code=304, headers={"ETag": tag})
+    row, state = await c.desk.folds.of(row.id)
+    now = c.rt.store.now()
+    return answered(state_json(row, state, now), {"ETag": _tag(row.seq, row.view(now))})
+
+
+def _tag(seq: int, status: str) -> str:
+    return f'W/"{seq}-{status}"'
+
+
+async def get_status(c: Call) -> Any:
+    """A run's row alone: cheap, however long its journal."""
+    return run_json(await c.rt.store.get(c.path["run"]), c.rt.store.now())
+
+
+async def get_records(c: Call) -> Any:
+    """A page of a journal."""
+    row, limit = await c.rt.store.get(c.path["run"]), c.query.get("limit", 200)
+    found = (await c.rt.store.load(row.id, c.query.get("after", 0)))[:limit]
+    items = [record_json(seq, record) for seq, record in found]
+    return {"items": items, "after": str(items[-1]["seq"]) if len(items) == limit else None}
+
+
+async def get_messages(c: Call) -> Any:
+    """A conversation."""
+    _, state = await c.desk.folds.of(c.path["run"])
+    return {"items": msgspec.to_builtins(state.messages)}
+
+
+async def get_checkpoint(c: Call) -> Any:
+    """A checkpoint, as its JSON text: it is signed, so it must arrive as it is."""
+    run = await c.rt.get(c.path["run"])
+    return {"checkpoint": (await run.checkpoint()).to_json()}
+
+
+async def get_preview(c: Call) -> Any:
+    """What a cancel would do."""
+    preview = await (await c.rt.get(c.path["run"])).cancel_preview()
+    return {"in_flight": preview.in_flight, "undo": preview.undo, "residue": preview.residue}
+
+
+async def get_run_audit(c: Call) -> Any:
+    """A page of what was wanted of a run."""
+    row, limit = await c.rt.store.get(c.path["run"]), c.query.get("limit", 100)
+    rows = await c.rt.store.audit(row.id, after=c.query.get("after", 0), limit=limit)
+    return {"items": [r.entry for r in rows], "after": str(rows[-1].n) if len(rows) == limit else None}
+
+
+async def watch_run(c: Call) -> Any:
+    """A run's events from where the client was."""
+    last = c.request.headers.get("last-event-id", "") or str(c.query.get("after", 0))
+    if not last.isascii() or not last.isdigit() or len(last) > 15:
+        raise Invalid(f"Last-Event-ID is the number of a record, not {last!r:.40}")
+    row = await c.rt.store.get(c.path["run"])
+    if row.status in ENDED and row.seq <= int(last):
+        return Response(status_code=204)  # a browser would otherwise ask again for ever
+    return EventStream(run_events(c.rt, row.id, int(last)), c.desk.closing, c.desk.guard.enter(c.who))
+
+
+async def list_inbox(c: Call) -> Any:
+    """A page of what waits for people."""
+    q, limit = c.query, c.query.get("limit", 50)
+    mine = c.who.groups if q.get("mine") else None
+    found = await c.rt.store.inbox(
+        Filter(
+            program=q.get("agent", ""), kind=q.get("kind", ""), run=q.get("run", ""), session=q.get("session", ""), label=_label(q),
+            text=q.get("text", ""), since=q.get("since", 0), until=q.get("until", 0), group=q.get("group", ""), members=mine,
+            after=q.get("after", ""), limit=limit,
+        )
+    )  # fmt: skip
+    items = [interrupt_json(i, await c.desk.program_of(i.run_id), "") for i in found]
+    return {"items": items, "after": items[-1]["ref"] if len(found) == limit else None}
+
+
+async def watch_inbox(c: Call) -> Any:
+    """What changes anywhere."""
+    last = c.request.headers.get("last-event-id", "")
+    return EventStream(hub_events(c.desk.hub, last), c.desk.closing, c.desk.guard.enter(c.who))
+
+
+async def get_interrupt(c: Call) -> Any:
+    """An interrupt, and if it is closed, how."""
+    found = await c.rt.interrupt(c.path["interrupt"])
+    local = local_id(found)
+    row, state = await c.desk.folds.of(found.run_id)
+    item = interrupt_json(found, row.program, said(state, found))
+    is_open, view = found.id in {i.id for i in state.interrupts}, row.view(c.rt.store.now())
+    attempts = [r.entry for r in await c.rt.store.audit(found.run_id, limit=1000) if r.entry.get("interrupt") == local]
+    closed = None if is_open else await _closed(c, found, local)
+    tag = f'"{found.seq}-{item["digest"][:16]}-{"open" if is_open else "closed"}-{len(attempts)}"'
+    answer = {"interrupt": item, "open": is_open, "run_status": view, "attempts": attempts, "closed": closed}
+    return answered(answer, {"ETag": tag})
+
+
+async def _closed(c: Call, found: Interrupt, local: str) -> dict[str, Any]:
+    """Who or what closed an interrupt; an expiry is nobody's denial."""
+    last: tuple[int, AnyRecord] | None = None
+    for seq, record in await c.rt.store.load(found.run_id, found.seq):
+        if isinstance(record, Decided | Closed) and record.i == local:
+            last = seq, record
+    if last is None:
+        return {"why": "void", "by": "", "at": None, "seq": None}
+    seq, record = last
+    if isinstance(record, Closed):
+        return {"why": record.why, "by": "", "at": record.at, "seq": seq}
+    assert isinstance(record, Decided)
+    return {"why": record.verdict, "by": record.by, "at": record.at, "seq": seq}
+
+
+async def list_halts(c: Call) -> Any:
+    """The halts that are on."""
+    return {"items": [halt_json(h) for h in await c.rt.halts()], "after": None}
+
+
+async def list_audit(c: Call) -> Any:
+    """A page of the audit of everything, newest first."""
+    limit = c.query.get("limit", 100)
+    rows = await c.rt.store.recent(c.query.get("after", ""), limit)
+    return {"items": [r.entry for r in rows], "after": rows[-1].place if len(rows) == limit else None}
+
+
+async def verify_audit(c: Call) -> Any:
+    """Check everything; one at a time, because it reads everything."""
+    if c.desk.verifying.locked():
+        raise Problem(429, "busy", "somebody is checking already; wait for them", {"Retry-After": "5"})
+    async with c.desk.verifying:
+        return {"broken": await c.rt.verify()}
+
+
+async def list_programs(c: Call) -> Any:
+    """What this server can start."""
+    items = [
+        {"name": p.name, "kind": p.program.kind, "picture": p.to_mermaid() if isinstance(p, Flow) else None}
+        for p in c.rt.programs.values()
+    ]
+    return {"items": items, "after": None}
+
+
+async def who_am_i(c: Call) -> Any:
+    """Who asks."""
+    return {**me_json(c), "now": c.rt.store.now()}
+
+
+def me_json(c: Call) -> dict[str, Any]:
+    """An identity."""
+    who = c.who
+    return {"name": who.name, "role": who.role, "groups": list(who.groups), "csrf": who.csrf}

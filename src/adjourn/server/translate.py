@@ -1,0 +1,91 @@
+"""What the runtime knows, as JSON: every field there, whatever its value."""
+
+from typing import Any
+
+import msgspec
+
+from adjourn.core.digest import digest
+from adjourn.core.interrupt import Interrupt, local_id
+from adjourn.core.messages import Usage
+from adjourn.core.records import AnyRecord, Cancelled, Completed
+from adjourn.core.state import State
+from adjourn.runtime.run import look
+from adjourn.stores.letter import Endpoint, Letter
+from adjourn.stores.store import Halt, RunRow
+
+
+def run_json(row: RunRow, now: float) -> dict[str, Any]:
+    """A run's row."""
+    return {
+        "id": row.id, "kind": row.kind, "program": row.program, "status": row.view(now), "title": row.title, "session": row.session,
+        "labels": row.labels, "seq": row.seq, "interrupts": row.opens, "held": list(row.blocked), "worker": row.worker.partition("|")[0],
+        "epoch": row.epoch, "created_at": row.created_at, "updated_at": row.updated_at,
+    }  # fmt: skip
+
+
+def state_json(row: RunRow, state: State, now: float) -> dict[str, Any]:
+    """A run, looked at: where it is, what it waits for, what it did."""
+    seen, ended = look(state), state.ended
+    return {
+        "run": run_json(row, now), "input": seen.input, "steps": seen.steps, "usage": usage_json(seen.usage),
+        "interrupts": [interrupt_json(i, row.program, said(state, i)) for i in seen.interrupts],
+        "calls": seen.calls, "done": seen.done, "data": seen.data, "text": seen.text,
+        "output": ended.output if isinstance(ended, Completed) else None,
+        "undone": list(ended.undone) if isinstance(ended, Cancelled) else [],
+        "residue": list(ended.residue) if isinstance(ended, Cancelled) else [],
+        "children": [{"path": p, "agent": t.agent, "text": t.text, "done": t.final} for p, t in state.threads.items() if p],
+        "graph": state.started.graph, "started_by": state.started.by, "forked_from": state.started.forked_from,
+    }  # fmt: skip
+
+
+def usage_json(usage: Usage) -> dict[str, Any]:
+    """Usage with every field."""
+    return {name: getattr(usage, name) for name in usage.__struct_fields__}
+
+
+def interrupt_json(i: Interrupt, agent: str, said: str) -> dict[str, Any]:
+    """An interrupt, complete; the agent's own words apart, in `said`. `ref` names it in every run's company."""
+    call = {name: getattr(i.call, name) for name in i.call.__struct_fields__} if i.call else None
+    return {
+        "id": i.id, "ref": f"{i.run_id}:{local_id(i)}", "run_id": i.run_id, "agent": agent, "kind": i.kind, "type": i.type,
+        "payload": i.payload, "call": call, "answer_schema": i.answer_schema, "path": i.path, "opened_at": i.opened_at,
+        "expires_at": i.expires_at, "choices": i.choices, "on_expiry": i.on_expiry, "approvers": i.approvers, "groups": list(i.groups),
+        "digest": digest_of(i), "seq": i.seq, "said": said,
+    }  # fmt: skip
+
+
+def digest_of(i: Interrupt) -> str:
+    """What a decision must name: the call's digest, or one over everything that a person is shown of a question."""
+    if i.call and i.call.digest:
+        return i.call.digest
+    return digest("interrupt", i.run_id, i.id, i.seq, i.kind, i.type, i.payload, i.answer_schema)
+
+
+def said(state: State, i: Interrupt) -> str:
+    """The last words of the agent that an interrupt is about."""
+    thread = state.threads.get(i.path) or state.threads.get("")
+    return thread.text if thread else ""
+
+
+def record_json(seq: int, record: AnyRecord) -> dict[str, Any]:
+    """A line of a journal."""
+    return {"seq": seq, "record": msgspec.to_builtins(record)}
+
+
+def halt_json(h: Halt) -> dict[str, Any]:
+    """A halt."""
+    return {"scope": h.scope, "by": h.by, "reason": h.reason, "at": h.at}
+
+
+def endpoint_json(e: Endpoint) -> dict[str, Any]:
+    """Somebody who is told; without the secret, and of an address that is itself one only its kind."""
+    url = e.url if e.kind == "webhook" else e.url.partition("://")[0] + "://…"
+    return {"name": e.name, "kind": e.kind, "url": url, "topics": list(e.topics), "at": e.at}
+
+
+def letter_json(x: Letter) -> dict[str, Any]:
+    """A letter that has not arrived."""
+    return {
+        "n": x.n, "id": x.id, "endpoint": x.endpoint, "topic": x.topic, "run_id": x.run, "at": x.at, "state": x.state,
+        "tries": x.tries, "due_at": x.due_at, "error": x.error,
+    }  # fmt: skip

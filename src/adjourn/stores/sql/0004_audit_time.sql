@@ -1,0 +1,1 @@
+create index audit_time on audit (json_extract(body, '$.at'), scope, n);

@@ -1,0 +1,37 @@
+"""`fork` and `audit`: from a process that has no program."""
+
+import sqlite3
+
+from tests.cli.conftest import Run
+
+
+def test_a_fork_begins_at_a_boundary_and_leaves_the_original_alone(adjourn: Run, waiting: str) -> None:
+    before = adjourn("runs", "--json").json
+    new = adjourn("fork", waiting[:6], "--by", "ana", "--json").json["id"]
+    after = {run["run_id"]: run for run in adjourn("runs", "--json").json}
+    assert new in after and new != waiting
+    assert after[waiting]["status"] == before[0]["status"] == "waiting"
+
+
+def test_a_fork_elsewhere_is_refused_naming_the_nearest_boundary(adjourn: Run, waiting: str) -> None:
+    said = adjourn("fork", waiting, "--at", "999")
+    assert said.code == 2
+    assert "Not forked: cannot fork at record 999" in said.err and "nearest boundary" in said.err
+
+
+def test_the_audit_shows_who_wanted_what_also_what_was_refused(adjourn: Run, waiting: str) -> None:
+    adjourn("pause", waiting, "--by", "ana", "--reason", "wait")
+    adjourn("pause", waiting, "--by", "ben")
+    lines = adjourn("audit", waiting, "--json").json
+    assert [(x["verb"], x["by"]) for x in lines] == [("start", "shop"), ("pause", "ana"), ("pause", "ben")]
+    assert lines[1]["reason"] == "wait" and lines[2]["refused"]
+    assert "refused" in adjourn("audit").out
+
+
+def test_an_edited_journal_is_found_and_located(adjourn: Run, waiting: str) -> None:
+    assert adjourn("audit", "verify").code == 0
+    with sqlite3.connect("adjourn.db") as db:
+        db.execute("update journal set body = replace(body, '4417', '4418') where seq = 1")
+    said = adjourn("audit", "verify")
+    assert said.code == 1
+    assert f"journal of {waiting}, line 1" in said.out
