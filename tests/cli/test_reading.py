@@ -5,7 +5,9 @@ import json
 import sqlite3
 import threading
 from pathlib import Path
+from typing import Any
 
+import apsw
 import pytest
 from tests.cli import shop
 from tests.cli.conftest import Run, advance, begin
@@ -144,9 +146,9 @@ def test_a_file_of_somebody_else_is_not_touched(adjourn: Run) -> None:
 
 
 def test_a_file_that_another_process_holds_for_a_moment_is_waited_for(adjourn: Run, waiting: str) -> None:
-    other = sqlite3.connect("adjourn.db", check_same_thread=False)
+    other: Any = apsw.Connection("adjourn.db")
     other.execute("pragma locking_mode=exclusive")
-    other.execute("begin immediate").execute("rollback")
+    other.execute("begin immediate; rollback")
     letting_go = threading.Timer(0.3, other.close)
     letting_go.start()
     assert adjourn("runs", "--json").json[0]["run_id"] == waiting

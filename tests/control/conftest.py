@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.control.process import Process
+from tests.control.world import Ledger
 
 from adjourn import Run, Runtime
 from adjourn.core.records import AnyRecord
-from tests.control.process import Process
-from tests.control.world import Ledger
 
 SHM = Path("/dev/shm")
 

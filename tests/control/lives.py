@@ -6,13 +6,14 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from tests.control.world import LIMIT, Ledger, solo
+
 from adjourn import Agent, Run, Runtime
 from adjourn.core.records import AnyRecord
 from adjourn.stores.memory import MemoryStore
 from adjourn.stores.sqlite import SQLiteStore
 from adjourn.stores.store import Store
 from adjourn.testing import FakeClock
-from tests.control.world import LIMIT, Ledger, solo
 
 LEASE = 60.0
 
@@ -20,7 +21,9 @@ LEASE = 60.0
 class Stage:
     """A store, a clock, a ledger and whoever works at the moment."""
 
-    def __init__(self, store: Store, clock: FakeClock, ledger: Ledger, agents: list[Agent[Any]], **options: Any) -> None:
+    def __init__(
+        self, store: Store, clock: FakeClock, ledger: Ledger, agents: list[Agent[Any]], **options: Any
+    ) -> None:
         self.store, self.clock, self.ledger, self.agents = store, clock, ledger, agents
         self.options = {"lease": LEASE, "grace": 5.0, **options}
         self.rt: Runtime | None = None

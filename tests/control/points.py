@@ -12,7 +12,17 @@ from typing import Any
 from adjourn import Agent, Run, Runtime, ToolContext, tool
 from adjourn.core.messages import Delta, ModelRequest, Reply, Result, Text, TextDelta, ToolCall, Usage, User
 from adjourn.core.records import (
-    AnyRecord, CancelAsked, Cancelled, Command, Completed, Decided, Intended, PauseAsked, Replied, Resumed, Returned,
+    AnyRecord,
+    CancelAsked,
+    Cancelled,
+    Command,
+    Completed,
+    Decided,
+    Intended,
+    PauseAsked,
+    Replied,
+    Resumed,
+    Returned,
     Said,
 )  # fmt: skip
 from adjourn.core.status import RUNNABLE
@@ -61,7 +71,10 @@ class Thinker:
         await asyncio.sleep(0)
         yield TextDelta(text[2:])
         k = request.index
-        parts = [ToolCall(id=f"{k}-{n}", tool=t, args={"input": x} if t == "helper" else {"x": x}) for n, (t, x) in enumerate(calls)]
+        parts = [
+            ToolCall(id=f"{k}-{n}", tool=t, args={"input": x} if t == "helper" else {"x": x})
+            for n, (t, x) in enumerate(calls)
+        ]
         yield Reply((Text(text=text), *parts), Usage(1, 10, 5), "thinker")
 
 

@@ -12,9 +12,9 @@ from collections.abc import Awaitable
 from typing import Any
 
 import msgspec
+from tests.control.world import AGENTS, LIMIT, Ledger
 
 from adjourn import AdjournError, Runtime, is_paused
-from tests.control.world import AGENTS, LIMIT, Ledger
 
 
 class Process:
@@ -84,7 +84,10 @@ class Server:
 
     async def wait(self, run: str) -> Any:
         outcome = await (await self.rt.get(run)).wait(LIMIT)
-        return {"status": outcome.status, "interrupts": [i.id for i in outcome.interrupts] if is_paused(outcome) else []}
+        return {
+            "status": outcome.status,
+            "interrupts": [i.id for i in outcome.interrupts] if is_paused(outcome) else [],
+        }
 
     async def run(self, run: str, what: str, **options: Any) -> Any:
         """Any verb of a run."""

@@ -7,15 +7,25 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from adjourn import (
-    Agent, AlreadyDecided, Cancelled, Completed, Decision, InterruptClosed, InvalidAnswer, Paused, Policy, Run, ask,
-)  # fmt: skip
-from adjourn.core.records import Asked, CancelAsked, Closed, Decided, Intended, Reminded
-from adjourn.errors import NotAllowed
 from tests.control.conftest import Begin, Office
 from tests.control.lives import Stage, stage
 from tests.control.world import LIMIT, TOOLS, Ledger, Play, act, call, does, says, script
+
+from adjourn import (
+    Agent,
+    AlreadyDecided,
+    Cancelled,
+    Completed,
+    Decision,
+    InterruptClosed,
+    InvalidAnswer,
+    Paused,
+    Policy,
+    Run,
+    ask,
+)  # fmt: skip
+from adjourn.core.records import Asked, CancelAsked, Closed, Decided, Intended, Reminded
+from adjourn.errors import NotAllowed
 
 
 def guarded(*rules: Any) -> Callable[[Ledger], Agent]:
@@ -33,7 +43,9 @@ async def asked(on: Stage, run: Run[Any]) -> str:
 # The queue
 
 
-async def test_a_queued_action_waits_in_the_inbox_while_the_agent_goes_on_and_its_result_follows(office: Office) -> None:
+async def test_a_queued_action_waits_in_the_inbox_while_the_agent_goes_on_and_its_result_follows(
+    office: Office,
+) -> None:
     play = script("queue", does(act("a")), does(call("look", name="l")), says("so far"), says("with a"))
     run = await office.start("queued", play)
     await office.ledger.until("queue", "look l")

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from adjourn import Cancelled, Completed, Interrupt, Paused, Run
-from adjourn.core.records import CancelAsked, Doubted, Intended
 from tests.control.conftest import Begin, Office
 from tests.control.lives import stage
 from tests.control.world import LIMIT, Ledger, act, call, does, says, script
+
+from adjourn import Cancelled, Completed, Interrupt, Paused, Run
+from adjourn.core.records import CancelAsked, Doubted, Intended
 
 
 async def cancelled(run: Run[Any]) -> Cancelled:
@@ -345,7 +345,9 @@ async def test_a_failing_undo_is_tried_again_and_then_waits_for_a_person(office:
     assert attempts == [1, 2, 3, 4]
 
 
-@pytest.mark.parametrize(("answer", "undone", "left"), [("done", True, []), ("leave", False, ["left: its undo failed"])])
+@pytest.mark.parametrize(
+    ("answer", "undone", "left"), [("done", True, []), ("leave", False, ["left: its undo failed"])]
+)
 async def test_a_person_may_say_that_an_undo_is_done_or_leave_it(
     office: Office, answer: str, undone: bool, left: list[str]
 ) -> None:
@@ -384,8 +386,9 @@ async def test_an_undo_that_kills_its_worker_every_time_waits_for_a_person_in_th
 async def test_an_undo_that_pauses_or_cancels_itself_or_gives_back_an_object_does_not_break_the_cancel(
     folder: Path,
 ) -> None:
-    from adjourn import Agent, pause_for, tool
     from tests.control.world import Play
+
+    from adjourn import Agent, pause_for, tool
 
     class Once:
         tried = 0

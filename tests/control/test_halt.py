@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.control.conftest import Begin, Office
+from tests.control.lives import stage
+from tests.control.world import LIMIT, Ledger, act, boss, call, does, says, script, tell
 
 from adjourn import Completed, Halted, Paused, Run, Runtime
 from adjourn.core.records import Broke, Decided, Intended, Parked, Replied
 from adjourn.stores.sqlite import SQLiteStore
-from tests.control.conftest import Begin, Office
-from tests.control.lives import stage
-from tests.control.world import LIMIT, Ledger, act, boss, call, does, says, script, tell
 
 
 async def blocked(run: Run[Any], rt: Runtime) -> tuple[str, ...]:
@@ -207,5 +207,12 @@ async def test_halting_twice_keeps_the_first_reason_and_both_are_in_the_audit(of
     assert [(h.scope, h.reason) for h in await office.desk.halts()] == [("tool:crawl", "first")]
     await office.desk.unhalt("tool:crawl", by="carl", reason="over")
     await office.desk.unhalt("tool:crawl", by="dora")
-    told = [(x["verb"], x["by"], x["reason"]) for x in await office.desk.audit(limit=1000) if x.get("scope") == "tool:crawl"]
-    assert told == [("halt", "ann", "first"), ("halt", "bob", "second"), ("unhalt", "carl", "over"), ("unhalt", "dora", "")]
+    told = [
+        (x["verb"], x["by"], x["reason"]) for x in await office.desk.audit(limit=1000) if x.get("scope") == "tool:crawl"
+    ]
+    assert told == [
+        ("halt", "ann", "first"),
+        ("halt", "bob", "second"),
+        ("unhalt", "carl", "over"),
+        ("unhalt", "dora", ""),
+    ]

@@ -6,17 +6,27 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from adjourn import (
-    Agent, Completed, External, InvalidAnswer, MaxCost, MaxSteps, MaxTime, MaxTokens, Policy, Stopped, TextMention,
-    ToolCalled, ask,
-)  # fmt: skip
-from adjourn.core.records import Asked, Broke, Replied
-from adjourn.core.records import Completed as CompletedRecord
-from adjourn.core.records import Returned
-from adjourn.core.stop import Stop
 from tests.control.lives import stage
 from tests.control.world import TOOLS, Ledger, Play, act, call, does, says, script, tell
+
+from adjourn import (
+    Agent,
+    Completed,
+    External,
+    InvalidAnswer,
+    MaxCost,
+    MaxSteps,
+    MaxTime,
+    MaxTokens,
+    Policy,
+    Stopped,
+    TextMention,
+    ToolCalled,
+    ask,
+)  # fmt: skip
+from adjourn.core.records import Asked, Broke, Replied, Returned
+from adjourn.core.records import Completed as CompletedRecord
+from adjourn.core.stop import Stop
 
 
 def limited(stop: Stop, **options: Any) -> Callable[[Ledger], Agent]:
@@ -163,7 +173,9 @@ async def test_a_run_is_stopped_only_when_the_calls_in_flight_have_ended(folder:
     policy = Policy([ask("act", queue=True)], default="allow")
     async with stage(folder, limited(MaxSteps(2), policy=policy)) as on:
         looks = does(call("look", name="l", gate="l"))
-        run = await on.start(script("r", does(act("a", gate="a"), call("look", name="k", gate="k")), looks, says("end")))
+        run = await on.start(
+            script("r", does(act("a", gate="a"), call("look", name="k", gate="k")), looks, says("end"))
+        )
         assert on.rt is not None
         async with asyncio.timeout(10):
             while not (inbox := await on.rt.inbox()):
@@ -243,10 +255,13 @@ async def test_a_limit_of_a_nested_agent_on_time_counts_from_its_own_beginning(f
 async def test_a_person_extends_the_limit_of_one_nested_agent_and_no_other(folder: Path) -> None:
     pausing = MaxSteps(2).then("pause")
     async with stage(folder, nesting(MaxSteps(60), MaxSteps(50), pausing)) as on:
+
         def hand(name: str) -> list[Any]:
             return tell("hand", "r", *(does(act(f"{name}{n}")) for n in range(3)), says(f"{name} done"))
 
-        run = await on.start(script("r", does(tell("lead", "r", does(hand("x")), does(hand("y")), says("ok"))), says("done")))
+        run = await on.start(
+            script("r", does(tell("lead", "r", does(hand("x")), does(hand("y")), says("ok"))), says("done"))
+        )
         assert on.rt is not None
         await on.rest(run, "waiting")
         [item] = (await run.state()).interrupts

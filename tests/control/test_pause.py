@@ -4,10 +4,11 @@ import asyncio
 import time
 from typing import Any
 
-from adjourn import Completed, Paused, Run
-from adjourn.core.records import Broke, Intended, Parked, PauseAsked, Replied, Resumed, Returned, Yielded
 from tests.control.conftest import Office
 from tests.control.world import LIMIT, act, call, does, says, script
+
+from adjourn import Completed, Paused, Run
+from adjourn.core.records import Broke, Intended, Parked, PauseAsked, Replied, Resumed, Returned, Yielded
 
 
 async def until(run: Run[Any], status: str) -> None:
@@ -58,7 +59,11 @@ async def test_pause_now_cuts_the_model_call_and_what_it_said_is_kept_before_the
     assert outcome.usage.requests == 3
     last = office.ledger.requests("now")[-1]
     assert [m["type"] for m in last] == ["user", "assistant", "result", "assistant", "user", "user"]
-    assert last[3] == {"type": "assistant", "parts": [{"type": "text", "text": "The first three words"}], "interrupted": True}
+    assert last[3] == {
+        "type": "assistant",
+        "parts": [{"type": "text", "text": "The first three words"}],
+        "interrupted": True,
+    }
     assert "cut off" in last[4]["text"] and "Done: act" in last[4]["text"]
     assert last[5]["text"] == "summarise what you have and stop"
     assert office.ledger.lines("now", "act") == ["act a"]

@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.control.points import COMMANDS, Play
 
 from adjourn.core.records import Fact, Move
 from adjourn.stores.memory import MemoryStore
 from adjourn.stores.sqlite import SQLiteStore
 from adjourn.stores.store import Committed, Lease
 from adjourn.testing import FakeClock
-from tests.control.points import COMMANDS, Play
 
 
 class Ticking(asyncio.SelectorEventLoop):

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-
-from adjourn.core.records import CancelAsked, Cancelled, Completed, Intended
 from tests.control.conftest import SHM
 from tests.control.lives import Stage, stage
 from tests.control.world import call, does, says, script
+
+from adjourn.core.records import CancelAsked, Cancelled, Completed, Intended
 
 PLANS = {
     "ok": ["ok"],
@@ -109,9 +109,7 @@ def of_five(how: tuple[str, ...], answers: tuple[str, ...], again: bool) -> None
     asyncio.run(work())
 
 
-_five = given(
-    st.tuples(*[st.sampled_from(list(PLANS))] * 5), st.tuples(*[st.sampled_from(ANSWERS)] * 5), st.booleans()
-)
+_five = given(st.tuples(*[st.sampled_from(list(PLANS))] * 5), st.tuples(*[st.sampled_from(ANSWERS)] * 5), st.booleans())
 
 
 @_five

@@ -150,7 +150,9 @@ class Play:
             if not done:
                 self.ledger.write(run, who, "cut", k)
         used = how.get("usage", (10, 5, 0.0))
-        parts = [ToolCall(id=f"{who}{k}_{n}", tool=name, args=args) for n, (name, args) in enumerate(how.get("calls", ()))]
+        parts = [
+            ToolCall(id=f"{who}{k}_{n}", tool=name, args=args) for n, (name, args) in enumerate(how.get("calls", ()))
+        ]
         text = "".join(how.get("pieces", ())) + how.get("text", "")
         yield Reply((*([Text(text=text)] if text else []), *parts), Usage(1, *used[:2], cost=used[2]), "play")
 

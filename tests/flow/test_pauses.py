@@ -8,8 +8,19 @@ import pytest
 from tests.flow.process import elsewhere
 from tests.flow.world import by_payload, deep, execution, only, records, reloaded, started
 
-from adjourn import AlreadyDecided, Flow, FlowContext, InterruptClosed, InvalidAnswer, NotJSON, Refused, RequestReused
-from adjourn import RunFailed, UnknownInterrupt, pause_for
+from adjourn import (
+    AlreadyDecided,
+    Flow,
+    FlowContext,
+    InterruptClosed,
+    InvalidAnswer,
+    NotJSON,
+    Refused,
+    RequestReused,
+    RunFailed,
+    UnknownInterrupt,
+    pause_for,
+)
 from adjourn.core.records import Decided, Intended, Suspended
 from adjourn.testing import FakeClock
 
@@ -282,7 +293,9 @@ async def test_a_wrong_id_lists_the_pending_ones() -> None:
     flow.for_each().to(ask).end_for_each()
     one = await started(flow, [1, 2])
     ids = list(one.pending_interrupts)
-    with pytest.raises(UnknownInterrupt, match=f"'nope'; pending: '{ids[0]}', '{ids[1]}'".replace("?", r"\?").replace("[", r"\[")):
+    with pytest.raises(
+        UnknownInterrupt, match=f"'nope'; pending: '{ids[0]}', '{ids[1]}'".replace("?", r"\?").replace("[", r"\[")
+    ):
         await one.continue_with("nope", 1)
     assert list(one.pending_interrupts) == ids
     await one.continue_with(ids[0].partition(":")[2], 1)  # the id without the run's is enough
@@ -334,7 +347,14 @@ async def test_nothing_goes_on_after_the_end() -> None:
     id = only(one)
     await one.continue_with(id, 1)
     await one.close()
-    for verb in (lambda: one.continue_with(id, 1), lambda: one.emit("x"), lambda: one.say("x"), one.pause, one.resume, one.cancel):
+    for verb in (
+        lambda: one.continue_with(id, 1),
+        lambda: one.emit("x"),
+        lambda: one.say("x"),
+        one.pause,
+        one.resume,
+        one.cancel,
+    ):
         with pytest.raises(Refused, match="completed"):
             await verb()
     assert await one.close() == {}

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextvars import ContextVar, copy_context
 from functools import partial
 from typing import Annotated, Any, TypeVar, cast
@@ -42,13 +42,14 @@ class Turns:
         self._waiting.append(turn)
         await turn
 
-    def give(self) -> None:
-        """Whoever has waited longest goes on to its next turn."""
-        while self._waiting:
-            turn = self._waiting.popleft()
-            if not turn.done():
-                turn.set_result(None)
-                return
+    def give(self, choice: int = 0) -> None:
+        """One of those who wait goes on to its next turn: who has waited longest, or whoever is chosen."""
+        waiting = [turn for turn in self._waiting if not turn.done()]
+        self._waiting = deque(waiting)
+        if waiting:
+            turn = waiting[choice % len(waiting)]
+            self._waiting.remove(turn)
+            turn.set_result(None)
 
 
 TURNS: ContextVar[Turns] = ContextVar("turns")
@@ -187,13 +188,18 @@ class Process:
         self.turns = Turns()
         self.task: asyncio.Task[Any] | None = None
         self.writes = 0
+        self.about: frozenset[str] = frozenset()
+        """The kinds of the records that it is about to commit."""
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self._store, name)
         return partial(self._do, name, method) if name in WRITES | READS else method
 
     async def _do(self, name: str, method: Callable[..., Awaitable[Any]], *args: Any, **options: Any) -> Any:
+        if name == "commit":
+            self.about = frozenset(type(x).__name__ for records in args[1:3] for x in records)
         await self.turns.take()
+        self.about = frozenset()
         result = await method(*args, **options)
         self.writes += name in ("commit", "renew")
         await self.turns.take()
@@ -228,16 +234,19 @@ class Simulation:
 
     # Workers
 
-    def step(self, turns: int) -> None:
-        """Give the worker (a new one, if there is none and there is something to do) so many turns."""
+    def step(self, choices: Sequence[int], until: str = "") -> None:
+        """Give the worker (a new one, if there is none and there is something to do) turns, as many as there are choices.
+
+        `until`: stop when it is about to commit a record of that kind.
+        """
 
         async def stepped() -> None:
             if self.process is None:
                 await self._take()
-            for _ in range(turns):
-                if self.process is None:
+            for choice in choices:
+                if self.process is None or (until and until in self.process.about):
                     return
-                await self._give(self.process)
+                await self._give(self.process, choice)
                 assert self.process.task is not None
                 if self.process.task.done():
                     task, self.process = self.process.task, None
@@ -247,8 +256,8 @@ class Simulation:
         self.do(stepped())
 
     @staticmethod
-    async def _give(process: Process) -> None:
-        process.turns.give()
+    async def _give(process: Process, choice: int = 0) -> None:
+        process.turns.give(choice)
         for _ in range(QUIET):
             await asyncio.sleep(0)
 

@@ -36,9 +36,12 @@ from adjourn.core.records import (
 from adjourn.core.status import ENDED, Status
 from adjourn.driver.checkpoint import Checkpoint
 from adjourn.errors import AdjournError, AlreadyDecided, AlreadyResumed, Halted, InterruptClosed, Refused
+from adjourn.models.scripted import ScriptedModel
 from adjourn.runtime.runtime import Runtime
 
 SHM = Path("/dev/shm")
+FREE = ("look", "step one", "step two")
+"""What needs no intent of its own."""
 ONCE = ("pay", "pay_gated", "send", "book")
 """Tools that a call must not have run twice, unless a frozen worker thawed."""
 
@@ -51,7 +54,8 @@ ADMITS: dict[str, set[Status]] = {
 """In which statuses a command is taken: the model's own words, not the table of the package."""
 
 scripts = st.lists(st.lists(st.sampled_from(sorted(TOOLS)), min_size=1, max_size=4), min_size=1, max_size=4)
-turns = st.integers(min_value=1, max_value=25)
+turns = st.lists(st.integers(min_value=0, max_value=3), max_size=25)
+moments = st.sampled_from(["Intended", "Replied", "Returned", "Suspended", "Parked", "Asked", "Completed", "Closed"])
 scopes = st.sampled_from(["*", "agent:simulated", "tool:pay", "tool:book"])
 
 
@@ -87,13 +91,12 @@ class Life(RuleBasedStateMachine):
 
     @property
     def status(self) -> Status:
-        state = self.sims[0].state
-        assert state is not None and state.status is not None
-        return state.status
+        status = self.sims[0].check().status
+        assert status is not None
+        return status
 
     def seq(self) -> int:
-        assert self.sims[0].state is not None
-        return self.sims[0].state.seq
+        return self.sims[0].check().seq
 
     def inbox(self) -> list[Interrupt]:
         found = self.tell(lambda rt: rt.inbox())
@@ -102,27 +105,45 @@ class Life(RuleBasedStateMachine):
 
     # Workers
 
-    @rule(n=turns)
-    def step(self, n: int) -> None:
-        self.each(lambda sim: sim.step(n))
+    def step(self, choices: list[int], until: str = "") -> None:
+        self.each(lambda sim: sim.step(choices, until))
+
+    @rule(choices=turns)
+    def work(self, choices: list[int]) -> None:
+        self.step(choices)
 
     @rule()
-    def step_far(self) -> None:
-        self.step(60)
+    def work_on(self) -> None:
+        self.step([0] * 60)
 
-    @rule(n=turns)
-    def crash(self, n: int) -> None:
+    @rule(choices=turns)
+    def crash(self, choices: list[int]) -> None:
         """After so many turns: somewhere in the middle of something."""
-        self.step(n)
+        self.step(choices)
         self.crashes += {sim.crash() for sim in self.sims} == {True}
 
     @precondition(lambda self: self.sims and len(self.sims[0].zombies) < 2)
-    @rule(n=turns)
-    def steal(self, n: int) -> None:
-        self.step(n)
+    @rule(choices=turns)
+    def steal(self, choices: list[int]) -> None:
+        self.step(choices)
         self.each(Simulation.steal)
 
-    @rule(n=turns)
+    @rule(kind=moments, what=st.sampled_from(["crash", "steal", "say", "pause", "pause now", "cancel", "halt"]))
+    def at_the_worst_moment(self, kind: str, what: str) -> None:
+        """Just before a record of that kind is committed."""
+        self.step([0] * 60, kind)
+        if what in ("crash", "steal"):
+            getattr(self, what)([])
+        elif what.startswith("pause"):
+            self.pause(what == "pause now")
+        elif what == "halt":
+            self.halt("*")
+        elif what == "cancel":
+            self.cancel(3)
+        else:
+            self.say()
+
+    @rule(n=st.integers(min_value=1, max_value=25))
     def thaw(self, n: int) -> None:
         self.each(lambda sim: sim.thaw(n))
 
@@ -175,12 +196,17 @@ class Life(RuleBasedStateMachine):
 
     @rule(data=st.data())
     def decide(self, data: st.DataObject) -> None:
-        if not (found := self.inbox()):
+        """Also what has expired, though nobody is shown that any more."""
+        sim = self.sims[0]
+        found = [i for i in sim.check().interrupts if i.kind not in ("timer", "event")]
+        if not found:
             return
         interrupt = data.draw(st.sampled_from(found))
         answer = data.draw(st.sampled_from(self.answers(interrupt)))
         result = self.tell(lambda rt: rt.answer(interrupt.id, answer, by="ann"))
-        if not isinstance(result, AdjournError):
+        if interrupt.expires_at and interrupt.expires_at <= sim.clock.now():
+            assert isinstance(result, InterruptClosed), result
+        elif not isinstance(result, AdjournError):
             self.old.append((interrupt.id, answer))
         else:
             assert isinstance(result, Halted), result
@@ -203,7 +229,7 @@ class Life(RuleBasedStateMachine):
     def decide_again(self, data: st.DataObject) -> None:
         id, answer = data.draw(st.sampled_from(self.old))
         result = self.tell(lambda rt: rt.answer(id, answer, by="bob"))
-        assert isinstance(result, AlreadyDecided | InterruptClosed | Refused), result
+        assert isinstance(result, AlreadyDecided), result
 
     @rule()
     def save(self) -> None:
@@ -229,6 +255,7 @@ class Life(RuleBasedStateMachine):
         self.nothing_starts_that_must_not()
         self.nothing_is_done_twice()
         self.what_was_said_is_read_at_most_once()
+        self.undos_run_backwards()
 
     def both_stores_tell_the_same_story(self) -> None:
         one, two = (sim.records() for sim in self.sims)
@@ -263,6 +290,9 @@ class Life(RuleBasedStateMachine):
         for (name, call), n in times.items():
             lives = 1 + (thawed if name in ONCE else self.crashes + thawed)
             assert n <= lives + _retries(records, call), f"G4: {name} of call {call} was done {n} times"
+        intents = Counter(x.call for x in records if isinstance(x, Intended))
+        for (name, call), n in times.items():
+            assert name in FREE or n <= intents[call], f"G2: {name} of call {call} was done without an intent"
         for call in {c for _, c, _ in sim.effects.done}:
             assert len({key for _, c, key in sim.effects.done if c == call}) == 1, "one key for a call"
         assert sim.zombies_wrote_nothing(), "G6: a worker that was replaced wrote"
@@ -273,7 +303,16 @@ class Life(RuleBasedStateMachine):
         texts = Counter(m.text for m in state.messages if isinstance(m, User))
         assert all(texts[word] <= 1 for word in self.said)
         if isinstance(state.ended, Completed):
-            assert all(texts[word] == 1 for word in self.said), "a message was lost"
+            model = self.sims[0].agent.model
+            assert isinstance(model, ScriptedModel)
+            shown = {m.text for request in model.requests for m in request.messages if isinstance(m, User)}
+            assert all(texts[word] == 1 and word in shown for word in self.said), "a message was lost"
+
+    def undos_run_backwards(self) -> None:
+        state, records = self.sims[0].state, self.sims[0].records()
+        assert state is not None
+        undone = dict.fromkeys(x.call for x in records if isinstance(x, Intended) and x.call.endswith("!undo"))
+        assert list(undone) == [f"{c}!undo" for c in reversed(state.effects) if f"{c}!undo" in undone], "G14"
 
     # The end: whatever happened, the run comes to its end when it is let
 
@@ -296,7 +335,7 @@ class Life(RuleBasedStateMachine):
                 self.resume()
             for interrupt in self.inbox():
                 self.tell(lambda rt, i=interrupt: rt.answer(i.id, self.answers(i)[0], by="ann"))
-            self.each(lambda sim: sim.step(100))
+            self.step([0] * 100)
             self.each(lambda sim: sim.pass_time(11.0))
         assert self.status in ENDED, f"the run does not come to its end: it is {self.status}"
         self.promises()

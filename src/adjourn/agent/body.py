@@ -104,7 +104,9 @@ def paused(call: Call, context: ToolContext, desk: Desk) -> Fact:
         fields = dict(context.paused.fields)
         if given := fields.get("i"):
             if given in desk.state.ids:
-                return Returned(call=call.id, error=f"interrupt id {given!r} is used already in this run; choose another")
+                return Returned(
+                    call=call.id, error=f"interrupt id {given!r} is used already in this run; choose another"
+                )
             desk.state.ids.add(given)  # now: a sibling may pause under the same id before this is folded
         fields["i"] = given or interrupt_id(desk.state, call.id)
         return Suspended(call=call.id, **fields)

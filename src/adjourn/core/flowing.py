@@ -141,6 +141,9 @@ class Flowing:
 
     def _count(self, token: Token) -> None:
         self.steps += 1
+        item = token.items[token.at]
+        if isinstance(item, ChunkItem | AgentItem):
+            self.called.add(item.name)
         self.done[token.place] = self.done.get(token.place, 0) + 1
 
     def emit(self, event: str, value: Any) -> None:
@@ -205,7 +208,6 @@ class Flowing:
         id = self._numbered(token.label + tool)
         token.input = value
         self.tokens[id] = token
-        self.called.add(tool)
         self._spawn(id, tool, value, kind, token.scope.graph.name)
 
     def _enter(self, token: Token, value: Any) -> None:

@@ -33,6 +33,8 @@ def forked(records: Sequence[AnyRecord], at: int | None, run: str, by: str, chan
     possible = boundaries(records)
     if at is None:
         at = possible[-1]
+    if type(at) is not int:
+        raise Invalid(f"at= is the number of a record, for example {possible[-1]}, not {at!r:.80}")
     if at not in possible:
         near = min(possible, key=lambda seq: abs(seq - at))
         why = (
@@ -53,9 +55,11 @@ def forked(records: Sequence[AnyRecord], at: int | None, run: str, by: str, chan
 
 
 def _without_unspent(rest: Sequence[AnyRecord]) -> list[AnyRecord]:
+    """Without approvals that nobody used; those that were given for the whole run were used once, and are over."""
     spent = {r.call for r in rest if isinstance(r, Intended)}
     asked = {r.i: r.call for r in rest if isinstance(r, Asked)}
     return [
-        r for r in rest
+        msgspec.structs.replace(r, scope="") if isinstance(r, Decided) and r.scope else r
+        for r in rest
         if not (isinstance(r, Decided) and r.verdict == "approve" and asked.get(r.i) and asked[r.i] not in spent)
-    ]  # fmt: skip
+    ]

@@ -112,6 +112,15 @@ class Graph(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fiel
     chains: list[Chain]
 
 
+# What msgspec knows of a type is made when it is first needed, and two threads must not make it at the same time.
+_decoder = msgspec.json.Decoder(Graph)
+
+
+def read_graph(blueprint: Any) -> Graph:
+    """A graph out of plain data; raises `msgspec.ValidationError`."""
+    return msgspec.convert(blueprint, Graph)
+
+
 def nested(item: AnyItem) -> list[list[AnyItem]]:
     """The chains inside an item, sub-flows' excepted."""
     match item:

@@ -8,15 +8,13 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-import msgspec
-
 from adjourn.core import records as r
 from adjourn.core.call import OWING, Approval, Call, Fault, Open, Phase, is_undo, undo_target
 from adjourn.core.codec import encode
 from adjourn.core.conversation import Pending, Thread, messages_from
 from adjourn.core.deciding import DECIDED
 from adjourn.core.flowing import Flowing
-from adjourn.core.graph import Graph
+from adjourn.core.graph import read_graph
 from adjourn.core.interrupt import Interrupt, local_event, public_id, view
 from adjourn.core.messages import Message, Usage, User
 from adjourn.core.status import ENDED, Status, after
@@ -123,7 +121,7 @@ class State:
             thread.goal = input_text(x.input)
             thread.transcript.append(User(thread.goal))
         elif x.graph is not None:
-            self.flow = Flowing(msgspec.convert(x.graph, Graph), self._activate)
+            self.flow = Flowing(read_graph(x.graph), self._activate)
             self.flow.touched = x.at
             self.flow.begin(x.input)
 
@@ -301,7 +299,7 @@ class State:
             self.flow.touched = max(self.flow.touched, at)
 
     def _pause_asked(self, _seq: int, x: r.PauseAsked) -> None:
-        self.pause = x
+        self.pause, self.parked = x, None  # nothing but a person wakes it now
 
     def _resumed(self, seq: int, x: r.Resumed) -> None:
         self.pause = None

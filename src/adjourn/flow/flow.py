@@ -10,7 +10,7 @@ from adjourn.agent.program import family
 from adjourn.core.codec import plain
 from adjourn.core.digest import digest
 from adjourn.core.graph import Chain as ChainShape
-from adjourn.core.graph import FlowItem, Graph, agent_names, chunk_names, flows_of, items_of
+from adjourn.core.graph import FlowItem, Graph, agent_names, chunk_names, flows_of, items_of, read_graph
 from adjourn.core.policy import Duration
 from adjourn.core.stop import MaxSteps, Stop
 from adjourn.errors import InvalidDefinition, RunFailed
@@ -195,7 +195,7 @@ class Flow:
     def from_dict(cls, blueprint: Mapping[str, Any], chunks: Mapping[str, Any] | Iterable[Any] = ()) -> "Flow":
         """A flow from a blueprint; `chunks` gives the functions, agents and flows by name."""
         try:
-            graph = msgspec.convert(plain(dict(blueprint), "blueprint"), Graph)
+            graph = read_graph(plain(dict(blueprint), "blueprint"))
         except (msgspec.ValidationError, TypeError, ValueError) as e:
             raise InvalidDefinition(f"this is not a blueprint: {e}") from None
         named = isinstance(chunks, Mapping)

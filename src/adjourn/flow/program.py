@@ -79,6 +79,7 @@ class FlowProgram(AgentProgram):
             _wind_up(plan, state, Completed(output=flow.data), settle=False)
             return
         if state.stop_now:
+            _start_nothing_new(plan, len(plan.start))
             _wind_up(plan, state, Completed(output=flow.data, stopped=state.stop_now))
             return
         if flow.problems and not any(
@@ -206,8 +207,7 @@ def _start_nothing_new(plan: Plan, last: int) -> None:
 
 
 def _wind_up(plan: Plan, state: State, end: Completed, *, settle: bool = True) -> None:
-    """End the run as soon as nothing is in flight: cut model calls, start nothing new, and first settle what is in doubt."""
-    _start_nothing_new(plan, len(plan.start))
+    """End the run as soon as nothing is in flight: cut model calls, and first settle what is in doubt."""
     plan.abort |= {"model"}
     if not settle:
         plan.start, plan.moves, plan.rest = [], [], end

@@ -164,9 +164,11 @@ class Run(Generic[T]):
         `abandon`, drops the question. Returns what was dropped."""
         if not isinstance(text, str) or not text:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise Invalid(f"say takes a text that is not empty, not {text!r:.80}")
-        before = (await self._fold()).interrupts if abandon else []
-        await self._deliver(Said(text=text, by=by, abandon=abandon), request_id)
-        return [i for i in before if i.kind == "question"]
+        seq = await self._rt.deliver(self.id, Said(text=text, by=by, abandon=abandon), request_id)
+        if not abandon:
+            return []
+        records = await self._rt.store.load(self.id)
+        return [i for i in State().fold_all(records[: seq - 1]).interrupts if i.kind == "question"]
 
     async def emit(self, event: str, value: Any = None, *, by: str = "", request_id: str = "") -> None:
         """Send the run an event: it resolves what waits for it, and `External` stop conditions see it."""

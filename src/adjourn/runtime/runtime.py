@@ -264,9 +264,9 @@ class Runtime:
         if not isinstance(by, str) or not by:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise Invalid("a decision needs by=: who decides")
         interrupt = await self.interrupt(interrupt_id)
-        command = answered(interrupt, answer, by=by, digest=digest)
-        if groups:
-            command = msgspec.structs.replace(command, groups=groups)
+        command = answered(interrupt, answer, by=by)
+        if groups or digest:  # whether the digest is the right one is for the store to say, and to write down
+            command = msgspec.structs.replace(command, groups=groups, digest=digest or command.digest)
         return await self.deliver(interrupt.run_id, command, request_id)
 
     async def deliver(self, run_id: str, command: Command, request_id: str = "") -> int:

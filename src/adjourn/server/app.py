@@ -5,7 +5,6 @@ import logging
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from adjourn.errors import AdjournError
@@ -28,7 +27,8 @@ NOBODY = Identity("", "viewer")
 def create_app(runtime: Runtime, *, guard: Guard) -> Starlette:
     """The API under `/api/v1` and the console at `/`, for an open runtime."""
     desk = Desk(runtime, guard)
-    app = Starlette(routes=[Route("/{rest:path}", Door(desk))])
+    app = Starlette()
+    app.router.default = Door(desk)  # no route's pattern matches every path
     app.state.desk = desk
     return app
 
@@ -42,6 +42,9 @@ class Door:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, whatever happens."""
+        if scope["type"] != "http":
+            await send({"type": "websocket.close", "code": 1000})
+            return
         request = Request(scope, receive)
         try:
             response = await self._answer(request)

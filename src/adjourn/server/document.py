@@ -58,11 +58,14 @@ def _responses(operation: Operation) -> dict[str, Any]:
     kind = "text/event-stream" if operation.stream else "application/json"
     done: dict[str, Any] = {"description": "Done.", "content": {kind: {"schema": operation.answer}}}
     if operation.links:
-        done["links"] = {name: {"operationId": name, "parameters": values} for name, values in operation.links.items()}
+        done["links"] = {name: {"operationId": name, **how} for name, how in operation.links.items()}
     answers: dict[str, Any] = {"200": done}
     answers |= {str(status): {"description": WHY[status]} for status in operation.also}
     expected = {401, 403, 422, 429, *operation.problems}
     expected |= {400, 408, 413, 415} if operation.body is not None else set[int]()
     expected |= {404} if "{" in operation.path else set[int]()
-    refused = {"description": "Refused; nothing was done.", "content": {"application/problem+json": {"schema": ref("Problem")}}}
+    refused = {
+        "description": "Refused; nothing was done.",
+        "content": {"application/problem+json": {"schema": ref("Problem")}},
+    }
     return answers | {str(status): refused for status in sorted(expected)}

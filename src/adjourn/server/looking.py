@@ -94,7 +94,8 @@ async def watch_run(c: Call) -> Any:
     row = await c.rt.store.get(c.path["run"])
     if row.status in ENDED and row.seq <= int(last):
         return Response(status_code=204)  # a browser would otherwise ask again for ever
-    return EventStream(run_events(c.rt, row.id, int(last)), c.desk.closing, c.desk.guard.enter(c.who))
+    events = run_events(c.rt, row.id, int(last), follow=c.query.get("follow", True))
+    return EventStream(events, c.desk.closing, c.desk.guard.enter(c.who))
 
 
 async def list_inbox(c: Call) -> Any:
@@ -115,7 +116,8 @@ async def list_inbox(c: Call) -> Any:
 async def watch_inbox(c: Call) -> Any:
     """What changes anywhere."""
     last = c.request.headers.get("last-event-id", "")
-    return EventStream(hub_events(c.desk.hub, last), c.desk.closing, c.desk.guard.enter(c.who))
+    events = hub_events(c.desk.hub, last, follow=c.query.get("follow", True))
+    return EventStream(events, c.desk.closing, c.desk.guard.enter(c.who))
 
 
 async def get_interrupt(c: Call) -> Any:

@@ -35,14 +35,7 @@ class Call:
     path: dict[str, str]
     query: dict[str, Any]
     body: dict[str, Any]
-
-    @property
-    def request_id(self) -> str:
-        """The Idempotency-Key, bound to who sent it; "" if there is none."""
-        key = self.request.headers.get("idempotency-key", "")
-        if len(key) > 200 or not key.isascii() or not key.isprintable():
-            raise Invalid("Idempotency-Key is a text of at most 200 printable ASCII characters")
-        return f"{len(self.who.name)}:{self.who.name}/{key}" if key else ""
+    request_id: str = ""
 
 
 Handler = Callable[[Call], Awaitable[Any]]
@@ -65,7 +58,7 @@ class Operation:
     problems: tuple[int, ...] = ()
     also: tuple[int, ...] = ()
     stream: bool = False
-    links: dict[str, dict[str, str]] = field(default_factory=dict[str, dict[str, str]])
+    links: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
 
     async def __call__(self, desk: "Desk", who: Identity, request: Request, path: dict[str, str]) -> Response:
         """Check the request, do it, and answer."""
@@ -73,13 +66,25 @@ class Operation:
             raise Problem(404, "not_found", "there is no such thing")
         query = read_query(self.query, request)
         body = await read_body(self.body, request) if self.body is not None else {}
-        value = await self.handler(Call(desk, desk.seen_from(request), who, request, path, query, body))
+        call = Call(desk, desk.seen_from(request), who, request, path, query, body)
+        call.request_id = idempotency_key(who, request) if self.body is not None else ""
+        value = await self.handler(call)
         return value if isinstance(value, Response) else answered(value)
+
+
+def idempotency_key(who: Identity, request: Request) -> str:
+    """The Idempotency-Key, bound to who sent it; "" if there is none."""
+    key = request.headers.get("idempotency-key", "")
+    if len(key) > 200 or not key.isascii() or not key.isprintable():
+        raise Invalid("Idempotency-Key is a text of at most 200 printable ASCII characters")
+    return f"{len(who.name)}:{who.name}/{key}" if key else ""
 
 
 def answered(value: Any, headers: dict[str, str] | None = None) -> Response:
     """A value as JSON."""
-    return Response(encode(value), media_type="application/json", headers={"Cache-Control": "no-store", **(headers or {})})
+    return Response(
+        encode(value), media_type="application/json", headers={"Cache-Control": "no-store", **(headers or {})}
+    )
 
 
 def read_query(wanted: dict[str, Schema], request: Request) -> dict[str, Any]:
@@ -125,7 +130,9 @@ async def read_body(schema: Schema, request: Request) -> dict[str, Any]:
             async for piece in request.stream():
                 raw += piece
                 if len(raw) > MAX_BODY:
-                    raise Problem(413, "too_large", f"a request has at most {MAX_BODY:,} bytes", {"Connection": "close"})
+                    raise Problem(
+                        413, "too_large", f"a request has at most {MAX_BODY:,} bytes", {"Connection": "close"}
+                    )
     except TimeoutError:
         raise Problem(408, "too_slow", "the request did not arrive in time", {"Connection": "close"}) from None
     except ClientDisconnect:

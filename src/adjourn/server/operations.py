@@ -38,13 +38,24 @@ from adjourn.server.schemas import (
 
 DONE, OK, RUN_REF = answer(seq=WHOLE), answer(ok=FLAG), answer(id=TEXT)
 RUNS, INBOX, HALTS, AUDIT = many(ref("Run")), many(ref("Interrupt")), many(ref("Halt")), many(ref("Audit"))
-FILTERS: dict[str, Schema] = {"agent": SEARCH, "session": SEARCH, "label": LABEL, "text": SEARCH, "since": TIME, "until": TIME}
+FILTERS: dict[str, Schema] = {
+    "agent": SEARCH,
+    "session": SEARCH,
+    "label": LABEL,
+    "text": SEARCH,
+    "since": TIME,
+    "until": TIME,
+}
 PAGES: dict[str, Schema] = {"after": {"type": "string", "maxLength": 1000}, "limit": LIMIT}
 LINES: dict[str, Schema] = {"after": AFTER, "limit": LIMIT}
 LAST: dict[str, Schema] = {"Last-Event-ID": {"type": "string", "pattern": "^[0-9]{1,15}$"}}
 PLACE: dict[str, Schema] = {"Last-Event-ID": {"type": "string", "pattern": "^[a-z0-9-]{1,60}$"}}
-TAG: dict[str, Schema] = {"If-None-Match": {"type": "string", "pattern": '^(W/)?"[ -!#-~]{1,100}"$'}}
-URL: Schema = {"type": "string", "pattern": "^https?://[!-~]+$", "maxLength": 2000}
+TAG: dict[str, Schema] = {"If-None-Match": TEXT}
+HOST, NUMBERED = "[A-Za-z0-9.-]{1,253}", "(:([1-9][0-9]{0,3}|[1-5][0-9]{4}))?"
+URL: Schema = {"type": "string", "pattern": rf"^https://{HOST}{NUMBERED}(/[!$-;=?-\[\]-~]*)?$", "maxLength": 2000}
+AUDITED: dict[str, Schema] = {
+    "after": {"type": "string", "pattern": r"^([0-9]{1,12}(\.[0-9]{1,9})?/[0-9]{1,15}/[^\n]{0,400})?$"}, "limit": LIMIT,
+}  # fmt: skip
 KEY: Schema = {"type": "string", "minLength": 1, "maxLength": 500}
 SAYS: Schema = {"type": "string", "minLength": 1, "maxLength": 100_000}
 AT: Schema = {"type": "integer", "minimum": 1, "maximum": 2**31}
@@ -53,11 +64,21 @@ DECIDES = (404, 409, 423)
 CONTROLS = (404, 409)
 
 SEEN = answer(
-    interrupt=ref("Interrupt"), open=FLAG, run_status=TEXT, attempts={"type": "array", "items": ref("Audit")}, closed=maybe(CLOSED)
+    interrupt=ref("Interrupt"),
+    open=FLAG,
+    run_status=TEXT,
+    attempts={"type": "array", "items": ref("Audit")},
+    closed=maybe(CLOSED),
 )
-THIS_RUN = {"run": "$response.body#/id"}
-FIRST_RUN = {"run": "$response.body#/items/0/id"}
-FIRST_ITEM = {"interrupt": "$response.body#/items/0/ref"}
+THIS_RUN = {"parameters": {"run": "$response.body#/id"}}
+FIRST_RUN = {"parameters": {"run": "$response.body#/items/0/id"}}
+FIRST_ITEM = {
+    "parameters": {"interrupt": "$response.body#/items/0/ref"}, "requestBody": {"digest": "$response.body#/items/0/digest"},
+}  # fmt: skip
+THIS_ITEM = {
+    "parameters": {"interrupt": "$response.body#/interrupt/ref"}, "requestBody": {"digest": "$response.body#/interrupt/digest"},
+}  # fmt: skip
+DECISIONS = ("approve", "deny", "answer")
 RUN_VERBS = ("get_run", "get_records", "pause_run", "resume_run", "cancel_run", "say_to_run", "fork_run")
 
 OPERATIONS = [
@@ -72,12 +93,14 @@ OPERATIONS = [
     Operation("GET", "/runs/{run}/status", "get_status", "read", "A run's row alone.", looking.get_status, ref("Run")),
     Operation("GET", "/runs/{run}/records", "get_records", "read", "Its journal.", looking.get_records, many(ref("Record")), query=LINES),
     Operation("GET", "/runs/{run}/messages", "get_messages", "read", "Its conversation.", looking.get_messages, answer(items=OBJECTS)),
-    Operation("GET", "/runs/{run}/checkpoint", "get_checkpoint", "read", "Its checkpoint.", looking.get_checkpoint, answer(checkpoint=TEXT)),
+    Operation("GET", "/runs/{run}/checkpoint", "get_checkpoint", "read", "Its checkpoint.", looking.get_checkpoint,
+              answer(checkpoint=TEXT)),
     Operation("GET", "/runs/{run}/cancel-preview", "preview_cancel", "read", "What a cancel would do.", looking.get_preview,
               answer(in_flight=OBJECTS, undo=OBJECTS, residue=OBJECTS)),
-    Operation("GET", "/runs/{run}/audit", "get_run_audit", "read", "Who wanted what of it.", looking.get_run_audit, AUDIT, query=LINES),
-    Operation("GET", "/runs/{run}/events", "watch_run", "read", "Its records and live text, as server-sent events.", looking.watch_run, TEXT,
-              query={"after": AFTER}, headers=LAST, also=(204,), stream=True),
+    Operation("GET", "/runs/{run}/audit", "get_run_audit", "read", "Who wanted what of it.", looking.get_run_audit, AUDIT,
+              query=LINES),
+    Operation("GET", "/runs/{run}/events", "watch_run", "read", "Its records and live text, as server-sent events.", looking.watch_run,
+              TEXT, query={"after": AFTER, "follow": FLAG}, headers=LAST, also=(204,), stream=True),
     Operation("POST", "/runs/{run}/pause", "pause_run", "control", "Pause: at the next boundary, or now.", doing.pause_run, OK,
               problems=CONTROLS, body=thing(now=FLAG, reason=NOTE)),
     Operation("POST", "/runs/{run}/resume", "resume_run", "control", "Resume, perhaps with an instruction.", doing.resume_run, OK,
@@ -93,11 +116,12 @@ OPERATIONS = [
     # The inbox
     Operation("GET", "/inbox", "list_inbox", "read", "What waits for a person, oldest first.", looking.list_inbox, INBOX,
               query={"kind": KIND, "run": SEARCH, "group": SEARCH, "mine": FLAG, **FILTERS, **PAGES},
-              links=dict.fromkeys(("get_interrupt", "approve", "deny", "answer"), FIRST_ITEM)),
+              links={"get_interrupt": {"parameters": FIRST_ITEM["parameters"]}, **dict.fromkeys(DECISIONS, FIRST_ITEM)}),
     Operation("GET", "/inbox/events", "watch_inbox", "read", "What changes anywhere, as server-sent events.", looking.watch_inbox, TEXT,
-              headers=PLACE, stream=True),
-    Operation("GET", "/interrupts/{interrupt}", "get_interrupt", "read", "One interrupt, whatever its state.", looking.get_interrupt, SEEN),
-    Operation("POST", "/interrupts/{interrupt}/approve", "approve", "decide", "Let a call run, exactly as shown or as edited.", doing.approve,
+              query={"follow": FLAG}, headers=PLACE, stream=True),
+    Operation("GET", "/interrupts/{interrupt}", "get_interrupt", "read", "One interrupt, whatever its state.", looking.get_interrupt, SEEN,
+              links=dict.fromkeys(DECISIONS, THIS_ITEM)),
+    Operation("POST", "/interrupts/{interrupt}/approve", "approve", "decide", "Let a call run, as shown or as edited.", doing.approve,
               DONE, problems=DECIDES, body=thing(("digest",), digest=DIGEST, note=NOTE, edit=OBJECT, scope={"enum": ["once", "run"]})),
     Operation("POST", "/interrupts/{interrupt}/deny", "deny", "decide", "Refuse a call.", doing.deny, DONE, problems=DECIDES,
               body=thing(("digest",), digest=DIGEST, note=NOTE)),
@@ -109,24 +133,27 @@ OPERATIONS = [
               body=thing(("scope", "reason"), scope=SCOPE, reason=NAME)),
     Operation("POST", "/halts/lift", "unhalt", "halt", "Lift a halt.", doing.unhalt, HALTS,
               body=thing(("scope", "reason"), scope=SCOPE, reason=NAME)),
-    Operation("GET", "/audit", "list_audit", "read", "Every command, also refused ones, newest first.", looking.list_audit, AUDIT, query=PAGES),
+    Operation("GET", "/audit", "list_audit", "read", "Every command, also refused ones, newest first.", looking.list_audit, AUDIT,
+              query=AUDITED),
     Operation("GET", "/audit/verify", "verify_audit", "admin", "Check every journal and the audit.", looking.verify_audit,
               answer(broken=TEXTS)),
     # Notifications
     Operation("GET", "/endpoints", "list_endpoints", "admin", "Who is told of events.", telling.list_endpoints, many(ref("Endpoint"))),
     Operation("POST", "/endpoints", "add_endpoint", "admin", "Tell a webhook. Its secret is shown once.", telling.add_endpoint,
-              answer(name=TEXT, secret=TEXT), body=thing(("name", "url"), name={**NAME, "maxLength": 100}, url=URL, topics=TOPICS)),
-    Operation("POST", "/endpoints/remove", "remove_endpoint", "admin", "Tell it nothing more.", telling.remove_endpoint, OK, problems=(404,),
-              body=thing(("name",), name=NAME)),
+              answer(name=TEXT, secret=TEXT), problems=(409,), body=thing(("name", "url"), name={**NAME, "maxLength": 100}, url=URL, topics=TOPICS),
+              links={"remove_endpoint": {"requestBody": {"name": "$response.body#/name"}}}),
+    Operation("POST", "/endpoints/remove", "remove_endpoint", "admin", "Tell it nothing more.", telling.remove_endpoint, OK,
+              problems=(404,), body=thing(("name",), name=NAME)),
     Operation("GET", "/letters", "list_letters", "admin", "What has not arrived.", telling.list_letters, many(ref("Letter")),
-              query={"state": {"enum": ["due", "dead"]}, **LINES}),
+              query={"state": {"enum": ["due", "dead"]}, **LINES},
+              links=dict.fromkeys(("retry_letter", "drop_letter"), {"requestBody": {"n": "$response.body#/items/0/n"}})),
     Operation("POST", "/letters/retry", "retry_letter", "admin", "Try a dead letter once more.", telling.retry_letter, OK, problems=(404,),
               body=thing(("n",), n=AFTER)),
     Operation("POST", "/letters/drop", "drop_letter", "admin", "Give a dead letter up.", telling.drop_letter, OK, problems=(404,),
               body=thing(("n",), n=AFTER)),
     # Who
     Operation("GET", "/programs", "list_programs", "read", "What this server can start.", looking.list_programs, many(PROGRAM)),
-    Operation("GET", "/me", "who_am_i", "read", "Who you are.", looking.who_am_i, {**ME, **answer(**ME["properties"], now=NUMBER)}),
+    Operation("GET", "/me", "who_am_i", "read", "Who you are.", looking.who_am_i, answer(**ME["properties"], now=NUMBER)),
     Operation("POST", "/session", "log_in", "none", "A key becomes a browser's session.", doing.log_in, ME, body=thing(("key",), key=KEY)),
     Operation("POST", "/session/end", "log_out", "read", "End a browser's session.", doing.log_out, OK),
 ]  # fmt: skip

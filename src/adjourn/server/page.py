@@ -22,7 +22,8 @@ HEADERS = {
 }  # fmt: skip
 KINDS = {
     "html": "text/html; charset=utf-8", "js": "text/javascript; charset=utf-8", "css": "text/css; charset=utf-8",
-    "svg": "image/svg+xml", "png": "image/png", "ico": "image/x-icon", "json": "application/json", "webmanifest": "application/manifest+json",
+    "svg": "image/svg+xml", "png": "image/png", "ico": "image/x-icon", "json": "application/json",
+    "webmanifest": "application/manifest+json",
 }  # fmt: skip
 INDEX = "index.html"
 

@@ -33,6 +33,8 @@ class Routes:
         if exact := self._paths.get(tuple(path)):
             return exact, {}
         for template, methods in self._paths.items():
-            if len(template) == len(path) and all(t.startswith("{") or t == p for t, p in zip(template, path, strict=True)):
+            if len(template) == len(path) and all(
+                t.startswith("{") or t == p for t, p in zip(template, path, strict=True)
+            ):
                 return methods, {t[1:-1]: p for t, p in zip(template, path, strict=True) if t.startswith("{")}
         return None

@@ -16,7 +16,7 @@ TEXTS: Schema = {"type": "array", "items": TEXT}
 ANYTHING: Schema = {}
 NAME: Schema = {"type": "string", "minLength": 1, "maxLength": 200}
 NOTE: Schema = {"type": "string", "maxLength": 10_000}
-RUN_ID: Schema = {"type": "string", "pattern": r"^[A-Za-z0-9_.~ -]{1,200}$"}
+RUN_ID: Schema = {"type": "string", "pattern": r"^[A-Za-z0-9][A-Za-z0-9_.~ -]{0,199}$"}
 LABELS: Schema = {"type": "object", "additionalProperties": {"type": "string", "maxLength": 200}, "maxProperties": 50}
 STATUS: Schema = {
     "type": "string",

@@ -25,11 +25,15 @@ def _event(kind: str, data: Any, id: str = "") -> bytes:
     return f"{head}event: {kind}\ndata: ".encode() + encode(data) + b"\n\n"
 
 
-async def run_events(rt: Runtime, run: str, after: int) -> AsyncIterator[bytes]:
-    """Records with their number as id, live text without one; then `end`.
+async def run_events(rt: Runtime, run: str, after: int, *, follow: bool = True) -> AsyncIterator[bytes]:
+    """Records with their number as id, live text without one; then `end`. Without `follow`, the records that there are.
 
     Nothing is read ahead of the client, so one that is slow holds up nobody, and costs nothing but its own text.
     """
+    if not follow:
+        for seq, record in await rt.store.load(run, after):
+            yield _event("record", record_json(seq, record), str(seq))
+        return
     async for event in rt.watch(run, after):
         if isinstance(event, Recorded):
             yield _event("record", record_json(event.seq, event.record), str(event.seq))
@@ -38,9 +42,9 @@ async def run_events(rt: Runtime, run: str, after: int) -> AsyncIterator[bytes]:
     yield _event("end", {})
 
 
-async def hub_events(hub: Hub, last: str) -> AsyncIterator[bytes]:
-    """`inbox`: everything that is open, and the halts; then `changed`, again and again."""
-    async for change in hub.watch(last):
+async def hub_events(hub: Hub, last: str, *, follow: bool = True) -> AsyncIterator[bytes]:
+    """`inbox`: everything that is open, and the halts; then `changed`, again and again (without `follow`: what was missed)."""
+    async for change in hub.watch(last, follow=follow):
         yield _event(change.kind, change.data, hub.id(change.n))
 
 
@@ -57,7 +61,10 @@ class EventStream(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send what comes; a comment now and then, so that a dead connection is noticed."""
-        tasks = {asyncio.ensure_future(_gone(receive)), asyncio.ensure_future(self._closing.wait())}
+        tasks: set[asyncio.Future[Any]] = {
+            asyncio.ensure_future(_gone(receive)),
+            asyncio.ensure_future(self._closing.wait()),
+        }
         try:
             await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
             if scope["method"] != "HEAD":

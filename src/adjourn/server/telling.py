@@ -2,10 +2,9 @@
 
 import base64
 import secrets
-import time
 from typing import Any
 
-from adjourn.errors import Invalid, NotFound
+from adjourn.errors import Conflict, Invalid, NotAllowed, NotFound
 from adjourn.server.operation import Call
 from adjourn.server.outlet import check_url
 from adjourn.server.translate import endpoint_json, letter_json
@@ -25,9 +24,12 @@ async def list_endpoints(c: Call) -> Any:
 async def add_endpoint(c: Call) -> Any:
     """Tell a webhook from now on. Chat and mail are added by whoever can reach the store: that library connects by itself."""
     b, secret = c.body, new_secret()
-    check_url(b["url"])
+    try:
+        check_url(b["url"])
+    except Invalid as e:  # it is written as it should be, so it is where it leads to
+        raise NotAllowed(str(e)) from None
     if any(e.name == b["name"] for e in await c.rt.store.endpoints()):
-        raise Invalid(f"there is an endpoint {b['name']!r} already; remove it first")
+        raise Conflict(f"there is an endpoint {b['name']!r} already; remove it first")
     put = Endpoint(b["name"], "webhook", b["url"], secret, tuple(b.get("topics", ())))
     await c.rt.store.endpoints(put, by=c.who.name, origin=c.rt.origin)
     return {"name": put.name, "secret": secret}
@@ -52,7 +54,7 @@ async def list_letters(c: Call) -> Any:
 async def retry_letter(c: Call) -> Any:
     """Try once more."""
     letter = await _dead(c)
-    await c.rt.store.post([Sent(letter.n, letter.tries, f"retried by {c.who.name}", time.time())])
+    await c.rt.store.post([Sent(letter.n, letter.tries, f"retried by {c.who.name}", c.rt.store.now())])
     return {"ok": True}
 
 

@@ -173,9 +173,11 @@ class MemoryStore:
         """See `Store.endpoints`."""
         return self._write("", lambda tx: outbox.put_endpoint(tx, self.now(), put, drop, by, origin))
 
-    async def post(self, sent: Sequence[Sent] = (), *, take: int = 0, hold: float = 60.0) -> list[Letter]:
+    async def post(
+        self, sent: Sequence[Sent] = (), *, take: int = 0, hold: float = 60.0, but: Sequence[str] = ()
+    ) -> list[Letter]:
         """See `Store.post`."""
-        return outbox.post(_Tx(self), self.now(), sent, take, hold)
+        return outbox.post(_Tx(self), self.now(), sent, take, hold, but)
 
     async def letters(self, state: str = "", *, after: int = 0, limit: int = 100) -> list[Letter]:
         """See `Store.letters`."""
@@ -276,12 +278,12 @@ class _Tx:
     def drop_letter(self, n: int) -> None:
         self._store._letters.pop(n, None)
 
-    def due_letters(self, now: float, limit: int) -> list[Letter]:
+    def due_letters(self, now: float, limit: int, but: Sequence[str]) -> list[Letter]:
         first: dict[tuple[str, str], Letter] = {}
         for letter in self._store._letters.values():
             if letter.state == "due":
                 first.setdefault((letter.endpoint, letter.run), letter)
-        return [x for x in first.values() if x.due_at <= now][:limit]
+        return [x for x in first.values() if x.due_at <= now and x.endpoint not in but][:limit]
 
     def interrupt(self, row: RunRow, i: str) -> InterruptRow | None:
         if (row.id, i) in self._seen:

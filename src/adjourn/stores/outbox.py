@@ -53,8 +53,8 @@ class OutboxTx(AuditTx, Protocol):
         """Remove it."""
         ...
 
-    def due_letters(self, now: float, limit: int) -> list[Letter]:
-        """Those that are due, oldest first; of one run to one endpoint only the first that is not settled."""
+    def due_letters(self, now: float, limit: int, but: Sequence[str]) -> list[Letter]:
+        """Those that are due for all endpoints `but` these, in order; of one run to one endpoint only the first."""
         ...
 
 
@@ -131,7 +131,9 @@ def put_endpoint(
     return tx.endpoints()
 
 
-def post(tx: OutboxTx, now: float, sent: Sequence[Sent], take: int, hold: float) -> list[Letter]:
+def post(
+    tx: OutboxTx, now: float, sent: Sequence[Sent], take: int, hold: float, but: Sequence[str] = ()
+) -> list[Letter]:
     """See `Store.post`."""
     for x in sent:
         letter = tx.letter(x.n)
@@ -143,7 +145,7 @@ def post(tx: OutboxTx, now: float, sent: Sequence[Sent], take: int, hold: float)
             state = "due" if x.again else "dead"
             tx.put_letter(msgspec.structs.replace(letter, state=state, due_at=x.again, error=x.error[:500]))
     taken: list[Letter] = []
-    for letter in tx.due_letters(now, take) if take else []:
+    for letter in tx.due_letters(now, take, but) if take else []:
         taken.append(msgspec.structs.replace(letter, tries=letter.tries + 1, due_at=now + hold))
         tx.put_letter(taken[-1])
     return taken

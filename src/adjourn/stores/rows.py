@@ -1,5 +1,6 @@
 """The row primitives of `rules.Tx`, in SQLite's SQL."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from adjourn.core.codec import decode, encode
@@ -235,13 +236,14 @@ class Rows:
         """See `outbox.OutboxTx`."""
         self._db.execute("delete from letter where n = ?", (n,))
 
-    def due_letters(self, now: float, limit: int) -> list[Letter]:
+    def due_letters(self, now: float, limit: int, but: Sequence[str]) -> list[Letter]:
         """See `outbox.OutboxTx`."""
         sql = (
             f"select {', '.join(LETTER)} from letter x where state = 'due' and due_at <= ? and not exists (select 1 from letter o "
-            "where o.endpoint = x.endpoint and o.run = x.run and o.state = 'due' and o.n < x.n) order by n limit ?"
+            "where o.endpoint = x.endpoint and o.run = x.run and o.state = 'due' and o.n < x.n) "
+            "and endpoint not in (select value from json_each(?)) order by n limit ?"
         )
-        return [Letter(*row) for row in self._db.execute(sql, (now, limit))]
+        return [Letter(*row) for row in self._db.execute(sql, (now, encode(list(but)).decode(), limit))]
 
 
 def endpoints(db: Any) -> list[Endpoint]:
@@ -275,4 +277,8 @@ def broken_chains(db: Any) -> list[Broken]:
         found.append(verify("journal of", id, rows, (seq, head)))
         if not db.execute("select 1 from audit_head where scope = ?", (id,)).fetchone():
             found.append(Broken("audit of", id, 1, "all of it is missing"))
+    gone = "select scope from audit_head where scope <> '' and scope not in (select id from run)"
+    found += [Broken("journal of", scope, 1, "the run is missing") for (scope,) in db.execute(gone).fetchall()]
+    lost = "select distinct run from journal where run not in (select n from run)"
+    found += [Broken("journal of", f"run number {n}", 1, "its run is missing") for (n,) in db.execute(lost).fetchall()]
     return [broken for broken in found if broken]

@@ -133,7 +133,8 @@ def create(tx: Tx, now: float, started: Started, rest: Sequence[AnyRecord] = (),
     )  # fmt: skip
     tx.insert(row)
     verb = "fork" if started.forked_from else "import" if rest else "start"
-    audited(tx, now, row.id, {"verb": verb, "by": started.by, "from": origin, "seq": 1 + len(rest)})
+    of = {"of": started.forked_from} if started.forked_from else {}
+    audited(tx, now, row.id, {"verb": verb, "by": started.by, "from": origin, "seq": 1 + len(rest), **of})
     for record in (started, *rest):
         _append(tx, row, 0, record if record.at else stamped(msgspec.structs.replace(record), now))
     if rest:  # an imported journal belongs to nobody here, and its epochs are over
@@ -191,7 +192,7 @@ def _index(tx: Tx, row: RunRow, record: AnyRecord) -> None:
         case Parked():
             row.wake_at, row.blocked = record.wake_at, record.blocked
             row.worker, row.lease_until = "", 0.0
-        case Claimed():
+        case Claimed() | PauseAsked():
             row.wake_at, row.blocked = 0.0, ()
         case Completed() | Cancelled():
             for found in tx.open_interrupts(row):

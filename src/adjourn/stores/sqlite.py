@@ -226,10 +226,11 @@ class SQLiteStore:
             halts = frozenset(s for (s,) in db.execute("select scope from halt"))
             names = encode(list(programs)).decode()
             mine = "program in (select value from json_each(?))"
+            # By the small indexes, whatever SQLite thinks: a program may have had a million runs.
             sql = (
-                f"select {COLUMNS} from run where status in ('ready', 'pausing', 'cancelling') and {mine} "
-                f"union select {COLUMNS} from run where wake_at > 0 and wake_at <= ? and {mine} "
-                f"union select {COLUMNS} from run where blocked <> '' and {mine} order by updated_at"
+                f"select {COLUMNS} from run indexed by run_due where status in ('ready', 'pausing', 'cancelling') and {mine} "
+                f"union select {COLUMNS} from run indexed by run_wake where wake_at > 0 and wake_at <= ? and {mine} "
+                f"union select {COLUMNS} from run indexed by run_blocked where blocked <> '' and {mine} order by updated_at"
             )
             # Not limited by SQL: those that are halted still must not crowd out those that are due.
             rows = (run_row(row) for row in db.execute(sql, (names, now, names, names)))
@@ -331,9 +332,11 @@ class SQLiteStore:
             return await self._reader.ask(endpoints)
         return await self._write("", lambda tx: outbox.put_endpoint(tx, self.now(), put, drop, by, origin))
 
-    async def post(self, sent: Sequence[Sent] = (), *, take: int = 0, hold: float = 60.0) -> list[Letter]:
+    async def post(
+        self, sent: Sequence[Sent] = (), *, take: int = 0, hold: float = 60.0, but: Sequence[str] = ()
+    ) -> list[Letter]:
         """See `Store.post`."""
-        return await self._writer.ask(lambda tx: outbox.post(tx, self.now(), sent, take, hold))
+        return await self._writer.ask(lambda tx: outbox.post(tx, self.now(), sent, take, hold, but))
 
     async def letters(self, state: str = "", *, after: int = 0, limit: int = 100) -> list[Letter]:
         """See `Store.letters`."""

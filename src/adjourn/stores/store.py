@@ -215,8 +215,11 @@ class Store(Protocol):
         """
         ...
 
-    async def post(self, sent: Sequence[Sent] = (), *, take: int = 0, hold: float = 60.0) -> list[Letter]:
+    async def post(
+        self, sent: Sequence[Sent] = (), *, take: int = 0, hold: float = 60.0, but: Sequence[str] = ()
+    ) -> list[Letter]:
         """Settle these attempts, and take up to `take` letters that are due; nobody else gets those for `hold` seconds.
+        None for the endpoints in `but`.
 
         The letters of a run go to an endpoint in order, one after the other. An attempt that is not the letter's last is ignored.
         """

@@ -180,6 +180,12 @@ class Voting(Ground):
         await store.deliver("r1", yes(by="bo"))
         assert await open_ids(store) == []
 
+    async def test_who_must_agree_with_others_does_not_edit(self, store: Store) -> None:
+        await wait_for(store, approval(approvers=2))
+        async with unchanged(store):
+            with pytest.raises(InvalidAnswer, match="2 approvers"):
+                await store.deliver("r1", yes(edit={"cents": 1}))
+
     async def test_nobody_votes_twice(self, store: Store) -> None:
         await wait_for(store, approval(approvers=2))
         await store.deliver("r1", yes(by="ana"))

@@ -182,6 +182,40 @@ class Inbox(Ground):
         assert await open_ids(store, kind="question") == ["r2:1.0?0"]
         assert await open_ids(store, program="cook", kind="question") == []
 
+    async def test_an_inbox_of_what_contains_a_text_or_was_opened_between_two_times(
+        self, store: Store, clock: FakeClock
+    ) -> None:
+        await wait_for(store, approval(call="1.0", tool="Refund"), run="r1", input="order seven")
+        clock.advance(10)
+        await suspend(store, await begin(store, "r2", program="cook"), type="size")
+        assert await open_ids(store, text="refund") == ["r1:1.0?0"]
+        assert await open_ids(store, text="SEVEN") == ["r1:1.0?0"]
+        assert await open_ids(store, text="cook") == await open_ids(store, text="size") == ["r2:1.0?0"]
+        assert await open_ids(store, since=clock.now()) == ["r2:1.0?0"]
+        assert await open_ids(store, until=clock.now() - 1) == ["r1:1.0?0"]
+        assert await open_ids(store, text="%") == []
+
+    async def test_an_inbox_of_a_group_and_of_what_its_members_may_decide(self, store: Store) -> None:
+        await wait_for(store, approval(groups=("boss", "legal")), approval("1.1?0"), approval("1.2?0", groups=("it",)))
+        assert await open_ids(store, group="legal") == ["r1:1.0?0"]
+        assert await open_ids(store, members=("boss",)) == ["r1:1.0?0", "r1:1.1?0"]
+        assert await open_ids(store, members=()) == ["r1:1.1?0"]
+        assert await open_ids(store, members=("it",), limit=1) == ["r1:1.1?0"]
+        assert await open_ids(store, members=("it",), limit=1, after="r1:1.1?0") == ["r1:1.2?0"]
+
+    async def test_a_brief_inbox_has_the_same_items_in_the_same_places(self, store: Store, clock: FakeClock) -> None:
+        await wait_for(store, approval(call="1.0", tool="send", expires=clock.now() + 60), approval("1.1?0"))
+        whole, brief = await store.inbox(Filter()), await store.inbox(Filter(brief=True))
+        for a, b in zip(whole, brief, strict=True):
+            assert (a.id, a.run_id, a.kind, a.seq) == (b.id, b.run_id, b.kind, b.seq)
+            assert (a.opened_at, a.expires_at) == (b.opened_at, b.expires_at)
+
+    async def test_an_interrupt_is_found_by_its_id_whatever_became_of_it(self, store: Store) -> None:
+        await wait_for(store, approval(), approval("1.1?0"))
+        await store.deliver("r1", yes())
+        assert await open_ids(store, run="r1", interrupt="1.0?0") == ["r1:1.0?0"]
+        assert await open_ids(store, run="r1", interrupt="9.9?0") == []
+
     async def test_pages_show_everything_once_even_if_all_came_at_once(self, store: Store, clock: FakeClock) -> None:
         for run in ("r2", "r1", "r3"):
             error = approval("model:?0", kind="error", step="model:")
@@ -264,6 +298,13 @@ class Runs(Ground):
         assert await ids(store, since=times[1]) == ["r3", "r2"]
         assert await ids(store, until=times[1]) == ["r2", "r1"]
         assert await ids(store, since=times[0] + 1, until=times[2] - 1) == ["r2"]
+
+    async def test_runs_that_changed_since_a_time(self, store: Store, clock: FakeClock) -> None:
+        for run in ("r1", "r2"):
+            await store.create(started(run))
+        clock.advance(10)
+        await store.deliver("r1", Said(text="that is a change"))
+        assert await ids(store, changed=clock.now()) == ["r1"]
 
     @pytest.mark.parametrize("name", ["a.b", 'say "x"', "$", "ключ", "a'b", "[0]"])
     async def test_a_label_may_have_any_name(self, store: Store, name: str) -> None:

@@ -1,0 +1,54 @@
+"""Chat and mail, through Apprise (`adjourn[notify]`). A message says where to look; no link in it decides anything."""
+
+import unicodedata
+from typing import Any
+
+from adjourn.errors import Invalid, Misused
+
+WAITS = {
+    "approval": "needs approval", "question": "has a question", "limit": "reached a limit", "error": "failed",
+    "in_doubt": "is in doubt", "undo": "could not be undone",
+}  # fmt: skip
+HAPPENED = {
+    "run.completed": "completed", "run.cancelled": "was cancelled", "run.failed": "failed", "run.stuck": "is stuck",
+    "halt.set": "was halted", "halt.lifted": "is no longer halted", "interrupt.reminded": "still waits for a decision",
+}  # fmt: skip
+
+
+def _apprise() -> Any:
+    try:
+        import apprise
+    except ImportError:
+        raise Misused("chat and mail need Apprise: pip install 'adjourn[notify]'") from None
+    return apprise
+
+
+def check_address(url: str) -> None:
+    """Raise `Invalid` if Apprise does not know such an address."""
+    if not _apprise().Apprise().add(url):
+        raise Invalid(f"Apprise knows no service for {url.partition('://')[0]!r:.40}://…; see its list of services")
+
+
+def words(topic: str, data: dict[str, Any], link: str) -> tuple[str, str]:
+    """A message's title and text."""
+    subject = shown(data.get("tool") or data.get("agent") or data.get("scope") or "a run")
+    what = WAITS.get(str(data.get("kind")), "waits") if topic == "interrupt.opened" else HAPPENED.get(topic, topic)
+    lines = [
+        f"{name}: {shown(str(data[key]))}" for name, key in (("agent", "agent"), ("run", "run_id")) if data.get(key)
+    ]
+    return f"{subject} {what}", "\n".join([*lines, *([f"Look at it: {link}"] if link else [])])
+
+
+def shown(text: str) -> str:
+    """A name as it is, without characters that hide, move or command; and not long."""
+    return "".join(c if c.isprintable() and unicodedata.category(c) != "Cf" else "\ufffd" for c in text[:200])
+
+
+async def send(url: str, title: str, text: str) -> None:
+    """Hand a message to a service; raises `OSError` if it does not take it."""
+    apprise = _apprise()
+    service = apprise.Apprise()
+    if not service.add(url):
+        raise OSError("Apprise does not know this address any more")
+    if not await service.async_notify(title=title, body=text, body_format=apprise.NotifyFormat.TEXT):
+        raise OSError("the service did not take the message")

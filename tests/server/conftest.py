@@ -1,0 +1,46 @@
+"""A server that is up, clients of every role, a folder for files."""
+
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+from tests.server.world import Client, programs, users_with_roles
+
+from adjourn.server import Serving, Users, serving
+
+SHM = Path("/dev/shm")
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """In memory if the machine can: an fsync there costs nothing, and processes share it all the same."""
+    place = tempfile.mkdtemp(prefix="adjourn-", dir=SHM if SHM.is_dir() else None)
+    yield Path(place)
+    shutil.rmtree(place)
+
+
+@pytest.fixture
+def address(folder: Path) -> str:
+    return f"sqlite:///{folder / 'runs.db'}"
+
+
+@pytest.fixture
+def people() -> Iterator[tuple[Users, dict[str, str]]]:
+    users, keys = users_with_roles()
+    yield users, keys
+    users.close()
+
+
+@pytest.fixture
+async def server(people: tuple[Users, dict[str, str]]) -> AsyncIterator[Serving]:
+    async with serving("memory://", programs(), port=0, users=people[0], name="ana", rate=10_000) as up:
+        yield up
+
+
+@pytest.fixture
+async def admin(server: Serving) -> AsyncIterator[Client]:
+    """Whoever has the token of this start."""
+    async with Client(server, server.token) as client:
+        yield client
