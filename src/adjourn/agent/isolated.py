@@ -17,7 +17,7 @@ from adjourn.core.codec import plain
 from adjourn.core.records import Fact
 from adjourn.core.state import State
 from adjourn.driver.threads import in_thread
-from adjourn.errors import AdjournError, InDoubt, InvalidDefinition, Misused, PauseRequest, ToolFailed
+from adjourn.errors import AdjournError, InDoubt, Misused, PauseRequest, ToolFailed
 
 
 @dataclass
@@ -46,18 +46,8 @@ class ChildDesk:
         raise Misused("ctx.publish is not available in a tool with isolate=True")
 
 
-def check_isolated(tool: Tool) -> None:
-    """Another process must be able to find the function by its name."""
-    name = getattr(tool.run, "__qualname__", "")
-    if not name or "<" in name:
-        raise InvalidDefinition(f"tool {tool.name!r}: isolate=True needs a function at the top level of a module")
-    if tool.resources:
-        raise InvalidDefinition(f"tool {tool.name!r}: isolate=True cannot take resources, which live in one process")
-
-
 async def run_isolated(tool: Tool, args: dict[str, Any], context: ToolContext, call: Call) -> Any:
     """Run the body in a new process and give its result. Cancelling ends the process at once."""
-    check_isolated(tool)
     spawn = multiprocessing.get_context("spawn")
     ours, theirs = spawn.Pipe()
     about = (context.run_id, context.epoch, call.id, tool.name, args, dict(call.memo))

@@ -12,7 +12,7 @@ from typing_extensions import TypeVar
 from adjourn.agent.outcome import Outcome, outcome_of
 from adjourn.core.codec import plain
 from adjourn.core.fingerprint import changes
-from adjourn.core.records import Asked, CancelAsked, PauseAsked, Resumed, Said, Started
+from adjourn.core.records import Asked, CancelAsked, Command, PauseAsked, Resumed, Said, Started
 from adjourn.core.state import State
 from adjourn.core.status import ENDED, Status
 from adjourn.driver.answers import MISSING, answers_for, describe, is_answer_needed
@@ -114,6 +114,8 @@ class Conversation:
                     self.store, self.agent.program, lease, self.state, ttl=TTL, resources=self.resources, feed=self.feed
                 )
                 await self.drive.run()
+            else:
+                self.state.fold_all(await self.store.load(self.run, self.state.seq))
             if not await self._sleep():
                 return await self.outcome()
 
@@ -221,18 +223,25 @@ class Handle(Generic[T]):
 
     async def pause(self, *, now: bool = False, by: str = "", reason: str = "") -> None:
         """Stop at the next boundary; `now` cuts the model call in flight and keeps what it had said."""
-        c = self._open()
-        await c.store.deliver(c.run, PauseAsked(now=now, by=by, reason=reason))
+        await self._tell(PauseAsked(now=now, by=by, reason=reason))
 
     async def cancel(self, *, by: str = "", reason: str = "") -> None:
         """Stop, undo in reverse what was done, and end."""
-        c = self._open()
-        await c.store.deliver(c.run, CancelAsked(by=by, reason=reason))
+        await self._tell(CancelAsked(by=by, reason=reason))
 
     async def say(self, text: str, *, by: str = "") -> None:
         """Tell the agent something; it reads it at the next boundary."""
+        if not isinstance(text, str) or not text:  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise Invalid(f"say takes a text that is not empty, not {text!r:.80}")
+        await self._tell(Said(text=text, by=by))
+
+    async def _tell(self, command: Command) -> None:
+        """Deliver it; if the run had come to rest, it goes on and rests again: `wait()`, or iterate once more."""
         c = self._open()
-        await c.store.deliver(c.run, Said(text=text, by=by))
+        await c.store.deliver(c.run, command)
+        if self._task is not None and self._task.done():
+            self._ended, self._checkpoint = False, None
+            self._task = asyncio.get_running_loop().create_task(self._advance(c), name="adjourn-stream")
 
     @property
     def checkpoint(self) -> Checkpoint:

@@ -65,6 +65,18 @@ class Tool:
         self._given = input_schema
         if input_schema is not None:
             check_schema(input_schema, f"tool {name!r}: input_schema")
+        if isolate:
+            self._check_isolated()
+
+    def _check_isolated(self) -> None:
+        """Another process must be able to find the function by its name, and needs nothing that lives in this one."""
+        name = getattr(self.run, "__qualname__", "")
+        if not name or "<" in name:
+            raise InvalidDefinition(f"tool {self.name!r}: isolate=True needs a function at the top level of a module")
+        if self.resources:
+            raise InvalidDefinition(
+                f"tool {self.name!r}: isolate=True cannot take resources, which live in one process"
+            )
 
     @cached_property
     def signature(self) -> Signature:

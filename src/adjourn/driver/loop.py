@@ -219,9 +219,10 @@ class Drive:
 
     async def _commit(self, own: list[Posted], moves: list[Move], start: list[Step]) -> bool:
         facts = [posted.fact for posted in own]
-        moves = [stamped(move, self.store.now()) for move in moves]
+        now = self.store.now()
+        moves = [stamped(move, now) for move in moves]
         self._rung = False
-        self._fence = self.store.now() + self.ttl
+        self._fence = now + self.ttl
         try:
             done = await self.store.commit(self.lease, facts, moves, seen=self.state.seq, ttl=self.ttl)
         except BaseException as e:
@@ -244,7 +245,7 @@ class Drive:
         self.state.seq = done.seq
         if any(isinstance(move, RESTS) for move in moves):
             return True
-        await self._begin([step for step in start if not self._held(step, moves)])
+        await self._begin([step for step in start if not self._held(step, moves)] if done.halts else start)
         return False
 
     def _held(self, step: Step, moves: list[Move]) -> bool:

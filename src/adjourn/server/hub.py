@@ -46,7 +46,7 @@ class Hub:
         self._bells: set[asyncio.Event] = set()
         self._task: asyncio.Task[None] | None = None
         self._looking = asyncio.Lock()
-        self._open: dict[str, str] | None = None
+        self._open: dict[str, None] | None = None
         self._halts: list[dict[str, Any]] = []
         self._runs: dict[str, tuple[int, str, float]] = {}
         self._looked = 0.0
@@ -119,7 +119,7 @@ class Hub:
             found = await store.inbox(Filter(brief=True, limit=AT_ONCE))
             halts = [halt_json(h) for h in await self._rt.halts()]
             runs, more = await self._changed_runs()
-            now = {f"{i.run_id}:{local_id(i)}": i.id for i in found}
+            now = dict.fromkeys(f"{i.run_id}:{local_id(i)}" for i in found)
             before, self._open = self._open, now
             was, self._halts = self._halts, halts
             if before is None:
@@ -129,7 +129,7 @@ class Hub:
                 return
             self._n += 1
             data = {
-                "opened": [now[r] for r in opened], "closed": [before[r] for r in closed], "halts": halts, "runs": runs,
+                "opened": opened, "closed": closed, "halts": halts, "runs": runs,
                 "more": more, "waiting": len(now), "now": store.now(),
             }  # fmt: skip
             self._changes.append(Change(self._n, "changed", data))

@@ -7,6 +7,7 @@ from adjourn.server.schemas import (
     ANYTHING,
     CLOSED,
     DIGEST,
+    EVENT,
     FLAG,
     KIND,
     LABEL,
@@ -56,6 +57,7 @@ URL: Schema = {"type": "string", "pattern": rf"^https://{HOST}{NUMBERED}(/[!$-;=
 AUDITED: dict[str, Schema] = {
     "after": {"type": "string", "pattern": r"^([0-9]{1,12}(\.[0-9]{1,9})?/[0-9]{1,15}/[^\n]{0,400})?$"}, "limit": LIMIT,
 }  # fmt: skip
+TITLE: Schema = {"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9 ._-]{0,99}$"}
 KEY: Schema = {"type": "string", "minLength": 1, "maxLength": 500}
 SAYS: Schema = {"type": "string", "minLength": 1, "maxLength": 100_000}
 AT: Schema = {"type": "integer", "minimum": 1, "maximum": 2**31}
@@ -78,6 +80,7 @@ FIRST_ITEM = {
 THIS_ITEM = {
     "parameters": {"interrupt": "$response.body#/interrupt/ref"}, "requestBody": {"digest": "$response.body#/interrupt/digest"},
 }  # fmt: skip
+FIRST_LETTER = {"requestBody": {"n": "$response.body#/items/0/n"}}
 DECISIONS = ("approve", "deny", "answer")
 RUN_VERBS = ("get_run", "get_records", "pause_run", "resume_run", "cancel_run", "say_to_run", "fork_run")
 
@@ -100,7 +103,7 @@ OPERATIONS = [
     Operation("GET", "/runs/{run}/audit", "get_run_audit", "read", "Who wanted what of it.", looking.get_run_audit, AUDIT,
               query=LINES),
     Operation("GET", "/runs/{run}/events", "watch_run", "read", "Its records and live text, as server-sent events.", looking.watch_run,
-              TEXT, query={"after": AFTER, "follow": FLAG}, headers=LAST, also=(204,), stream=True),
+              EVENT, query={"after": AFTER, "follow": FLAG}, headers=LAST, also=(204,), stream=True),
     Operation("POST", "/runs/{run}/pause", "pause_run", "control", "Pause: at the next boundary, or now.", doing.pause_run, OK,
               problems=CONTROLS, body=thing(now=FLAG, reason=NOTE)),
     Operation("POST", "/runs/{run}/resume", "resume_run", "control", "Resume, perhaps with an instruction.", doing.resume_run, OK,
@@ -117,7 +120,7 @@ OPERATIONS = [
     Operation("GET", "/inbox", "list_inbox", "read", "What waits for a person, oldest first.", looking.list_inbox, INBOX,
               query={"kind": KIND, "run": SEARCH, "group": SEARCH, "mine": FLAG, **FILTERS, **PAGES},
               links={"get_interrupt": {"parameters": FIRST_ITEM["parameters"]}, **dict.fromkeys(DECISIONS, FIRST_ITEM)}),
-    Operation("GET", "/inbox/events", "watch_inbox", "read", "What changes anywhere, as server-sent events.", looking.watch_inbox, TEXT,
+    Operation("GET", "/inbox/events", "watch_inbox", "read", "What changes anywhere, as server-sent events.", looking.watch_inbox, EVENT,
               query={"follow": FLAG}, headers=PLACE, stream=True),
     Operation("GET", "/interrupts/{interrupt}", "get_interrupt", "read", "One interrupt, whatever its state.", looking.get_interrupt, SEEN,
               links=dict.fromkeys(DECISIONS, THIS_ITEM)),
@@ -140,13 +143,13 @@ OPERATIONS = [
     # Notifications
     Operation("GET", "/endpoints", "list_endpoints", "admin", "Who is told of events.", telling.list_endpoints, many(ref("Endpoint"))),
     Operation("POST", "/endpoints", "add_endpoint", "admin", "Tell a webhook. Its secret is shown once.", telling.add_endpoint,
-              answer(name=TEXT, secret=TEXT), problems=(409,), body=thing(("name", "url"), name={**NAME, "maxLength": 100}, url=URL, topics=TOPICS),
+              answer(name=TEXT, secret=TEXT), problems=(409,), body=thing(("name", "url"), name=TITLE, url=URL, topics=TOPICS),
               links={"remove_endpoint": {"requestBody": {"name": "$response.body#/name"}}}),
     Operation("POST", "/endpoints/remove", "remove_endpoint", "admin", "Tell it nothing more.", telling.remove_endpoint, OK,
               problems=(404,), body=thing(("name",), name=NAME)),
     Operation("GET", "/letters", "list_letters", "admin", "What has not arrived.", telling.list_letters, many(ref("Letter")),
               query={"state": {"enum": ["due", "dead"]}, **LINES},
-              links=dict.fromkeys(("retry_letter", "drop_letter"), {"requestBody": {"n": "$response.body#/items/0/n"}})),
+              links={"retry_letter": FIRST_LETTER, "drop_letter": FIRST_LETTER}),
     Operation("POST", "/letters/retry", "retry_letter", "admin", "Try a dead letter once more.", telling.retry_letter, OK, problems=(404,),
               body=thing(("n",), n=AFTER)),
     Operation("POST", "/letters/drop", "drop_letter", "admin", "Give a dead letter up.", telling.drop_letter, OK, problems=(404,),

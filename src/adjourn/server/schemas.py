@@ -88,8 +88,13 @@ AUDIT: Schema = {
 }
 ENDPOINT = answer(name=TEXT, kind=TEXT, url=TEXT, topics=TEXTS, at=NUMBER)
 LETTER = answer(
-    n=WHOLE, id=TEXT, endpoint=TEXT, topic=TEXT, run_id=TEXT, at=NUMBER, state=TEXT, tries=WHOLE, due_at=NUMBER, error=TEXT,
+    n=WHOLE, id=TEXT, endpoint=TEXT, topic=TEXT, run_id=maybe(TEXT), at=NUMBER, state=TEXT, tries=WHOLE, due_at=NUMBER, error=TEXT,
 )  # fmt: skip
+EVENT: Schema = {  # of a stream, each of its events
+    "type": "object",
+    "properties": {"event": TEXT, "data": TEXT, "id": TEXT, "retry": WHOLE},
+    "required": ["event", "data"],
+}
 PROGRAM = answer(name=TEXT, kind=TEXT, picture=maybe(TEXT))
 ME = answer(name=TEXT, role=TEXT, groups=TEXTS, csrf=TEXT)
 PROBLEM = answer(type=TEXT, title=TEXT, status=WHOLE, detail=TEXT, code=TEXT)

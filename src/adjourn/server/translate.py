@@ -86,6 +86,6 @@ def endpoint_json(e: Endpoint) -> dict[str, Any]:
 def letter_json(x: Letter) -> dict[str, Any]:
     """A letter that has not arrived."""
     return {
-        "n": x.n, "id": x.id, "endpoint": x.endpoint, "topic": x.topic, "run_id": x.run, "at": x.at, "state": x.state,
+        "n": x.n, "id": x.id, "endpoint": x.endpoint, "topic": x.topic, "run_id": x.run or None, "at": x.at, "state": x.state,
         "tries": x.tries, "due_at": x.due_at, "error": x.error,
     }  # fmt: skip

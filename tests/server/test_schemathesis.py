@@ -1,0 +1,56 @@
+"""The whole API, driven by its own document: no 5xx, no answer that is not in it. (Schemathesis, all checks, stateful.)"""
+
+import asyncio
+import os
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+from tests.server.process import Process
+
+CONFIG = """
+[parameters]
+"query.follow" = "false"
+
+[phases.examples]
+enabled = false
+
+[phases.stateful]
+generation.max-examples = {stateful}
+
+# Whether an answer fits its question, an edit its tool, or a number a boundary is known to the run, not to the document.
+[[operations]]
+include-name = [
+    "POST /api/v1/interrupts/{{interrupt}}/answer", "POST /api/v1/interrupts/{{interrupt}}/approve",
+    "POST /api/v1/interrupts/{{interrupt}}/deny", "POST /api/v1/runs/{{run}}/fork", "POST /api/v1/runs/{{run}}/resume",
+]
+checks.positive_data_acceptance.expected-statuses = ["2xx", "401", "403", "404", "409", "422", "423", "429"]
+"""
+
+
+async def campaign(folder: Path, examples: int, stateful: int) -> None:
+    config = folder / "schemathesis.toml"
+    config.write_text(CONFIG.format(stateful=stateful))
+    server = await Process.begin(address="memory://", own_users=True, seed=True)
+    try:
+        tool = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "schemathesis.cli", "--config-file", str(config), "run", f"{server.up['url']}/api/v1/openapi.json",
+            "-H", f"Authorization: Bearer {server.up['token']}", "--checks", "all", "--max-examples", str(examples), "--no-color",
+            *(["--seed", "1"] if "CI" in os.environ else []),
+            cwd=folder, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
+        )  # fmt: skip
+        said, _ = await tool.communicate()
+        assert tool.returncode == 0, said.decode()[-20_000:]
+        assert b"37 selected / 37 total" in said
+    finally:
+        assert await server.end(signal.SIGTERM) == 0
+
+
+async def test_no_request_is_answered_in_a_way_that_is_not_documented(tmp_path: Path) -> None:
+    await campaign(tmp_path, examples=50, stateful=10)
+
+
+@pytest.mark.crash
+async def test_no_request_at_all_is_answered_in_a_way_that_is_not_documented(tmp_path: Path) -> None:
+    await campaign(tmp_path, examples=1000, stateful=200)
