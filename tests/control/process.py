@@ -15,6 +15,7 @@ import msgspec
 from tests.control.world import AGENTS, LIMIT, Ledger
 
 from adjourn import AdjournError, Runtime, is_paused
+from adjourn.runtime import worker
 
 
 class Process:
@@ -117,8 +118,9 @@ async def said(work: Awaitable[Any]) -> Any:
         return {"error": type(e).__name__, "text": str(e)}
 
 
-async def serve(db: str, ledger: str, agents: list[str], **options: Any) -> None:
+async def serve(db: str, ledger: str, agents: list[str], sweep: float = 1.0, **options: Any) -> None:
     book = Ledger(ledger)
+    worker.SWEEP = sweep
     resources = {"ledger": book}
     async with Runtime(f"sqlite:///{db}", [AGENTS[a](book) for a in agents], resources=resources, **options) as rt:
         server = Server(rt, book)

@@ -41,7 +41,7 @@ async def test_resuming_a_running_run_or_one_that_waits_says_what_to_do_instead(
         await run.resume(by="ann")
     await run.cancel(by="ann")
     await run.wait(LIMIT)
-    run = await office.start("solo", script("asks", does(call("pay", name="a")), says("done")))
+    run = await office.start("solo", script("asks-first", does(call("pay", name="a")), says("done")))
     await run.wait(LIMIT)
     with pytest.raises(Refused, match="answer its interrupts instead"):
         await run.resume(by="ann")

@@ -49,15 +49,15 @@ async def test_g14_a_cancel_undoes_in_reverse_order_of_completion_and_lists_what
 
 
 async def test_cancelling_twice_is_the_same_as_once(office: Office) -> None:
-    run = await office.start("solo", script("twice", does(act("a")), says("", gate="never")))
-    await office.ledger.until("twice", "model asked 1")
+    run = await office.start("solo", script("cancel-twice", does(act("a")), says("", gate="never")))
+    await office.ledger.until("cancel-twice", "model asked 1")
     await asyncio.gather(*(run.cancel(by=f"p{n}") for n in range(5)))
     first = await cancelled(run)
     await run.cancel(by="late")
     assert (await cancelled(run)).checkpoint.seq == first.checkpoint.seq
-    records = await office.records("twice")
+    records = await office.records("cancel-twice")
     assert len([x for x in records if isinstance(x, CancelAsked)]) == 1
-    assert office.ledger.lines("twice", "undo", "undone")[1:] == ["undone a"]
+    assert office.ledger.lines("cancel-twice", "undo", "undone")[1:] == ["undone a"]
     assert [x["verb"] for x in await run.audit()].count("cancel") == 6
 
 
@@ -321,9 +321,9 @@ async def test_a_preview_changes_nothing_and_says_what_then_happens(office: Offi
 
 
 async def test_a_failing_undo_is_tried_again_and_then_waits_for_a_person(office: Office) -> None:
-    office.ledger.plan("asks", "b", "fail")
-    run = await office.start("solo", script("asks", does(act("a")), does(act("b")), does(act("c")), says("", gate="x")))
-    await office.ledger.until("asks", "model asked 3")
+    office.ledger.plan("asks-undo", "b", "fail")
+    run = await office.start("solo", script("asks-undo", does(act("a")), does(act("b")), does(act("c")), says("", gate="x")))
+    await office.ledger.until("asks-undo", "model asked 3")
     await run.cancel(by="ann")
     assert isinstance(outcome := await run.wait(LIMIT), Paused)
     assert outcome.status == "stuck"
@@ -331,17 +331,17 @@ async def test_a_failing_undo_is_tried_again_and_then_waits_for_a_person(office:
     [question] = outcome.interrupts
     assert (question.kind, sorted(question.choices)) == ("undo", ["done", "leave", "retry"])
     assert question.payload == {"error": "RuntimeError: the target refuses", "undo": "act", "attempts": 3}
-    assert [i.id for i in await office.desk.inbox(run="asks")] == [question.id]
-    assert undos(office.ledger, "asks") == ["c"]
-    office.ledger.plan("asks", "b", "ok")
+    assert [i.id for i in await office.desk.inbox(run="asks-undo")] == [question.id]
+    assert undos(office.ledger, "asks-undo") == ["c"]
+    office.ledger.plan("asks-undo", "b", "ok")
     await office.desk.answer(question.id, "retry", by="bob")
     outcome = await cancelled(run)
-    assert undos(office.ledger, "asks") == ["c", "b", "a"]
+    assert undos(office.ledger, "asks-undo") == ["c", "b", "a"]
     assert outcome.undone == ["3.0", "2.0", "1.0"]
-    lines = [line.split()[1:] for line in office.ledger.lines("asks", "undo")]
+    lines = [line.split()[1:] for line in office.ledger.lines("asks-undo", "undo")]
     assert len({key for name, key in lines if name == "b"}) == 1
     assert len([name for name, _ in lines if name == "b"]) == 4
-    attempts = [x.attempt for x in await office.records("asks") if isinstance(x, Intended) and x.call == "2.0!undo"]
+    attempts = [x.attempt for x in await office.records("asks-undo") if isinstance(x, Intended) and x.call == "2.0!undo"]
     assert attempts == [1, 2, 3, 4]
 
 

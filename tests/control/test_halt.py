@@ -78,7 +78,7 @@ async def test_a_worker_whose_event_loop_is_blocked_starts_nothing_after_the_hal
 
 
 async def test_approvals_are_refused_while_halted_and_denials_are_not(office: Office) -> None:
-    play = script("deny", does(call("pay", name="a"), call("pay", name="b")), says("done"))
+    play = script("deny-halt", does(call("pay", name="a"), call("pay", name="b")), says("done"))
     run = await office.start("solo", play)
     assert isinstance(outcome := await run.wait(LIMIT), Paused)
     first, second = outcome.interrupts
@@ -86,69 +86,69 @@ async def test_approvals_are_refused_while_halted_and_denials_are_not(office: Of
     with pytest.raises(Halted, match="incident 7"):
         await office.desk.approve(first.id, by="bob")
     await office.desk.deny(second.id, by="bob")
-    assert [i.id for i in await office.desk.inbox(run="deny")] == [first.id]
+    assert [i.id for i in await office.desk.inbox(run="deny-halt")] == [first.id]
     await office.desk.unhalt("tool:pay", by="ann")
     await office.desk.approve(first.id, by="bob")
     assert isinstance(await run.wait(LIMIT), Completed)
-    assert office.ledger.lines("deny", "acted") == ["acted a"]
+    assert office.ledger.lines("deny-halt", "acted") == ["acted a"]
     refused = [x for x in await run.audit() if "refused" in x]
     assert [(x["by"], x["verdict"]) for x in refused] == [("bob", "approve")]
 
 
 async def test_an_approval_given_before_the_halt_is_not_spent_and_holds_afterwards(office: Office) -> None:
-    run = await office.start("solo", script("before", does(call("pay", name="a")), says("done")))
+    run = await office.start("solo", script("before-halt", does(call("pay", name="a")), says("done")))
     assert isinstance(outcome := await run.wait(LIMIT), Paused)
     await run.pause(by="ann")
     await office.desk.approve(outcome.interrupts[0].id, by="bob")
     await office.desk.halt("tool:pay", reason="incident 7", by="ann")
     await run.resume(by="ann")
     assert await blocked(run, office.desk) == ("tool:pay",)
-    assert office.ledger.lines("before", "act") == []
+    assert office.ledger.lines("before-halt", "act") == []
     await office.desk.unhalt("tool:pay", by="ann")
     assert isinstance(await run.wait(LIMIT), Completed)
-    assert len([x for x in await office.records("before") if isinstance(x, Decided)]) == 1
+    assert len([x for x in await office.records("before-halt") if isinstance(x, Decided)]) == 1
 
 
 async def test_a_halt_stops_an_undo_and_lifting_it_lets_the_cancel_end(office: Office) -> None:
-    run = await office.start("solo", script("undo", does(act("a")), says("", gate="never")))
-    await office.ledger.until("undo", "model asked 1")
+    run = await office.start("solo", script("undo-halt", does(act("a")), says("", gate="never")))
+    await office.ledger.until("undo-halt", "model asked 1")
     await office.desk.halt("tool:act", reason="incident 7", by="ann")
     await run.cancel(by="bob")
     assert await blocked(run, office.desk) == ("tool:act",)
     assert await run.status() == "stuck"
-    assert office.ledger.lines("undo", "undo") == []
+    assert office.ledger.lines("undo-halt", "undo") == []
     await office.desk.unhalt("tool:act", by="ann")
     assert (await run.wait(LIMIT)).status == "cancelled"
-    assert office.ledger.lines("undo", "undone") == ["undone a"]
+    assert office.ledger.lines("undo-halt", "undone") == ["undone a"]
 
 
 async def test_a_read_call_in_flight_is_cut_and_runs_again_when_the_halt_is_lifted(office: Office) -> None:
-    run = await office.start("solo", script("read", does(call("look", name="l", gate="l")), says("done")))
-    await office.ledger.until("read", "look l")
+    run = await office.start("solo", script("read-halt", does(call("look", name="l", gate="l")), says("done")))
+    await office.ledger.until("read-halt", "look l")
     await office.desk.halt("tool:look", reason="incident 7", by="ann")
     assert await blocked(run, office.desk) == ("tool:look",)
-    office.ledger.open("read", "l")
+    office.ledger.open("read-halt", "l")
     await office.desk.unhalt("tool:look", by="ann")
     assert isinstance(await run.wait(LIMIT), Completed)
-    assert office.ledger.lines("read", "look") == ["look l", "look l"]
+    assert office.ledger.lines("read-halt", "look") == ["look l", "look l"]
 
 
 async def test_a_halt_of_one_agent_leaves_the_others_alone(office: Office) -> None:
-    one = tell("lead", "one", does(tell("hand", "one", does(act("x"), gate="x"), says("x"))), says("one"))
-    play = script("one", does(one, act("z")), says("done"))
+    one = tell("lead", "one-halt", does(tell("hand", "one-halt", does(act("x"), gate="x"), says("x"))), says("one-halt"))
+    play = script("one-halt", does(one, act("z")), says("done"))
     run = await office.start("boss", play)
-    other = await office.start("solo", script("two", does(act("y"), gate="y"), says("done")))
-    await office.ledger.until("one", "hand asked 0", "acted z")
-    await office.ledger.until("two", "model asked 0")
+    other = await office.start("solo", script("two-halt", does(act("y"), gate="y"), says("done")))
+    await office.ledger.until("one-halt", "hand asked 0", "acted z")
+    await office.ledger.until("two-halt", "model asked 0")
     await office.desk.halt("agent:hand", reason="incident 7", by="ann")
     assert await blocked(run, office.desk) == ("agent:hand",)
-    office.ledger.open("two", "y")
+    office.ledger.open("two-halt", "y")
     assert isinstance(await other.wait(LIMIT), Completed)
-    office.ledger.open("one", "x")
+    office.ledger.open("one-halt", "x")
     await office.desk.unhalt("agent:hand", by="ann")
     assert isinstance(await run.wait(LIMIT), Completed)
-    assert office.ledger.lines("one", "acted") == ["acted z"]  # the script's first reply was cut off
-    assert [x.path for x in await office.records("one") if isinstance(x, Broke)] == ["1.0/1.0"]
+    assert office.ledger.lines("one-halt", "acted") == ["acted z"]  # the script's first reply was cut off
+    assert [x.path for x in await office.records("one-halt") if isinstance(x, Broke)] == ["1.0/1.0"]
 
 
 async def test_a_halted_child_does_not_cut_its_siblings_model_calls(folder: Path) -> None:

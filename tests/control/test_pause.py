@@ -70,24 +70,24 @@ async def test_pause_now_cuts_the_model_call_and_what_it_said_is_kept_before_the
 
 
 async def test_tools_in_flight_finish_and_are_recorded_and_pausing_says_what_it_waits_for(office: Office) -> None:
-    play = script("tools", does(act("a", gate="a"), act("b", gate="b")), says("done"))
+    play = script("tools-finish", does(act("a", gate="a"), act("b", gate="b")), says("done"))
     run = await office.start("solo", play)
-    await office.ledger.until("tools", "act a", "act b")
+    await office.ledger.until("tools-finish", "act a", "act b")
     await run.pause(now=True, by="ann")
-    office.ledger.open("tools", "a")
-    await office.ledger.until("tools", "acted a")
+    office.ledger.open("tools-finish", "a")
+    await office.ledger.until("tools-finish", "acted a")
     assert await run.status() == "pausing"
     async with asyncio.timeout(LIMIT):
         while len(waits := (await run.state()).calls) > 1:
             await asyncio.sleep(0.005)
     assert waits == [{"call": "1.1", "tool": "act", "arguments": {"name": "b", "gate": "b"}, "phase": "intended"}]
-    office.ledger.open("tools", "b")
+    office.ledger.open("tools-finish", "b")
     assert (await run.wait(LIMIT)).status == "paused"
-    assert [x.call for x in await office.records("tools") if isinstance(x, Returned)] == ["1.0", "1.1"]
-    assert office.ledger.lines("tools", "model") == ["model asked 0"]
+    assert [x.call for x in await office.records("tools-finish") if isinstance(x, Returned)] == ["1.0", "1.1"]
+    assert office.ledger.lines("tools-finish", "model") == ["model asked 0"]
     await run.resume(by="ann")
     assert isinstance(await run.wait(LIMIT), Completed)
-    assert office.ledger.lines("tools", "act", "acted") == ["act a", "act b", "acted a", "acted b"]
+    assert office.ledger.lines("tools-finish", "act", "acted") == ["act a", "act b", "acted a", "acted b"]
 
 
 async def test_a_tool_that_saves_its_progress_stops_there_and_goes_on_from_there(office: Office) -> None:

@@ -108,13 +108,13 @@ async def test_a_message_that_abandons_drops_the_questions_and_says_which(office
 
 
 async def test_what_was_dropped_is_what_was_open_when_the_message_landed(office: Office) -> None:
-    run = await office.start("solo", script("race", does(call("wonder", question="a?"), call("wonder", question="b?"))))
+    run = await office.start("solo", script("race-say", does(call("wonder", question="a?"), call("wonder", question="b?"))))
     assert isinstance(outcome := await run.wait(LIMIT), Paused)
     first, second = outcome.interrupts
     dropped, _ = await asyncio.gather(
         run.say("never mind", by="ann", abandon=True), _ignore(office.desk.answer(first.id, "yes", by="bob"))
     )
-    records = await office.records("race")
+    records = await office.records("race-say")
     said = next(n for n, x in enumerate(records) if isinstance(x, Said))
     answered = any(
         getattr(x, "i", "") and f"race:{x.i}" == first.id for x in records[:said] if type(x).__name__ == "Decided"
