@@ -80,7 +80,9 @@ async def office() -> AsyncIterator[Office]:
     """One for all tests: they tell their runs apart by their ids. Its worker looks for parked runs more often than it would."""
     place = make_folder()
     ledger = Ledger(place / "ledger")
-    worker = await Process.begin(str(place / "runs.db"), ledger, "solo", "boss", "queued", "quorum", grace=0.5, sweep=0.1)
+    worker = await Process.begin(
+        str(place / "runs.db"), ledger, "solo", "boss", "queued", "quorum", grace=0.5, sweep=0.1
+    )
     async with Runtime(f"sqlite:///{place / 'runs.db'}") as desk:
         yield Office(str(place / "runs.db"), ledger, worker, desk)
     await worker.kill()

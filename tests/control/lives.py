@@ -1,5 +1,7 @@
 """Workers that live and die inside this process, on one store, with time that moves only when somebody waits."""
 
+# pyright: reportArgumentType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
+
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager

@@ -1,6 +1,6 @@
 """A process with many paused runs and an open runtime: how much of the machine does it use while nothing happens?
 
-`python -m tests.control.parked make FILE RUNS`, then `… sit FILE RUNS SECONDS`; each prints one line of JSON.
+`python -m tests.control.parked make | sit | both | memory FILE RUNS [SECONDS]` prints one line of JSON.
 """
 
 import asyncio
@@ -51,16 +51,25 @@ async def make(path: str, runs: int) -> dict[str, Any]:
     return {"made": runs}
 
 
-async def sit(path: str, runs: int, seconds: float) -> dict[str, Any]:
+async def sit(path: str, seconds: float) -> dict[str, Any]:
     """Do nothing beside them, and see what that costs."""
-    alone = await open_memory(f"{path}.empty")
-    kept = await open_memory(path) - alone
     async with Runtime(f"sqlite:///{path}", [agent()]) as rt:
-        await asyncio.sleep(1.5)  # the first sweep
+        await asyncio.sleep(0.5)  # the first sweep
         before = ticks()
         await asyncio.sleep(seconds)
         used = ticks() - before
-        return {"ticks": used, "bytes_per_run": kept / runs, "paused": len(await rt.runs(status="paused", limit=1000))}
+        return {"ticks": used, "paused": len(await rt.runs(status="paused", limit=1000))}
+
+
+async def both(path: str, runs: int, seconds: float) -> dict[str, Any]:
+    await make(path, runs)
+    return await sit(path, seconds)
+
+
+async def memory(path: str, runs: int) -> dict[str, Any]:
+    """How much more a process has in memory because of them."""
+    alone = await open_memory(f"{path}.empty")
+    return {"bytes_per_run": (await open_memory(path) - alone) / runs}
 
 
 async def open_memory(path: str) -> int:
@@ -73,5 +82,9 @@ async def open_memory(path: str) -> int:
 
 if __name__ == "__main__":
     verb, path, runs, *rest = sys.argv[1:]
-    work = make(path, int(runs)) if verb == "make" else sit(path, int(runs), float(rest[0]))
-    print(json.dumps(asyncio.run(work)))
+    seconds = float(rest[0]) if rest else 0.0
+    work = {
+        "make": lambda: make(path, int(runs)), "sit": lambda: sit(path, seconds),
+        "both": lambda: both(path, int(runs), seconds), "memory": lambda: memory(path, int(runs)),
+    }  # fmt: skip
+    print(json.dumps(asyncio.run(work[verb]())))

@@ -4,6 +4,8 @@ On a memory store the point is a callback of the event loop, hence every await; 
 and the command comes through another connection, as from another process.
 """
 
+# pyright: reportPossiblyUnboundVariable=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
+
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Coroutine

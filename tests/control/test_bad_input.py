@@ -5,14 +5,33 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from adjourn import (
-    AdjournError, AlreadyDecided, Invalid, InvalidAnswer, InvalidDefinition, MaxCost, MaxSteps, MaxTime, MaxTokens,
-    Paused, Refused, Run, Runtime, TextMention, Tool, ToolCalled, ToolContext, UnknownInterrupt, UnknownRun, ask, tool,
-)  # fmt: skip
 from tests.control.conftest import Office
 from tests.control.lives import stage
 from tests.control.world import LIMIT, TOOLS, Book, Ledger, Play, act, call, does, says, script
+
+from adjourn import (
+    AdjournError,
+    AlreadyDecided,
+    Invalid,
+    InvalidAnswer,
+    InvalidDefinition,
+    MaxCost,
+    MaxSteps,
+    MaxTime,
+    MaxTokens,
+    Paused,
+    Refused,
+    Run,
+    Runtime,
+    TextMention,
+    Tool,
+    ToolCalled,
+    ToolContext,
+    UnknownInterrupt,
+    UnknownRun,
+    ask,
+    tool,
+)  # fmt: skip
 
 
 @pytest.fixture

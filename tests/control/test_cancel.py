@@ -1,5 +1,7 @@
 """Cancel: what is in flight is settled, what was done is undone in reverse, and what stays is listed."""
 
+# pyright: reportPossiblyUnboundVariable=false
+
 import asyncio
 import os
 import time
@@ -11,7 +13,7 @@ from tests.control.conftest import Begin, Office
 from tests.control.lives import stage
 from tests.control.world import LIMIT, Ledger, act, call, does, says, script
 
-from adjourn import Cancelled, Completed, Interrupt, Paused, Run
+from adjourn import Cancelled, Completed, Interrupt, Paused, Run, Runtime
 from adjourn.core.records import CancelAsked, Doubted, Intended
 
 
@@ -147,16 +149,17 @@ async def test_a_call_that_has_ended_does_not_run_what_it_registered(office: Off
 
 
 async def test_compensations_at_module_level_are_run_by_another_process_after_a_crash(
-    begin: Begin, ledger: Ledger
+    begin: Begin, address: str, ledger: Ledger
 ) -> None:
     lost = await begin("solo")
     await lost.do("start", agent="solo", run="r", input=script("r", does(call("hold", names=["x", "y"], gate="never"))))
     await ledger.until("r", "holding")
     await lost.kill()
-    desk = await begin()
-    assert await desk.do("run", run="r", what="cancel", by="ann") is None
-    await begin("solo")
-    assert (await desk.do("wait", run="r"))["status"] == "cancelled"
+    async with Runtime(address) as desk:
+        run = await desk.get("r")
+        await run.cancel(by="ann")
+        await begin("solo")
+        assert isinstance(await run.wait(LIMIT), Cancelled)
     assert ledger.lines("r", "release") == ["release y", "release x"]
 
 
@@ -322,7 +325,9 @@ async def test_a_preview_changes_nothing_and_says_what_then_happens(office: Offi
 
 async def test_a_failing_undo_is_tried_again_and_then_waits_for_a_person(office: Office) -> None:
     office.ledger.plan("asks-undo", "b", "fail")
-    run = await office.start("solo", script("asks-undo", does(act("a")), does(act("b")), does(act("c")), says("", gate="x")))
+    run = await office.start(
+        "solo", script("asks-undo", does(act("a")), does(act("b")), does(act("c")), says("", gate="x"))
+    )
     await office.ledger.until("asks-undo", "model asked 3")
     await run.cancel(by="ann")
     assert isinstance(outcome := await run.wait(LIMIT), Paused)
@@ -341,7 +346,9 @@ async def test_a_failing_undo_is_tried_again_and_then_waits_for_a_person(office:
     lines = [line.split()[1:] for line in office.ledger.lines("asks-undo", "undo")]
     assert len({key for name, key in lines if name == "b"}) == 1
     assert len([name for name, _ in lines if name == "b"]) == 4
-    attempts = [x.attempt for x in await office.records("asks-undo") if isinstance(x, Intended) and x.call == "2.0!undo"]
+    attempts = [
+        x.attempt for x in await office.records("asks-undo") if isinstance(x, Intended) and x.call == "2.0!undo"
+    ]
     assert attempts == [1, 2, 3, 4]
 
 

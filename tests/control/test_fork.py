@@ -1,5 +1,7 @@
 """Fork: a new run from a boundary of another; what was recorded before it is reused, and the original is untouched."""
 
+# pyright: reportUnknownMemberType=false
+
 from pathlib import Path
 from typing import Any
 

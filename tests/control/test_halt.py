@@ -24,41 +24,36 @@ async def blocked(run: Run[Any], rt: Runtime) -> tuple[str, ...]:
 
 
 @pytest.mark.parametrize("scope", ["*", "agent:solo", "tool:act"])
-async def test_g15_a_halt_set_on_the_bare_file_stops_a_worker_in_another_process(
-    begin: Begin, db: str, ledger: Ledger, scope: str
-) -> None:
-    worker = await begin("solo")
-    play = script("r", does(call("look", name="l"), pieces=["hm"], gate="go"), does(act("a")), says("done"))
-    await worker.do("start", agent="solo", run="r", input=play)
-    await ledger.until("r", "model asked 0")
-    store = SQLiteStore(db)  # no runtime is open here
+async def test_g15_a_halt_set_on_the_bare_file_stops_a_worker_in_another_process(office: Office, scope: str) -> None:
+    name, ledger = f"bare-{scope.replace(':', '-').replace('*', 'all')}", office.ledger
+    play = script(name, does(call("look", name="l"), pieces=["hm"], gate="go"), does(act("a")), says("done"))
+    run = await office.start("solo", play)
+    await ledger.until(name, "model asked 0")
+    store = SQLiteStore(office.db)  # no runtime is needed for this
     try:
         asked = time.monotonic()
         await store.halt(scope, by="ann", reason="incident 7")
         if scope == "tool:act":
-            ledger.open("r", "go")
+            ledger.open(name, "go")
         else:
-            await ledger.until("r", "model cut 0")
-            took = ledger.at("r", "model cut 0") - asked
+            await ledger.until(name, "model cut 0")
+            took = ledger.at(name, "model cut 0") - asked
             print(f"halt {scope}: the model call in another process was cut after {took * 1000:.0f} ms")
             assert took < 1.0
-        async with asyncio.timeout(LIMIT):
-            while not (row := await store.get("r")).blocked:
-                await asyncio.sleep(0.005)
-        assert row.blocked == (scope,)
-        count = len(ledger.lines("r"))
-        await asyncio.sleep(1.2)  # a sweep
-        assert len(ledger.lines("r")) == count
-        assert [x for _, x in await store.load("r") if isinstance(x, Intended)] == []
-        assert [h.scope for h in await store.halt(scope, by="ann", lift=True)] == []
-        assert (await worker.do("wait", run="r"))["status"] == "completed"
-        assert ledger.lines("r", "acted") == ["acted a"]
+        assert await blocked(run, office.desk) == (scope,)
+        count = len(ledger.lines(name))
+        await asyncio.sleep(0.5)  # some sweeps
+        assert len(ledger.lines(name)) == count
+        assert [x for _, x in await store.load(name) if isinstance(x, Intended)] == []
     finally:
+        assert [h.scope for h in await store.halt(scope, by="ann", lift=True)] == []
         await store.close()
+    assert isinstance(await run.wait(LIMIT), Completed)
+    assert ledger.lines(name, "acted") == ["acted a"]
 
 
 async def test_a_worker_whose_event_loop_is_blocked_starts_nothing_after_the_halt(
-    begin: Begin, db: str, address: str, ledger: Ledger
+    begin: Begin, address: str, ledger: Ledger
 ) -> None:
     worker = await begin("solo", lease=60.0)
     play = script("r", does(call("blocker")), does(act("a"), call("look", name="l")), says("done"))
@@ -134,7 +129,9 @@ async def test_a_read_call_in_flight_is_cut_and_runs_again_when_the_halt_is_lift
 
 
 async def test_a_halt_of_one_agent_leaves_the_others_alone(office: Office) -> None:
-    one = tell("lead", "one-halt", does(tell("hand", "one-halt", does(act("x"), gate="x"), says("x"))), says("one-halt"))
+    one = tell(
+        "lead", "one-halt", does(tell("hand", "one-halt", does(act("x"), gate="x"), says("x"))), says("one-halt")
+    )
     play = script("one-halt", does(one, act("z")), says("done"))
     run = await office.start("boss", play)
     other = await office.start("solo", script("two-halt", does(act("y"), gate="y"), says("done")))

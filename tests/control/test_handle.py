@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.control.world import LIMIT, Ledger, act, call, does, says, script, solo
 
 from adjourn import Cancelled, Completed, Invalid, Paused, Refused
 from adjourn.core.records import Broke
-from tests.control.world import LIMIT, Ledger, act, call, does, says, script, solo
 
 
 @pytest.fixture

@@ -1,5 +1,7 @@
 """Stop conditions: they end the run, or ask a person to extend them; nothing is lost when they trip."""
 
+# pyright: reportUnknownMemberType=false
+
 import asyncio
 from collections.abc import Callable
 from pathlib import Path

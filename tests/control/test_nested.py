@@ -10,7 +10,7 @@ from tests.control.conftest import Begin
 from tests.control.lives import stage
 from tests.control.world import LIMIT, TOOLS, Ledger, Play, act, boss, call, does, says, script, tell
 
-from adjourn import Agent, Completed, InvalidDefinition, NotFound, Paused, Policy, Run, allow, ask, deny
+from adjourn import Agent, Completed, InvalidDefinition, NotFound, Paused, Policy, Run, Runtime, allow, ask, deny
 from adjourn.core.records import Cancelled, Intended, Returned
 from adjourn.testing import ScriptedModel
 
@@ -28,29 +28,32 @@ def family_of(run: str) -> dict[str, Any]:
 DONE = sorted(f"acted {w}" for w in ("x0", "x1", "x2", "x3", "y0", "y1", "y2", "y3", "z"))
 
 
-@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
 async def test_two_children_of_children_wait_at_once_and_are_decided_in_any_order_after_a_restart(
-    begin: Begin, ledger: Ledger, order: tuple[int, int]
+    begin: Begin, address: str, ledger: Ledger
 ) -> None:
     first = await begin("boss")
-    await first.do("start", agent="boss", run="r", input=family_of("r"))
-    async with asyncio.timeout(LIMIT):
-        while len(items := (await first.do("wait", run="r"))["interrupts"]) < 2:
-            await asyncio.sleep(0.05)
-    assert items == ["r:1.0/1.0/1.1?0", "r:1.1/1.0/1.1?0"]
-    await first.kill()
-    desk = await begin()
-    [one] = [i for i in await desk.do("runtime", what="inbox", args=[]) if i["id"] == items[0]]
-    assert one["path"] == "1.0/1.0"
-    await desk.do("runtime", what="approve", args=[items[order[0]]], by="ann")
-    await begin("boss")
-    await ledger.until("r", "acted x2" if order[0] == 0 else "acted y2")
-    assert (f"acted {'y' if order[0] == 0 else 'x'}2") not in ledger.lines("r")
-    await desk.do("runtime", what="approve", args=[items[order[1]]], by="ann")
-    async with asyncio.timeout(LIMIT):
-        while (await desk.do("wait", run="r"))["status"] != "completed":
-            await asyncio.sleep(0.05)
-    assert sorted(ledger.lines("r", "acted")) == DONE
+    for name in ("r", "s"):
+        await first.do("start", agent="boss", run=name, input=family_of(name))
+    async with Runtime(address) as desk:
+        for name in ("r", "s"):
+            async with asyncio.timeout(LIMIT):
+                while [i.id for i in await desk.inbox(run=name)] != [f"{name}:1.0/1.0/1.1?0", f"{name}:1.1/1.0/1.1?0"]:
+                    await asyncio.sleep(0.02)
+        assert [i.path for i in await desk.inbox(run="r")] == ["1.0/1.0", "1.1/1.0"]
+        await first.kill()
+        await desk.approve("r:1.0/1.0/1.1?0", by="ann")
+        await desk.approve("s:1.1/1.0/1.1?0", by="ann")
+        await begin("boss", sweep=0.1)
+        await ledger.until("r", "acted x2")
+        await ledger.until("s", "acted y2")
+        assert "acted y2" not in ledger.lines("r") and "acted x2" not in ledger.lines("s")
+        await desk.approve("r:1.1/1.0/1.1?0", by="ann")
+        await desk.approve("s:1.0/1.0/1.1?0", by="ann")
+        for name in ("r", "s"):
+            async with asyncio.timeout(LIMIT):
+                while await (await desk.get(name)).status() != "completed":
+                    await asyncio.sleep(0.02)
+            assert sorted(ledger.lines(name, "acted")) == DONE
 
 
 async def test_a_child_is_looked_at_by_itself(folder: Path) -> None:

@@ -116,7 +116,7 @@ async def test_a_paused_run_is_touched_by_nobody_and_budgets_carry_over(office: 
     await run.pause(by="ann")
     office.ledger.open("idle", "think")
     before = await run.wait(LIMIT)
-    await asyncio.sleep(1.2)  # a sweep of the worker
+    await asyncio.sleep(0.4)  # a sweep of the worker
     assert len(await office.records("idle")) == before.checkpoint.seq
     assert before.usage.total_tokens == 150
     await run.resume(by="ann")
@@ -132,7 +132,7 @@ async def test_a_run_that_waits_is_paused_at_once_and_an_answer_then_changes_not
     await run.pause(by="ann")
     assert await run.status() == "paused"
     await office.desk.approve(outcome.interrupts[0].id, by="bob")
-    await asyncio.sleep(1.2)
+    await asyncio.sleep(0.4)
     assert await run.status() == "paused"
     assert office.ledger.lines("waits", "act") == []
     await run.resume(by="ann")

@@ -1,5 +1,7 @@
 """Say: a message is read exactly once, at the next boundary, and the agent knows what it broke into."""
 
+# pyright: reportAttributeAccessIssue=false, reportUnknownMemberType=false
+
 import asyncio
 import json
 from pathlib import Path
@@ -74,7 +76,7 @@ async def test_a_message_while_a_question_is_open_waits_for_the_answer(office: O
     run = await office.start("solo", script("open", does(call("wonder", question="which?")), says("done")))
     assert isinstance(outcome := await run.wait(LIMIT), Paused)
     assert await run.say("hurry up", by="ann") == []
-    await asyncio.sleep(1.2)
+    await asyncio.sleep(0.4)
     assert [i.id for i in await office.desk.inbox(run="open")] == [outcome.interrupts[0].id]
     assert office.ledger.lines("open") == ["model asked 0"]
     await office.desk.answer(outcome.interrupts[0].id, "this one", by="bob")
@@ -108,7 +110,9 @@ async def test_a_message_that_abandons_drops_the_questions_and_says_which(office
 
 
 async def test_what_was_dropped_is_what_was_open_when_the_message_landed(office: Office) -> None:
-    run = await office.start("solo", script("race-say", does(call("wonder", question="a?"), call("wonder", question="b?"))))
+    run = await office.start(
+        "solo", script("race-say", does(call("wonder", question="a?"), call("wonder", question="b?")))
+    )
     assert isinstance(outcome := await run.wait(LIMIT), Paused)
     first, second = outcome.interrupts
     dropped, _ = await asyncio.gather(

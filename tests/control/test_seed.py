@@ -3,10 +3,13 @@
 import asyncio
 import sys
 
+import pytest
+from tests.control.conftest import Begin, Office
+from tests.control.process import Process
+from tests.control.world import LIMIT, Ledger, act, call, does, says, script
+
 from adjourn import Cancelled, Completed, Paused, Runtime
 from adjourn.core.records import Broke, Intended, Returned
-from tests.control.conftest import Begin, Office
-from tests.control.world import LIMIT, Ledger, act, call, does, says, script
 
 
 async def test_a_research_agent_that_repeats_itself_is_paused_read_and_told_to_summarise_and_stop(
@@ -41,62 +44,64 @@ async def test_a_research_agent_that_repeats_itself_is_paused_read_and_told_to_s
     assert ended.usage.requests == 8
 
 
-async def test_every_control_reaches_a_worker_in_another_process(begin: Begin, address: str, ledger: Ledger) -> None:
+async def test_every_control_reaches_a_worker_in_another_process(office: Office) -> None:
     """The worker and the controller are two processes, and this one is neither."""
-    worker, control = await asyncio.gather(begin("solo", grace=0.5), begin())
+    worker, ledger = office.worker, office.ledger
+    control = await Process.begin(office.db, ledger)
 
     async def on(run: str, what: str, **options: object) -> object:
         return await control.do("run", run=run, what=what, **options)
 
     play = script(
-        "r", does(act("a"), call("pay", name="p"), call("pay", name="q"), call("wonder", question="?"), gate="1"),
+        "every", does(act("a"), call("pay", name="p"), call("pay", name="q"), call("wonder", question="?"), gate="1"),
         does(act("b"), gate="2"), says("", pieces=["hm"], gate="never"), does(act("c")), says("", gate="never"),
     )  # fmt: skip
-    await worker.do("start", agent="solo", run="r", input=play)
-    await ledger.until("r", "model asked 0")
-    assert await on("r", "pause", by="ann") is None
-    ledger.open("r", "1")
-    assert (await control.do("wait", run="r"))["status"] == "paused"
-    assert ledger.lines("r", "act") == []
-    await on("r", "resume", by="ann")
-    await ledger.until("r", "acted a")
-    waiting = (await control.do("wait", run="r"))["interrupts"]
+    await worker.do("start", agent="solo", run="every", input=play)
+    await ledger.until("every", "model asked 0")
+    assert await on("every", "pause", by="ann") is None
+    ledger.open("every", "1")
+    assert (await control.do("wait", run="every"))["status"] == "paused"
+    assert ledger.lines("every", "act") == []
+    await on("every", "resume", by="ann")
+    await ledger.until("every", "acted a")
+    waiting = (await control.do("wait", run="every"))["interrupts"]
     while len(waiting) < 3:
-        waiting = (await control.do("wait", run="r"))["interrupts"]
+        waiting = (await control.do("wait", run="every"))["interrupts"]
     first, second, question = waiting
     await control.do("runtime", what="halt", args=["tool:pay"], reason="incident", by="ann")
     assert (await control.do("runtime", what="approve", args=[first], by="ann"))["error"] == "Halted"
     await control.do("runtime", what="deny", args=[second], by="ann", note="no")
     await control.do("runtime", what="unhalt", args=["tool:pay"], by="ann")
     assert isinstance(await control.do("runtime", what="approve", args=[first], by="ann"), int)
-    await ledger.until("r", "acted p")
+    await ledger.until("every", "acted p")
     assert isinstance(await control.do("runtime", what="answer", args=[question, "yes"], by="ann"), int)
-    await ledger.until("r", "model asked 1")
-    await on("r", "say", text="also Norway", by="ann")
-    ledger.open("r", "2")
-    await ledger.until("r", "model asked 2")
+    await ledger.until("every", "model asked 1")
+    await on("every", "say", text="also Norway", by="ann")
+    ledger.open("every", "2")
+    await ledger.until("every", "model asked 2")
     await asyncio.sleep(0.1)
-    await on("r", "pause", by="ann", now=True)
-    assert (await control.do("wait", run="r"))["status"] == "paused"
-    copy = await control.do("fork", run="r", run_id="f", by="ann", instruction="go another way")
-    assert copy == "f"
-    await on("r", "resume", by="ann", instruction="go on")
-    await ledger.until("r", "model asked 4")
-    preview = await on("r", "cancel_preview")
-    await on("r", "cancel", by="ann", reason="enough")
-    assert (await control.do("wait", run="r"))["status"] == "cancelled"
-    assert [w.split()[1] for w in ledger.lines("r", "undone")] == ["c", "b", "p", "a"]
+    await on("every", "pause", by="ann", now=True)
+    assert (await control.do("wait", run="every"))["status"] == "paused"
+    copy = await control.do("fork", run="every", run_id="every-fork", by="ann", instruction="go another way")
+    assert copy == "every-fork"
+    await on("every", "resume", by="ann", instruction="go on")
+    await ledger.until("every", "model asked 4")
+    preview = await on("every", "cancel_preview")
+    await on("every", "cancel", by="ann", reason="enough")
+    assert (await control.do("wait", run="every"))["status"] == "cancelled"
+    assert [w.split()[1] for w in ledger.lines("every", "undone")] == ["c", "b", "p", "a"]
     assert [x["call"] for x in preview["undo"]] == ["4.0", "2.0", "1.1", "1.0"]  # type: ignore[index]
-    await ledger.until("f", "acted c")
-    assert ledger.lines("f", "acted") == ["acted c"], "what was recorded before the fork is not done again"
-    await on("f", "cancel", by="ann")
-    assert (await control.do("wait", run="f"))["status"] == "cancelled"
-    heard = [m["text"] for m in ledger.requests("r")[2] if m["type"] == "user"]
+    await ledger.until("every-fork", "acted c")
+    assert ledger.lines("every-fork", "acted") == ["acted c"], "what was recorded before the fork is not done again"
+    await on("every-fork", "cancel", by="ann")
+    assert (await control.do("wait", run="every-fork"))["status"] == "cancelled"
+    heard = [m["text"] for m in ledger.requests("every")[2] if m["type"] == "user"]
     assert heard[-1] == "also Norway"
     assert await control.do("runtime", what="verify", args=[]) == []
     await control.kill()
 
 
+@pytest.mark.crash
 async def test_the_command_line_halts_the_bare_file_and_a_worker_that_comes_later_starts_nothing(
     begin: Begin, db: str, address: str, ledger: Ledger
 ) -> None:

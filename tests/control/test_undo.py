@@ -1,5 +1,7 @@
 """Undo, exhaustively: whatever each undo does, all are tried, in reverse, with one key each, and nothing is lost."""
 
+# pyright: reportArgumentType=false
+
 import asyncio
 import itertools
 import tempfile
@@ -89,7 +91,7 @@ async def of_three(folder: Path, how: tuple[str, ...]) -> None:
         await campaign(on, how, ANSWERS[turn:] + ANSWERS[:turn])
 
 
-@pytest.mark.parametrize("how", EVERY[::6], ids=" / ".join)
+@pytest.mark.parametrize("how", EVERY[::7], ids=" / ".join)
 async def test_g14_three_effects_are_undone_whatever_their_undos_do(folder: Path, how: tuple[str, ...]) -> None:
     await of_three(folder, how)
 
@@ -113,7 +115,7 @@ _five = given(st.tuples(*[st.sampled_from(list(PLANS))] * 5), st.tuples(*[st.sam
 
 
 @_five
-@settings(max_examples=12, suppress_health_check=list(HealthCheck))
+@settings(max_examples=8, suppress_health_check=list(HealthCheck))
 def test_five_effects_are_undone_also_if_they_are_cancelled_again_and_again(
     how: tuple[str, ...], answers: tuple[str, ...], again: bool
 ) -> None:

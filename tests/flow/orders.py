@@ -3,6 +3,8 @@
 `python -m tests.flow.orders VARIANT [--pairs STRIDE]` kills processes at every commit of it and prints a report as JSON.
 """
 
+# pyright: reportReturnType=false
+
 import argparse
 import asyncio
 import gc

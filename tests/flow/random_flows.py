@@ -3,6 +3,8 @@
 A shape is nested tuples. Chunks note what they were given, so that not only the result but everything that ran is compared.
 """
 
+# pyright: reportMatchNotExhaustive=false, reportUnknownArgumentType=false, reportUnknownLambdaType=false, reportUnknownMemberType=false
+
 import hashlib
 import json
 from collections import Counter
@@ -89,10 +91,14 @@ class Built:
         flow = Flow(name)
         roots, *handlers = shape
         for root in roots:
-            self._chain(flow, flow.to(self._chunk(flow, "begin", self._begin)), root).to(self._chunk(flow, "end", self._end))
+            self._chain(flow, flow.to(self._chunk(flow, "begin", self._begin)), root).to(
+                self._chunk(flow, "end", self._end)
+            )
         for event, handler in zip("ab", handlers, strict=True):
             # What waits has events of its own: an `emit` answers everything that waits for it, in whatever order.
-            chain = self._chain(flow, flow.when(event, f"awaited {event}").to(self._chunk(flow, "begin", self._begin)), handler)
+            chain = self._chain(
+                flow, flow.when(event, f"awaited {event}").to(self._chunk(flow, "begin", self._begin)), handler
+            )
             chain.to(self._chunk(flow, "end", self._end))
         return flow
 

@@ -1,5 +1,7 @@
 """What cannot work is refused when it is built or first used, by name, with what to do."""
 
+# pyright: reportArgumentType=false, reportUnknownArgumentType=false, reportUnknownLambdaType=false, reportUnknownMemberType=false
+
 from collections.abc import Callable
 from typing import Any
 

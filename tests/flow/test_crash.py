@@ -1,5 +1,7 @@
 """Die at every commit, fail at every operation of the store, pause at every boundary: the same final state each time."""
 
+# pyright: reportArgumentType=false
+
 import asyncio
 import json
 import subprocess

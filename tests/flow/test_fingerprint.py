@@ -1,5 +1,7 @@
 """A saved run goes on with the same names and shapes, wherever the code stands and however it is started."""
 
+# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+
 import subprocess
 import sys
 from pathlib import Path

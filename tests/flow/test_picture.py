@@ -1,5 +1,7 @@
 """A flow as data and as a picture; a run's picture says what is done, running, waiting and failed."""
 
+# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false, reportUnknownVariableType=false
+
 import asyncio
 import json
 import re

@@ -1,5 +1,7 @@
 """Random flows with random pauses, answered in random order, saved and loaded on the way, give what plain recursion gives."""
 
+# pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+
 import asyncio
 from typing import Any
 
@@ -13,7 +15,9 @@ from adjourn import Execution, RunFailed, is_paused
 from adjourn.testing import FakeClock, env
 
 INPUT = {"x": 1}
-moves = st.lists(st.tuples(st.integers(0, 7), st.sampled_from(["", "", "load", "pause", "sleep"])), min_size=1, max_size=12)
+moves = st.lists(
+    st.tuples(st.integers(0, 7), st.sampled_from(["", "", "load", "pause", "sleep"])), min_size=1, max_size=12
+)
 
 
 async def by_hand(built: Built, choices: list[tuple[int, str]]) -> Any:
@@ -27,21 +31,24 @@ async def by_hand(built: Built, choices: list[tuple[int, str]]) -> Any:
         turn += 1
         assert turn < 2_000, one.status
         if also == "load":
+            one._sleep_no_more()  # its process is gone
             built = built.again()
             one = execution(built.flow, clock).load(one.save().to_json())
         elif also == "pause":
             await one.pause()
             await tolerated(one.resume())
-        waiting = list(one.pending_interrupts.values())
-        if waiting and also != "sleep":
-            interrupt = waiting[which % len(waiting)]
-            await tolerated(one.continue_with(interrupt.id, said(interrupt)))
-        else:
+        elif also == "sleep":
             clock.advance(2)
             await settled()
+        waiting = list(one.pending_interrupts.values())
+        if waiting:
+            interrupt = waiting[which % len(waiting)]
+            await tolerated(one.continue_with(interrupt.id, said(interrupt)))
+        elif sleeps(one):
+            clock.advance(2)
             await tolerated(one.resume())
-            if not one.pending_interrupts and not sleeps(one):
-                await one.close()
+        else:
+            await one.close()
     return one.state.get("ends", [])
 
 
@@ -73,8 +80,10 @@ async def in_a_runtime(built: Built, choices: list[tuple[int, str]]) -> Any:
                 await run.pause()
                 await test.settle()
                 await run.resume()
+            elif also == "sleep":
+                await test.skip(2)
             waiting = await rt.inbox(limit=1000)
-            if waiting and also != "sleep":
+            if waiting:
                 interrupt = waiting[which % len(waiting)]
                 await rt.answer(interrupt.id, said(interrupt), by="ann")
             else:
@@ -105,7 +114,9 @@ def test_a_random_flow_gives_what_plain_recursion_gives(shape: Any, choices: lis
 
 @quick
 @given(shapes(), moves)
-def test_a_random_flow_in_a_runtime_gives_what_plain_recursion_gives(shape: Any, choices: list[tuple[int, str]]) -> None:
+def test_a_random_flow_in_a_runtime_gives_what_plain_recursion_gives(
+    shape: Any, choices: list[tuple[int, str]]
+) -> None:
     check(shape, choices, in_a_runtime)
 
 

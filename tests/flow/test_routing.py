@@ -1,5 +1,7 @@
 """Where values go: chains, batches, loops, choices, events, meeting points, sides, sub-flows, agents."""
 
+# pyright: reportAttributeAccessIssue=false, reportUnknownLambdaType=false, reportUnknownMemberType=false
+
 import asyncio
 from typing import Any
 

@@ -69,7 +69,6 @@ class Life(RuleBasedStateMachine):
         self.said: list[str] = []
         self.halts: dict[str, list[tuple[int, int]]] = {}
         self.old: list[tuple[str, Any]] = []
-        self.saved: list[str] = []
         self.crashes = 0
 
     @initialize(script=scripts)
@@ -113,8 +112,16 @@ class Life(RuleBasedStateMachine):
         self.step(choices)
 
     @rule()
-    def work_on(self) -> None:
+    def go_on(self) -> None:
+        """Nobody is in the way, and a question is answered."""
+        for scope in list(self.halts):
+            self.unhalt(scope)
+        if self.status in (Status.PAUSED, Status.PAUSING):
+            self.resume()
         self.step([0] * 60)
+        for interrupt in self.inbox()[:1]:
+            self.answer(interrupt, self.answers(interrupt)[0])
+        self.step([0] * 10)
 
     @rule(choices=turns)
     def crash(self, choices: list[int]) -> None:
@@ -139,7 +146,7 @@ class Life(RuleBasedStateMachine):
         elif what == "halt":
             self.halt("*")
         elif what == "cancel":
-            self.cancel(3)
+            self.cancel()
         else:
             self.say()
 
@@ -161,34 +168,41 @@ class Life(RuleBasedStateMachine):
         assert taken or isinstance(result, Refused)
         return taken
 
-    @rule()
+    @rule(verb=st.sampled_from(["say", "say", "pause", "pause now", "resume", "cancel"]))
+    def speak(self, verb: str) -> None:
+        """Whether or not it makes sense now."""
+        if verb == "say":
+            self.say()
+        elif verb.startswith("pause"):
+            self.pause(verb == "pause now")
+        elif verb == "resume":
+            self.resume()
+        else:
+            self.cancel()
+
     def say(self) -> None:
         text = f"word {len(self.said)}"
         if self.command("say", lambda rt: _run(rt, lambda run: run.say(text, by="ann"))):
             self.said.append(text)
 
-    @rule(now=st.booleans())
     def pause(self, now: bool) -> None:
         self.command("pause", lambda rt: _run(rt, lambda run: run.pause(by="ann", now=now)))
 
-    @precondition(lambda self: self.sims and self.sims[0].state and not self.sims[0].state.failed)
-    @rule()
     def resume(self) -> None:
         self.command("resume", lambda rt: _run(rt, lambda run: run.resume(by="ann")))
 
-    @rule(sure=st.integers(min_value=0, max_value=3))
-    def cancel(self, sure: int) -> None:
-        """Seldom: it ends everything."""
-        if sure == 3:
-            self.command("cancel", lambda rt: _run(rt, lambda run: run.cancel(by="ann")))
+    def cancel(self) -> None:
+        self.command("cancel", lambda rt: _run(rt, lambda run: run.cancel(by="ann")))
 
-    @rule(scope=scopes)
+    @rule(scope=scopes, on=st.booleans())
+    def switch(self, scope: str, on: bool) -> None:
+        self.halt(scope) if on else self.unhalt(scope)
+
     def halt(self, scope: str) -> None:
         if scope not in self.halts or self.halts[scope][-1][1]:
             self.tell(lambda rt: rt.halt(scope, reason="test", by="ann"))
             self.halts.setdefault(scope, []).append((self.seq(), 0))
 
-    @rule(scope=scopes)
     def unhalt(self, scope: str) -> None:
         if scope in self.halts and not self.halts[scope][-1][1]:
             self.tell(lambda rt: rt.unhalt(scope, by="ann"))
@@ -197,14 +211,15 @@ class Life(RuleBasedStateMachine):
     @rule(data=st.data())
     def decide(self, data: st.DataObject) -> None:
         """Also what has expired, though nobody is shown that any more."""
-        sim = self.sims[0]
-        found = [i for i in sim.check().interrupts if i.kind not in ("timer", "event")]
+        found = [i for i in self.sims[0].check().interrupts if i.kind not in ("timer", "event")]
         if not found:
             return
         interrupt = data.draw(st.sampled_from(found))
-        answer = data.draw(st.sampled_from(self.answers(interrupt)))
+        self.answer(interrupt, data.draw(st.sampled_from(self.answers(interrupt))))
+
+    def answer(self, interrupt: Interrupt, answer: Any) -> None:
         result = self.tell(lambda rt: rt.answer(interrupt.id, answer, by="ann"))
-        if interrupt.expires_at and interrupt.expires_at <= sim.clock.now():
+        if interrupt.expires_at and interrupt.expires_at <= self.sims[0].clock.now():
             assert isinstance(result, InterruptClosed), result
         elif not isinstance(result, AdjournError):
             self.old.append((interrupt.id, answer))
@@ -231,18 +246,13 @@ class Life(RuleBasedStateMachine):
         result = self.tell(lambda rt: rt.answer(id, answer, by="bob"))
         assert isinstance(result, AlreadyDecided), result
 
-    @rule()
-    def save(self) -> None:
-        self.saved.append(Checkpoint(self.sims[0].records()).to_json())
-
-    @precondition(lambda self: self.saved)
-    @rule(data=st.data())
-    def replay(self, data: st.DataObject) -> None:
+    @rule(back=st.integers(min_value=1, max_value=10))
+    def replay(self, back: int) -> None:
         """An old checkpoint: only the run's very last record can be gone on from."""
-        saved = Checkpoint.from_json(data.draw(st.sampled_from(self.saved)))
-        moved = saved.seq != self.seq()
-        if not moved:
+        records = self.sims[0].records()[:-back]
+        if not records:
             return
+        saved = Checkpoint.from_json(Checkpoint(records).to_json())
         result = self.tell(lambda rt: rt.resume(saved, instruction="again", by="ann"))
         assert isinstance(result, AlreadyResumed), result
 
@@ -339,7 +349,7 @@ class Life(RuleBasedStateMachine):
             if self.status in (Status.PAUSED, Status.PAUSING):
                 self.resume()
             for interrupt in self.inbox():
-                self.tell(lambda rt, i=interrupt: rt.answer(i.id, self.answers(i)[0], by="ann"))
+                self.answer(interrupt, self.answers(interrupt)[0])
             self.step([0] * 100)
             self.each(lambda sim: sim.pass_time(11.0))
         assert self.status in ENDED, f"the run does not come to its end: it is {self.status}"

@@ -53,7 +53,12 @@ class Process:
     @classmethod
     async def begin(cls, **options: Any) -> "Process":
         process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "tests.server.process", json.dumps(options), stdout=asyncio.subprocess.PIPE, stderr=None
+            sys.executable,
+            "-m",
+            "tests.server.process",
+            json.dumps(options),
+            stdout=asyncio.subprocess.PIPE,
+            stderr=None,
         )
         assert process.stdout is not None
         line = await process.stdout.readline()

@@ -127,7 +127,9 @@ class Postman:
         except Exception as e:  # also what must never be reached: it will not become public by trying again
             sent = Sent(letter.n, letter.tries, f"{type(e).__name__}: {e}"[:300])
         if sent.error:
-            level, end = (logging.INFO, "it is tried again") if sent.again else (logging.WARNING, "nobody will try again")
+            level, end = (
+                (logging.INFO, "it is tried again") if sent.again else (logging.WARNING, "nobody will try again")
+            )
             log.log(level, "letter %s to %s: %s; %s", letter.n, endpoint.name, sent.error, end)
         await self._store.post([sent])
 

@@ -49,8 +49,8 @@ FILTERS: dict[str, Schema] = {
 }
 PAGES: dict[str, Schema] = {"after": {"type": "string", "maxLength": 1000}, "limit": LIMIT}
 LINES: dict[str, Schema] = {"after": AFTER, "limit": LIMIT}
-LAST: dict[str, Schema] = {"Last-Event-ID": {"type": "string", "pattern": "^[0-9]{1,15}$"}}
-PLACE: dict[str, Schema] = {"Last-Event-ID": {"type": "string", "pattern": "^[a-z0-9-]{1,60}$"}}
+LAST: dict[str, Schema] = {"Last-Event-ID": {"type": "string", "pattern": "^[0-9]{0,15}$"}}
+PLACE: dict[str, Schema] = {"Last-Event-ID": TEXT}
 TAG: dict[str, Schema] = {"If-None-Match": TEXT}
 HOST, NUMBERED = "[A-Za-z0-9.-]{1,253}", "(:([1-9][0-9]{0,3}|[1-5][0-9]{4}))?"
 URL: Schema = {"type": "string", "pattern": rf"^https://{HOST}{NUMBERED}(/[!$-;=?-\[\]-~]*)?$", "maxLength": 2000}
@@ -73,21 +73,16 @@ SEEN = answer(
     closed=maybe(CLOSED),
 )
 THIS_RUN = {"parameters": {"run": "$response.body#/id"}}
-FIRST_RUN = {"parameters": {"run": "$response.body#/items/0/id"}}
-FIRST_ITEM = {
-    "parameters": {"interrupt": "$response.body#/items/0/ref"}, "requestBody": {"digest": "$response.body#/items/0/digest"},
-}  # fmt: skip
 THIS_ITEM = {
     "parameters": {"interrupt": "$response.body#/interrupt/ref"}, "requestBody": {"digest": "$response.body#/interrupt/digest"},
 }  # fmt: skip
-FIRST_LETTER = {"requestBody": {"n": "$response.body#/items/0/n"}}
 DECISIONS = ("approve", "deny", "answer")
 RUN_VERBS = ("get_run", "get_records", "pause_run", "resume_run", "cancel_run", "say_to_run", "fork_run")
 
 OPERATIONS = [
     # Runs
     Operation("GET", "/runs", "list_runs", "read", "Runs, newest first.", looking.list_runs, RUNS,
-              query={"status": STATUS, **FILTERS, **PAGES}, links=dict.fromkeys(RUN_VERBS, FIRST_RUN)),
+              query={"status": STATUS, **FILTERS, **PAGES}),
     Operation("POST", "/runs", "start_run", "control", "Start a run.", doing.start_run, RUN_REF, problems=CONTROLS,
               body=thing(("program", "input"), program=NAME, input=ANYTHING, run_id=RUN_ID, session=NAME, labels=LABELS),
               links=dict.fromkeys(RUN_VERBS, THIS_RUN)),
@@ -118,8 +113,7 @@ OPERATIONS = [
               problems=CONTROLS, body=thing(at=AT, input=ANYTHING, instruction=NOTE)),
     # The inbox
     Operation("GET", "/inbox", "list_inbox", "read", "What waits for a person, oldest first.", looking.list_inbox, INBOX,
-              query={"kind": KIND, "run": SEARCH, "group": SEARCH, "mine": FLAG, **FILTERS, **PAGES},
-              links={"get_interrupt": {"parameters": FIRST_ITEM["parameters"]}, **dict.fromkeys(DECISIONS, FIRST_ITEM)}),
+              query={"kind": KIND, "run": SEARCH, "group": SEARCH, "mine": FLAG, **FILTERS, **PAGES}),
     Operation("GET", "/inbox/events", "watch_inbox", "read", "What changes anywhere, as server-sent events.", looking.watch_inbox, EVENT,
               query={"follow": FLAG}, headers=PLACE, stream=True),
     Operation("GET", "/interrupts/{interrupt}", "get_interrupt", "read", "One interrupt, whatever its state.", looking.get_interrupt, SEEN,
@@ -148,8 +142,7 @@ OPERATIONS = [
     Operation("POST", "/endpoints/remove", "remove_endpoint", "admin", "Tell it nothing more.", telling.remove_endpoint, OK,
               problems=(404,), body=thing(("name",), name=NAME)),
     Operation("GET", "/letters", "list_letters", "admin", "What has not arrived.", telling.list_letters, many(ref("Letter")),
-              query={"state": {"enum": ["due", "dead"]}, **LINES},
-              links={"retry_letter": FIRST_LETTER, "drop_letter": FIRST_LETTER}),
+              query={"state": {"enum": ["due", "dead"]}, **LINES}),
     Operation("POST", "/letters/retry", "retry_letter", "admin", "Try a dead letter once more.", telling.retry_letter, OK, problems=(404,),
               body=thing(("n",), n=AFTER)),
     Operation("POST", "/letters/drop", "drop_letter", "admin", "Give a dead letter up.", telling.drop_letter, OK, problems=(404,),
