@@ -66,7 +66,7 @@ class MockServer:
 
     async def sees_one_hang_up(self, before: int) -> None:
         """Wait until one more has gone than `before`."""
-        for _ in range(200):
+        for _ in range(2000):
             if self.hung_up() > before:
                 return
             await asyncio.sleep(0.01)
