@@ -25,8 +25,10 @@ from adjourn import (
     Paused,
     Policy,
     Run,
+    ToolContext,
     ask,
-)  # fmt: skip
+    tool,
+)
 from adjourn.core.records import Asked, CancelAsked, Closed, Decided, Intended, Reminded
 from adjourn.errors import NotAllowed
 
@@ -129,6 +131,23 @@ async def test_an_edit_of_one_does_not_count_as_the_agreement_of_two(folder: Pat
         await on.rt.approve(item, by="bob")
         await on.rest(run, "completed")
         assert on.ledger.lines("r", "acted") == ["acted a"]
+
+
+@pytest.mark.parametrize(
+    ("scopes", "asked_again"), [(("run", "run"), False), (("once", "run"), True), (("run", "once"), True)]
+)
+async def test_an_approval_is_for_the_whole_run_only_if_all_approvers_say_so(
+    folder: Path, scopes: tuple[Any, Any], asked_again: bool
+) -> None:
+    async with stage(folder, guarded(ask("act", approvers=2))) as on:
+        run = await on.start(script("r", does(act("a")), does(act("a")), says("done")))
+        item = await asked(on, run)
+        assert on.rt is not None
+        for by, scope in zip(("ann", "bob"), scopes, strict=True):
+            await on.rt.approve(item, by=by, scope=scope)
+        await on.until(lambda: "model asked 1" in on.ledger.lines("r"))
+        assert await on.rest(run, "waiting", "completed") == ("waiting" if asked_again else "completed")
+        assert len(on.ledger.lines("r", "acted")) == (1 if asked_again else 2)
 
 
 async def test_only_members_of_a_group_may_approve_and_anybody_may_refuse(folder: Path) -> None:
@@ -328,6 +347,28 @@ async def test_an_expiry_may_ask_again_as_an_escalation_without_a_deadline(folde
         await on.rest(run, "completed")
         assert on.ledger.lines("r", "acted") == ["acted a"]
         assert [x.escalated for x in await on.records("r") if isinstance(x, Asked)] == [False, True]
+
+
+@pytest.mark.parametrize("on_expiry", ["deny", "cancel"])
+async def test_a_question_that_nobody_answers_in_time_expires_too(folder: Path, on_expiry: str) -> None:
+    @tool
+    async def wonder_briefly(ctx: ToolContext) -> None:
+        """Ask, for a minute."""
+        ctx.pause_for("question", "?", expires_in=60, on_expiry=on_expiry)
+
+    agent = Agent("asker", model=Play(Ledger(folder / "ledger")), tools=[*TOOLS, wonder_briefly])
+    async with stage(folder, agent) as on:
+        run = await on.start(script("r", does(act("a"), call("wonder_briefly")), says("done")))
+        item = await asked(on, run)
+        on.clock.advance(61)
+        assert on.rt is not None
+        with pytest.raises(InterruptClosed, match="expired"):
+            await on.rt.answer(item, "too late", by="ann")
+        assert await on.rest(run, "completed", "cancelled") == ("completed" if on_expiry == "deny" else "cancelled")
+        assert on.ledger.lines("r", "undone") == ([] if on_expiry == "deny" else ["undone a"])
+        assert [x.why for x in await on.records("r") if isinstance(x, Closed)] == ["expired"]
+        if on_expiry == "deny":
+            assert "expired" in on.ledger.requests("r")[-1][-1]["content"]
 
 
 async def test_the_time_a_person_takes_is_not_the_tools_time(folder: Path) -> None:

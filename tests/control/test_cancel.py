@@ -13,7 +13,7 @@ from tests.control.conftest import Begin, Office
 from tests.control.lives import stage
 from tests.control.world import LIMIT, Ledger, act, call, does, says, script
 
-from adjourn import Cancelled, Completed, Interrupt, Paused, Run, Runtime
+from adjourn import Cancelled, Completed, Interrupt, Paused, Run, RunFailed, Runtime
 from adjourn.core.records import CancelAsked, Doubted, Intended
 
 
@@ -109,6 +109,16 @@ async def test_an_async_tool_that_hangs_is_cut_after_the_grace_period_and_listed
     assert [x.why for x in await office.records("hangs") if isinstance(x, Doubted)] != []
 
 
+async def test_an_async_tool_that_does_not_let_itself_be_cancelled_is_in_doubt_too(office: Office) -> None:
+    run = await office.start("solo", script("deaf", does(call("deaf", name="a")), says("done")))
+    await office.ledger.until("deaf", "act a")
+    await run.cancel(by="ann")
+    outcome = await cancelled(run)
+    assert [(x["tool"], x["why"]) for x in outcome.residue] == [("deaf", "in doubt")]
+    assert office.ledger.lines("deaf", "ignored")
+    office.ledger.open("deaf", "a")
+
+
 async def test_an_isolated_tool_that_sleeps_for_ten_minutes_is_ended(office: Office) -> None:
     sleep = call("sleeper", name="a", folder=str(office.ledger.folder), seconds=600)
     run = await office.start("solo", script("sleeps", does(sleep), says("done")))
@@ -120,12 +130,40 @@ async def test_an_isolated_tool_that_sleeps_for_ten_minutes_is_ended(office: Off
     await run.cancel(by="ann")
     assert isinstance(outcome := await run.wait(LIMIT), Paused)
     assert outcome.interrupts[0].kind == "in_doubt"
-    async with asyncio.timeout(LIMIT):
-        while Path(f"/proc/{pid}").exists() and "Z" not in Path(f"/proc/{pid}/stat").read_text().split()[2]:
-            await asyncio.sleep(0.01)
+    await gone(pid)
     await office.desk.answer(outcome.interrupts[0].id, "not", by="bob")
     outcome = await cancelled(run)
     assert (outcome.undone, outcome.residue) == ([], [])
+
+
+async def gone(pid: int) -> None:
+    """Wait until there is no such process, or only its corpse."""
+    async with asyncio.timeout(LIMIT):
+        while True:
+            try:
+                if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
+                    return
+            except (FileNotFoundError, ProcessLookupError):
+                return
+            await asyncio.sleep(0.01)
+
+
+async def test_an_isolated_tool_does_not_outlive_a_worker_that_is_killed(begin: Begin, ledger: Ledger) -> None:
+    worker = await begin("solo")
+    sleep = call("sleeper", name="a", folder=str(ledger.folder), seconds=600)
+    await worker.do("start", agent="solo", run="r", input=script("r", does(sleep), says("done")))
+    async with asyncio.timeout(LIMIT):
+        while not (found := ledger.lines("r", "sleeping")):
+            await asyncio.sleep(0.01)
+    await worker.kill()
+    await gone(int(found[0].split()[1]))
+
+
+async def test_an_isolated_tool_that_ends_gives_its_result(office: Office) -> None:
+    sleep = call("sleeper", name="a", folder=str(office.ledger.folder), seconds=0)
+    run = await office.start("solo", script("naps", does(sleep), says("done")))
+    assert isinstance(await run.wait(LIMIT), Completed)
+    assert office.ledger.requests("naps")[-1][-1]["content"] == "slept"
 
 
 async def test_what_a_call_in_flight_registered_is_run_in_reverse_at_once(office: Office) -> None:
@@ -137,6 +175,33 @@ async def test_what_a_call_in_flight_registered_is_run_in_reverse_at_once(office
     done = office.ledger.lines("locks", "release", "undone", "held")
     assert done == ["release z", "release y", "release x", "undone a"]
     assert outcome.undone == ["2.0", "1.0"]
+
+
+async def test_a_compensation_that_was_left_is_listed_although_the_others_worked(office: Office) -> None:
+    office.ledger.plan("left", "y", "fail")
+    play = script("left", does(call("hold", names=["x", "y", "z"], gate="never")), says("done"))
+    run = await office.start("solo", play)
+    await office.ledger.until("left", "holding")
+    await run.cancel(by="ann")
+    assert isinstance(outcome := await run.wait(LIMIT), Paused)
+    assert outcome.interrupts[0].kind == "undo"
+    await office.desk.answer(outcome.interrupts[0].id, "leave", by="bob")
+    ended = await cancelled(run)
+    assert office.ledger.lines("left", "release") == ["release z", "release x"]
+    assert (ended.undone, [x["why"] for x in ended.residue]) == ([], ["left: its undo failed"])
+
+
+async def test_a_call_cut_off_with_both_a_compensation_and_an_undo_is_still_in_doubt(office: Office) -> None:
+    run = await office.start("solo", script("both", does(call("hold_and_act", name="x", gate="never")), says("done")))
+    await office.ledger.until("both", "holding")
+    await run.cancel(by="ann")
+    assert isinstance(outcome := await run.wait(LIMIT), Paused)
+    assert office.ledger.lines("both", "release", "undone") == ["release x"]
+    [item] = outcome.interrupts
+    assert item.kind == "in_doubt"
+    await office.desk.answer(item.id, "happened", by="bob")
+    assert (await cancelled(run)).undone == ["1.0"]
+    assert office.ledger.lines("both", "release", "undone") == ["release x", "undone x"]
 
 
 async def test_a_call_that_has_ended_does_not_run_what_it_registered(office: Office) -> None:
@@ -243,6 +308,9 @@ async def test_a_call_in_doubt_is_verified_or_asked_about_if_it_has_an_undo_or_l
             run = await rt.get("r")
             assert await on.rest(run) == "waiting"
             assert [i.kind for i in (await run.state()).interrupts] == ["in_doubt"]
+            preview = await run.cancel_preview()
+            assert [x["call"] for x in preview.in_flight] == (["1.0"] if answer else [])
+            assert (preview.undo, [x["arguments"]["name"] for x in preview.residue]) == ([], left if not answer else [])
             await run.cancel(by="ann")
         if answer:
             assert await on.rest(run, "stuck", "cancelled") == "stuck"
@@ -307,6 +375,18 @@ async def test_an_error_of_a_tool_undoes_nothing(office: Office) -> None:
     assert isinstance(outcome := await run.wait(LIMIT), Completed)
     assert outcome.output == "went on"
     assert office.ledger.lines("error", "undo") == []
+
+
+async def test_a_run_that_failed_is_undone_if_a_person_gives_up_on_it(office: Office) -> None:
+    run = await office.start("solo", script("failed", does(act("a")), says("", error="no such model")))
+    with pytest.raises(RunFailed, match="no such model"):
+        await run.wait(LIMIT)
+    assert office.ledger.lines("failed", "undo") == []
+    [item] = await office.desk.inbox(run="failed")
+    assert (item.kind, sorted(item.choices)) == ("error", ["cancel", "retry"])
+    await office.desk.answer(item.id, "cancel", by="ann")
+    assert (await cancelled(run)).undone == ["1.0"]
+    assert undos(office.ledger, "failed") == ["a"]
 
 
 async def test_a_preview_changes_nothing_and_says_what_then_happens(office: Office) -> None:

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from adjourn import Agent, MaxSteps, Policy, Resource, Tool, ToolContext, ask, pause_for, tool
+from adjourn import Agent, MaxSteps, ModelError, Policy, Resource, Tool, ToolContext, ask, pause_for, tool
 from adjourn.core.messages import Delta, ModelRequest, Reply, Text, TextDelta, ToolCall, Usage, User
 
 LIMIT = 30.0
@@ -101,7 +101,8 @@ def script(run: str, *replies: dict[str, Any], who: str = "model") -> dict[str, 
 
 
 def says(text: str, **how: Any) -> dict[str, Any]:
-    """A reply in words. `pieces` arrive first, then it waits for `gate`; `usage` is tokens in, tokens out and cost."""
+    """A reply in words. `pieces` arrive first, then it waits for `gate`; `usage` is tokens in, tokens out and cost;
+    `error` fails instead."""
     return {"text": text, **how}
 
 
@@ -140,6 +141,8 @@ class Play:
         with (self.ledger.folder / f"{run}.requests").open("a") as file:
             file.write(json.dumps(msgspec.to_builtins(request.messages)) + "\n")
         self.ledger.write(run, who, "asked", k)
+        if "error" in how:
+            raise ModelError(how["error"], transient=False)
         done = False
         try:
             for piece in how.get("pieces", ()):
@@ -267,14 +270,15 @@ async def crawl(ctx: ToolContext, pages: int, ledger: Book) -> str:
     return f"{pages} pages"
 
 
-async def release(ctx_run: str, folder: str, name: str) -> None:
+async def release(run: str, folder: str, name: str) -> None:
     """A compensation at the top level of the module: another process finds it by its name."""
-    Ledger(folder).write(ctx_run, "release", name)
+    ledger = Ledger(folder)
+    if ledger.behaviour(run, name, 0) == "fail":
+        raise RuntimeError("the lock does not open")
+    ledger.write(run, "release", name)
 
 
-@tool
-async def hold(ctx: ToolContext, names: list[str], ledger: Book, gate: str = "") -> str:
-    """Take locks that must be given back if it is cancelled in the middle."""
+async def _hold(ctx: ToolContext, names: list[str], ledger: Ledger, gate: str) -> str:
     for name in names:
         ledger.write(ctx.run_id, "lock", name)
         await ctx.on_cancel(release, ctx.run_id, str(ledger.folder), name)
@@ -282,6 +286,18 @@ async def hold(ctx: ToolContext, names: list[str], ledger: Book, gate: str = "")
     await ledger.gate(ctx.run_id, gate)
     ledger.write(ctx.run_id, "held")
     return "held"
+
+
+@tool
+async def hold(ctx: ToolContext, names: list[str], ledger: Book, gate: str = "") -> str:
+    """Take locks that must be given back if it is cancelled in the middle."""
+    return await _hold(ctx, names, ledger, gate)
+
+
+@tool(undo=unact)
+async def hold_and_act(ctx: ToolContext, name: str, ledger: Book, gate: str = "") -> str:
+    """Take a lock, and then do something that has an undo of its own."""
+    return await _hold(ctx, [name], ledger, gate)
 
 
 @tool
@@ -296,6 +312,18 @@ async def hold_inside(ctx: ToolContext, ledger: Book, gate: str = "") -> str:
     ledger.write(run, "holding")
     await ledger.gate(run, gate)
     return "held"
+
+
+@tool
+async def deaf(ctx: ToolContext, name: str, ledger: Book) -> str:
+    """An async tool that does not let itself be cancelled."""
+    ledger.write(ctx.run_id, "act", name)
+    while not ledger.is_open(ctx.run_id, name):
+        try:
+            await asyncio.sleep(0.01)
+        except asyncio.CancelledError:
+            ledger.write(ctx.run_id, "ignored", name)
+    return "at last"
 
 
 @tool(undo=unact)
@@ -340,7 +368,8 @@ async def blocker(ctx: ToolContext, ledger: Book) -> str:
 
 
 TOOLS: list[Tool] = [
-    look, do_act, brief, mark, put, send, pay, wonder, half, crawl, hold, hold_inside, stubborn, polite, sleeper, blocker,
+    look, do_act, brief, mark, put, send, pay, wonder, half, crawl, hold, hold_and_act, hold_inside, deaf, stubborn,
+    polite, sleeper, blocker,
 ]  # fmt: skip
 
 

@@ -29,18 +29,8 @@ REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
 # What is there for the other layers, not for users.
 INTERNAL: dict[type[object], set[str]] = {
     Agent: {"program", "fingerprint", "instructions_for", "specs", "load"},
-    Flow: {
-        "program",
-        "fingerprint",
-        "graph",
-        "known",
-        "condition",
-        "kind_of",
-        "load",
-        "all_chunks",
-        "all_agents",
-        "all_resources",
-    },
+    Flow: {"program", "fingerprint", "graph", "load"},
+    FlowContext: {"leftover"},
     Runtime: {"store", "worker", "deliver"},
     ToolContext: {"leftover"},
 }

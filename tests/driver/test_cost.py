@@ -1,5 +1,6 @@
 """A step costs what it adds, never what came before it: operations are counted, not seconds."""
 
+import gc
 import sys
 import threading
 from collections import Counter
@@ -114,11 +115,14 @@ def traced(windows: Windows) -> Generator[None]:
         return inside
 
     before = sys.gettrace()
+    gc.collect()
+    gc.disable()  # a collection runs the finalizers of whatever earlier tests left behind, in the middle of a window
     threading.settrace(trace)
     sys.settrace(trace)
     try:
         yield
     finally:
+        gc.enable()
         sys.settrace(before)
         threading.settrace(before)  # pyright: ignore[reportArgumentType]
 

@@ -124,7 +124,7 @@ SCENARIOS = {effect: FlowScenario(effect, (), answer) for effect in (IDEMPOTENT,
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("variant", choices=list(SCENARIOS))
-    parser.add_argument("--pairs", type=int, default=0)
+    parser.add_argument("--pairs", type=int, default=0, metavar="STRIDE")
     asked = parser.parse_args()
     asyncio.run(warm())
     gc.collect()

@@ -2,6 +2,7 @@
 
 # pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 from tests.flow.world import execution, only, started
 
-from adjourn import Agent, Flow, FlowContext, ProgramChanged, tool
+from adjourn import Agent, Flow, FlowContext, ProgramChanged, RunFailed, register_upgrader, tool
 from adjourn.models.scripted import ScriptedModel, call
 
 SOURCE = """
@@ -169,13 +170,26 @@ async def test_a_chunk_that_is_gone_may_be_accepted_and_then_asks_when_it_is_nee
     one = await started(flow("pay"))
     with pytest.warns(UserWarning, match="'pay' is gone"):
         after = execution(flow()).load(one.save(), on_change="warn")
-    from adjourn import RunFailed
-
     with pytest.raises(RunFailed, match="flow 'f' has no chunk 'pay' any more"):
         await after.continue_with(only(after), "x")
     back = execution(flow("pay")).load(after.save().to_json())
     await back.resume()
     assert await back.close() == {}
+
+
+async def test_an_upgrader_may_rename_a_chunk_in_a_saved_run() -> None:
+    def rename(records: list[dict[str, Any]], changes: list[str]) -> list[dict[str, Any]]:
+        assert changes[0] == "chunk 'pay' is gone"
+        return json.loads(json.dumps(records).replace('"pay"', '"charge"'))
+
+    one = await started(flow("pay"))
+    register_upgrader("f", rename)
+    try:
+        after = execution(flow("charge")).load(one.save().to_json())
+    finally:
+        register_upgrader("f", None)
+    await after.continue_with(only(after), "x")
+    assert await after.close() == {}
 
 
 def test_the_fingerprint_is_made_of_names() -> None:

@@ -188,18 +188,16 @@ class Process:
         self.turns = Turns()
         self.task: asyncio.Task[Any] | None = None
         self.writes = 0
-        self.about: frozenset[str] = frozenset()
-        """The kinds of the records that it is about to commit."""
+        self.commits = 0
+        """How many commits it has asked for; the last one may still wait for its turn."""
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self._store, name)
         return partial(self._do, name, method) if name in WRITES | READS else method
 
     async def _do(self, name: str, method: Callable[..., Awaitable[Any]], *args: Any, **options: Any) -> Any:
-        if name == "commit":
-            self.about = frozenset(type(x).__name__ for records in args[1:3] for x in records)
+        self.commits += name == "commit"
         await self.turns.take()
-        self.about = frozenset()
         result = await method(*args, **options)
         self.writes += name in ("commit", "renew")
         await self.turns.take()
@@ -234,17 +232,18 @@ class Simulation:
 
     # Workers
 
-    def step(self, choices: Sequence[int], until: str = "") -> None:
+    def step(self, choices: Sequence[int], commits: int = 0) -> None:
         """Give the worker (a new one, if there is none and there is something to do) turns, as many as there are choices.
 
-        `until`: stop when it is about to commit a record of that kind.
+        `commits`: stop when it is about to make so many.
         """
 
         async def stepped() -> None:
             if self.process is None:
                 await self._take()
+            enough = self.process.commits + commits if self.process else 0
             for choice in choices:
-                if self.process is None or (until and until in self.process.about):
+                if self.process is None or (commits and self.process.commits >= enough):
                     return
                 await self._give(self.process, choice)
                 assert self.process.task is not None

@@ -54,8 +54,8 @@ ADMITS: dict[str, set[Status]] = {
 """In which statuses a command is taken: the model's own words, not the table of the package."""
 
 scripts = st.lists(st.lists(st.sampled_from(sorted(TOOLS)), min_size=1, max_size=4), min_size=1, max_size=4)
-turns = st.lists(st.integers(min_value=0, max_value=3), max_size=25)
-moments = st.sampled_from(["Intended", "Replied", "Returned", "Suspended", "Parked", "Asked", "Completed", "Closed"])
+turns = st.lists(st.integers(min_value=0, max_value=3), min_size=1, max_size=25)
+soon = st.integers(min_value=1, max_value=12)
 scopes = st.sampled_from(["*", "agent:simulated", "tool:pay", "tool:book"])
 
 
@@ -104,8 +104,8 @@ class Life(RuleBasedStateMachine):
 
     # Workers
 
-    def step(self, choices: list[int], until: str = "") -> None:
-        self.each(lambda sim: sim.step(choices, until))
+    def step(self, choices: list[int], commits: int = 0) -> None:
+        self.each(lambda sim: sim.step(choices, commits))
 
     @rule(choices=turns)
     def work(self, choices: list[int]) -> None:
@@ -135,20 +135,21 @@ class Life(RuleBasedStateMachine):
         self.step(choices)
         self.each(Simulation.steal)
 
-    @rule(kind=moments, what=st.sampled_from(["crash", "steal", "say", "pause", "pause now", "cancel", "halt"]))
-    def at_the_worst_moment(self, kind: str, what: str) -> None:
-        """Just before a record of that kind is committed."""
-        self.step([0] * 60, kind)
-        if what in ("crash", "steal"):
-            getattr(self, what)([])
-        elif what.startswith("pause"):
-            self.pause(what == "pause now")
-        elif what == "halt":
-            self.halt("*")
-        elif what == "cancel":
-            self.cancel()
-        else:
+    @rule(
+        n=soon, verb=st.sampled_from(["say", "pause", "pause now", "cancel", "halt"]), later=st.sampled_from([0, 1, 12])
+    )
+    def speak_before_a_commit(self, n: int, verb: str, later: int) -> None:
+        """The worst moment there is: the worker has drawn its conclusions and is about to record them."""
+        self.step([0] * 60, n)
+        self.halt("*") if verb == "halt" else self.speak(verb)
+        self.step([0] * later)
+
+    @rule(n=soon, later=st.integers(min_value=0, max_value=3), speak=st.booleans())
+    def die_around_a_commit(self, n: int, later: int, speak: bool) -> None:
+        self.step([0] * 60, n)
+        if speak:
             self.say()
+        self.crash([0] * later)
 
     @rule(n=st.integers(min_value=1, max_value=25))
     def thaw(self, n: int) -> None:
@@ -238,6 +239,12 @@ class Life(RuleBasedStateMachine):
                 return [{"choice": "happened", "result": "seen"} if happened else "run", "cancel"]
             return ["happened" if happened else "not", "leave"]
         return {"question": ["yes"], "error": ["retry"], "undo": ["retry", "done", "leave"]}[interrupt.kind]
+
+    @rule()
+    def decide_too_late(self) -> None:
+        for interrupt in [i for i in self.sims[0].check().interrupts if i.kind == "approval"][:1]:
+            self.pass_time(101.0)
+            self.answer(interrupt, False)
 
     @precondition(lambda self: self.old)
     @rule(data=st.data())

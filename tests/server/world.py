@@ -137,7 +137,9 @@ class Client(httpx.AsyncClient):
 
     def __init__(self, serving: Serving, key: str = "", **options: Any) -> None:
         headers = {**({"Authorization": f"Bearer {key}"} if key else {}), **options.pop("headers", {})}
-        super().__init__(base_url=f"{serving.url}/api/v1/", headers=headers, timeout=LIMIT, trust_env=False, **options)
+        super().__init__(
+            base_url=f"{serving.url}/api/v1/", headers=headers, timeout=LIMIT, trust_env=False, verify=False, **options
+        )
 
     async def start(self, program: str, **body: Any) -> str:
         answer = await self.post("runs", json={"program": program, "input": "go", **body})

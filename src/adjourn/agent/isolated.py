@@ -4,6 +4,7 @@ import asyncio
 import importlib
 import inspect
 import multiprocessing
+import os
 import threading
 import time
 from collections.abc import Mapping
@@ -57,7 +58,7 @@ async def run_isolated(tool: Tool, args: dict[str, Any], context: ToolContext, c
         daemon=True,
         name=f"adjourn:{tool.name}",
     )
-    ended = threading.Event()
+    ended, answered = threading.Event(), False
 
     def begin() -> None:
         process.start()
@@ -68,13 +69,16 @@ async def run_isolated(tool: Tool, args: dict[str, Any], context: ToolContext, c
     try:
         await in_thread(begin)
         kind, value = await in_thread(ours.recv)
+        answered = True
     except EOFError:
         await in_thread(process.join)
         raise InDoubt(f"its process ended by itself (exit code {process.exitcode})") from None
     finally:
         ended.set()
-        if process.pid is not None and process.is_alive():
-            process.kill()
+        if process.pid is not None:
+            if not answered:  # one that has answered puts its things away and ends by itself
+                process.kill()
+            threading.Thread(target=process.join, name="adjourn-reap", daemon=True).start()
         ours.close()
     if kind == "pause":
         context.paused = PauseRequest(**value)
@@ -90,6 +94,25 @@ def _main(
     pipe: Any, module: str, qualname: str, about: tuple[str, int, str, str, dict[str, Any], dict[str, Any]]
 ) -> None:
     """In the other process."""
+    answered = threading.Event()
+    threading.Thread(target=_end_with_parent, args=(pipe, answered), daemon=True).start()
+    answer = _answer(module, qualname, about)
+    answered.set()
+    pipe.send(answer)
+
+
+def _end_with_parent(pipe: Any, answered: threading.Event) -> None:
+    """A body must not outlive the process that would record its result. (Nothing is ever sent to it.)"""
+    try:
+        pipe.recv()
+    except (EOFError, OSError):
+        if not answered.is_set():
+            os._exit(1)
+
+
+def _answer(
+    module: str, qualname: str, about: tuple[str, int, str, str, dict[str, Any], dict[str, Any]]
+) -> tuple[str, Any]:
     run, epoch, call_id, name, args, memo = about
     found: Any = importlib.import_module(module)
     for part in qualname.split("."):
@@ -104,11 +127,10 @@ def _main(
             value = asyncio.run(value)
         if context.paused is not None:
             raise context.paused
-        pipe.send(("value", plain(value, "result")))
+        return "value", plain(value, "result")
     except PauseRequest as e:
-        pipe.send(("pause", e.fields))
+        return "pause", e.fields
     except InDoubt as e:
-        pipe.send(("doubt", str(e)))
+        return "doubt", str(e)
     except Exception as e:
-        text = str(e) if isinstance(e, AdjournError) else f"{type(e).__name__}: {e}"
-        pipe.send(("error", text))
+        return "error", str(e) if isinstance(e, AdjournError) else f"{type(e).__name__}: {e}"

@@ -146,7 +146,7 @@ class AgentProgram:
         """Each conversation: its model call, or its end."""
         end: Completed | None = None
         # Conversations that have ended stay in `threads`, and not every live call is one: look through the shorter.
-        for path in tuple(state.threads) if len(state.threads) <= len(state.live) else ("", *state.live):
+        for path in state.threads if len(state.threads) <= len(state.live) + 1 else ("", *state.live):
             thread = state.threads.get(path)
             if thread is None or (path and path not in state.live):
                 continue

@@ -79,6 +79,7 @@ class Open(msgspec.Struct):
     seq: int
     votes: dict[str, str] = {}
     reminded: float = 0.0
+    once: bool = False
 
 
 class Fault(msgspec.Struct):

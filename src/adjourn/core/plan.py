@@ -294,7 +294,7 @@ def started(state: State) -> list[Call]:
     ]  # fmt: skip
 
 
-def _doubtful(call: Call) -> bool:
+def doubtful(call: Call) -> bool:
     """Whether nobody knows if it happened, also if a person was asked already and has not answered."""
     asked = call.phase == Phase.ASKED and bool(call.doubt) and call.verified not in ("not", "given up")
     return call.phase == Phase.DOUBT or asked
@@ -331,17 +331,17 @@ def _settle(p: Plan, state: State, call: Call, now: float) -> bool:
         return call.id not in state.threads
     if undoing:
         return _settle_undo(p, state, call, now)
-    if call.undone:
-        return False
     if call.compensations:
         undo = f"{call.id}!cancel{call.compensations[0]}"
         if undo not in state.live and not p.start:
             _intend_undo(p, state, undo, call.tool, 1)
         return True
-    if _doubtful(call) and call.effect == "verifiable" and not call.verified:
+    if call.undone:
+        return False
+    if doubtful(call) and call.effect == "verifiable" and not call.verified:
         p.start.append(Step(f"verify:{call.id}", "verify", call.path, call, state.agents_under(call.path)))
         return True
-    if _doubtful(call) and call.effect != "read" and call.undo:
+    if doubtful(call) and call.effect != "read" and call.undo:
         p.moves.append(in_doubt(state, call, undoing=True))
         return True
     return False

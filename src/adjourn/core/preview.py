@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from adjourn.core.call import Call, Phase
-from adjourn.core.plan import residue, started
+from adjourn.core.plan import doubtful, residue, started
 from adjourn.core.state import State
 
 
@@ -19,11 +19,17 @@ class CancelPreview:
 
 def cancel_preview(state: State) -> CancelPreview:
     """What would happen if the run were cancelled now. It changes nothing, and may be out of date at once."""
-    flying = [c for c in state.live.values() if c.phase in (Phase.INTENDED, Phase.DOUBT) and c.id not in state.threads]
+    flying = [c for c in state.live.values() if _settles(c) and c.id not in state.threads]
     waiting = [c for c in started(state) if c not in flying]
     undo = [c for c in [*reversed(waiting), *reversed(state.effects.values())] if c.undo and not c.undone]
     left = [x for x in residue(state) if x["call"] not in {c.id for c in (*undo, *flying)}]
     return CancelPreview([_shown(c) for c in flying], [_shown(c) for c in undo], left)
+
+
+def _settles(call: Call) -> bool:
+    """Whether what becomes of it is not known yet: it is in flight, or in doubt and somebody will be asked."""
+    asks = call.undo or (call.effect == "verifiable" and not call.verified)
+    return call.phase == Phase.INTENDED or (doubtful(call) and call.effect != "read" and asks)
 
 
 def _shown(call: Call) -> dict[str, Any]:

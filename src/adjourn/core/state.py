@@ -8,6 +8,8 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from msgspec.structs import replace
+
 from adjourn.core import records as r
 from adjourn.core.call import OWING, Approval, Call, Fault, Open, Phase, is_undo, undo_target
 from adjourn.core.codec import encode
@@ -97,7 +99,9 @@ class State:
 
     def agents_under(self, path: str) -> tuple[str, ...]:
         """The nested agents on the way down to `path`, without the root."""
-        parts = path.split("/") if path else []
+        if not path:
+            return ()
+        parts = path.split("/")
         paths = ("/".join(parts[: n + 1]) for n in range(len(parts)))
         return tuple(self.threads[p].agent for p in paths if p in self.threads)
 
@@ -286,9 +290,11 @@ class State:
         opened = self.open[x.i]
         record = opened.record
         if x.verdict == "approve" and isinstance(record, r.Asked):
-            opened.votes[x.by] = x.note
+            opened.votes[x.by], opened.once = x.note, opened.once or x.scope != "run"
             if len(opened.votes) < record.approvers:
                 return
+            if opened.once and x.scope:  # all of them must want it for the whole run
+                x = replace(x, scope="")
         del self.open[x.i]
         self._touched(x.at)
         DECIDED[record.kind](self, record, x)
@@ -390,8 +396,10 @@ class State:
         suffix = undo.partition("!")[2]
         if suffix.startswith("cancel"):
             target.compensated.add(int(suffix.removeprefix("cancel")))
-            if target.compensations or (target.undo and target.phase == Phase.SUSPENDED):
-                return  # there is more to take back: another compensation, or what it did before it paused
+            # There may be more to take back: another compensation, or what the tool's own undo is for.
+            covered = not target.compensations and not target.undo and not target.undone
+            if how.startswith("undone") and not covered:
+                return
         target.undone = how
 
     def _finish(self, call: Call, value: Any, error: str, *, ran: bool, kept: bool = False) -> None:

@@ -37,6 +37,9 @@ from adjourn.stores.store import Committed, Lease, Store
 log = logging.getLogger("adjourn.driver")
 
 RESTS = (Parked, Completed, Cancelled)
+STUBBORN = 1.0
+"""Seconds that a body gets to notice that it was cancelled."""
+_loose: set[asyncio.Task[Any]] = set()
 ROUTING = (Decided, Emitted, Said)
 """People's words that may move a flow on. All others commute with facts, also in a flow."""
 
@@ -123,6 +126,7 @@ class Drive:
         self._broken: BaseException | None = None
         self.errors: dict[str, BaseException] = {}
         self._conflicts = 0
+        self._cut: dict[str, float] = {}
 
     def post(self, fact: Fact, durable: asyncio.Future[None] | None = None) -> None:
         """Hand in a fact; it is committed with whatever else has landed."""
@@ -206,7 +210,7 @@ class Drive:
     def _moves(self, p: Plan, start: Sequence[Step]) -> list[Move]:
         if self._stopping or self._has_last_words(p):
             return []
-        if start or self._running or p.hold or p.rest is None:
+        if start or self._running or self._posted or p.hold or p.rest is None:
             return p.moves
         if not p.moves:
             return [p.rest]
@@ -331,6 +335,18 @@ class Drive:
                 wanted = step.kind != "call" or call is None or not self._overdue(call)
             if not wanted:
                 task.cancel()
+                if step.kind == "call" and not unintended:
+                    self._let_go(step, task)
+
+    def _let_go(self, step: Step, task: asyncio.Task[Fact]) -> None:
+        """A body that does not let itself be cancelled goes on by itself, as a thread does, and is in doubt."""
+        now = self.store.now()
+        if now >= self._cut.setdefault(step.id, now) + STUBBORN:
+            del self._cut[step.id]
+            self._over(step)
+            _loose.add(task)
+            task.add_done_callback(_loose.discard)
+            self.post(Doubted(call=step.id, why="the run was cancelled, and it did not stop"))
 
     def _overdue(self, call: Call) -> bool:
         """Whether a cancel has waited long enough for this call: at once if its body said how to compensate it."""
@@ -348,6 +364,7 @@ class Drive:
         if self.state.status == Status.CANCELLING and self.state.cancel is not None:
             late = self.state.cancel.at + self.grace
             until = min(until, late) if late > now else until
+            until = min([until, *(first + STUBBORN for first in self._cut.values())])
         await self._clock.wait(self._bell, max(0.0, until - now))
         # The bell says nothing here: a clock may ring it when the time is over.
         if not self._posted and self.store.now() >= self._fence - self.ttl * 2 / 3:

@@ -11,7 +11,7 @@ import msgspec
 from adjourn.agent.outcome import Outcome, failure, outcome_of
 from adjourn.agent.storeless import TTL, check_program
 from adjourn.core.codec import plain
-from adjourn.core.interrupt import Interrupt
+from adjourn.core.interrupt import Interrupt, view
 from adjourn.core.records import Asked, CancelAsked, Command, Emitted, PauseAsked, Resumed, Said, Started
 from adjourn.core.state import State
 from adjourn.core.status import ENDED, Status
@@ -22,6 +22,7 @@ from adjourn.driver.events import Event, watch
 from adjourn.driver.feed import Feed
 from adjourn.driver.identity import new_run_id
 from adjourn.driver.loop import Drive
+from adjourn.driver.upgrade import upgraded
 from adjourn.errors import Invalid, MissingResource, Misused, Refused, RunFailed, UnknownInterrupt
 from adjourn.flow.chunk import checked_event
 from adjourn.flow.picture import mermaid
@@ -92,6 +93,7 @@ class Execution:
         checkpoint = Checkpoint.from_json(saved)
         if checkpoint.started.kind != "flow":
             raise Invalid("this is the checkpoint of an agent, not of a flow")
+        checkpoint = upgraded(checkpoint, self.flow.name, self.flow.fingerprint)
         check_program(self.flow, checkpoint.started, on_change)
         self._store.adopt(checkpoint.records)
         self._begin(checkpoint.run_id)
@@ -158,12 +160,19 @@ class Execution:
         self._need_resources()
         if not (request_id and self._store.knows(self._id(), request_id)):
             self._open("continue")
-        local = interrupt_id.removeprefix(f"{self._id()}:")
+        interrupt = await self._interrupt(interrupt_id)
+        await self._tell(answered(interrupt, value, by=by), request_id)
+        return self
+
+    async def _interrupt(self, id: str) -> Interrupt:
+        """An interrupt, whatever its state; raises `UnknownInterrupt`, listing the pending ones."""
+        local = id.removeprefix(f"{self._id()}:")
+        if opened := self._now().open.get(local):
+            return view(self._run, opened.seq, opened.record)
         found = await self._store.inbox(Filter(run=self._run, interrupt=local, limit=1)) if local else []
         if not found:
-            raise UnknownInterrupt(interrupt_id, list(self.pending_interrupts))
-        await self._tell(answered(found[0], value, by=by), request_id)
-        return self
+            raise UnknownInterrupt(id, list(self.pending_interrupts))
+        return found[0]
 
     async def emit(self, event: str, value: Any = None, *, by: str = "") -> "Execution":
         """Send an event: it resolves what waits for it and begins the chains of `when(event)`."""

@@ -30,7 +30,8 @@ T = TypeVar("T", default=Any)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunState:
-    """A run, looked at. `status` is what people see; `calls` are those without a result yet."""
+    """A run, looked at. `status` is what people see; `calls` are those without a result yet; `waits_for` is what a run
+    that is pausing or cancelling still waits for."""
 
     run_id: str
     program: str
@@ -44,6 +45,7 @@ class RunState:
     done: list[dict[str, Any]]
     data: dict[str, Any]
     text: str
+    waits_for: list[str]
 
 
 def look(state: State, status: str = "") -> RunState:
@@ -57,8 +59,17 @@ def look(state: State, status: str = "") -> RunState:
             for c in state.effects.values() if c.phase == Phase.RETURNED
         ],
         data=state.flow.data if state.flow else {},
-        text=state.threads[""].text if "" in state.threads else "",
+        text=state.threads[""].text if "" in state.threads else "", waits_for=_waits_for(state),
     )  # fmt: skip
+
+
+def _waits_for(state: State) -> list[str]:
+    """The calls in flight; if there are none, it can only be a model call."""
+    if state.status not in (Status.PAUSING, Status.CANCELLING):
+        return []
+    flying = [c for c in state.live.values() if c.phase == Phase.INTENDED and c.id not in state.threads]
+    thinks = [f"a model call of {t.agent}" for p, t in state.threads.items() if t.due() and (not p or p in state.live)]
+    return [f"{c.tool} ({c.id})" for c in flying] or thinks
 
 
 class Run(Generic[T]):

@@ -89,7 +89,7 @@ async def get_run_audit(c: Call) -> Any:
 async def watch_run(c: Call) -> Any:
     """A run's events from where the client was."""
     last = c.request.headers.get("last-event-id", "") or str(c.query.get("after", 0))
-    if not last.isascii() or not last.isdigit() or len(last) > 15:
+    if not last.isascii() or not last.isdigit() or len(last) > 16:
         raise Invalid(f"Last-Event-ID is the number of a record, not {last!r:.40}")
     row = await c.rt.store.get(c.path["run"])
     if row.status in ENDED and row.seq <= int(last):

@@ -1,6 +1,7 @@
 """An operation of the API: one table makes the routes, checks the requests and writes the OpenAPI document."""
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -20,7 +21,10 @@ if TYPE_CHECKING:
     from adjourn.server.desk import Desk
 
 MAX_BODY = 1024 * 1024
+MAX_READ = 16 * MAX_BODY
+"""So much of what is too large is still read, and dropped: who is cut off while sending does not hear why."""
 MAX_SECONDS = 30.0
+_NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 KEY: Schema = {"type": "string", "maxLength": 200, "pattern": "^[ -~]*$"}
 
 
@@ -107,10 +111,9 @@ def _typed(name: str, text: str, schema: Schema) -> Any:
             raise Invalid(f"{name} is a whole number, not {text!r:.40}")
         value = int(text)
     elif schema.get("type") == "number":
-        try:
-            value = float(text)
-        except ValueError:
-            raise Invalid(f"{name} is a number, not {text!r:.40}") from None
+        if len(text) > 40 or not _NUMBER.fullmatch(text):
+            raise Invalid(f"{name} is a number, not {text!r:.40}")
+        value = float(text)
     elif schema.get("type") == "boolean":
         if text not in ("true", "false"):
             raise Invalid(f"{name} is true or false, not {text!r:.40}")
@@ -124,25 +127,32 @@ async def read_body(schema: Schema, request: Request) -> dict[str, Any]:
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
         raise Problem(415, "not_json", "send a JSON object with Content-Type: application/json")
-    raw = bytearray()
+    raw = await _read(request)
     try:
-        async with asyncio.timeout(MAX_SECONDS):
-            async for piece in request.stream():
-                raw += piece
-                if len(raw) > MAX_BODY:
-                    raise Problem(
-                        413, "too_large", f"a request has at most {MAX_BODY:,} bytes", {"Connection": "close"}
-                    )
-    except TimeoutError:
-        raise Problem(408, "too_slow", "the request did not arrive in time", {"Connection": "close"}) from None
-    except ClientDisconnect:
-        raise Problem(400, "incomplete", "the request ended too early") from None
-    try:
-        value = loads(bytes(raw), what="the request", limit=MAX_BODY)
+        value = loads(raw, what="the request", limit=MAX_BODY)
     except Invalid as e:
         raise Problem(400, "bad_json", str(e)) from None
     fits({**schema, "$defs": COMPONENTS}, value, "request")
     return value
+
+
+async def _read(request: Request) -> bytes:
+    raw, size = bytearray(), 0
+    try:
+        async with asyncio.timeout(MAX_SECONDS):
+            async for piece in request.stream():
+                size += len(piece)
+                if size <= MAX_BODY:
+                    raw += piece
+                elif size > MAX_READ:
+                    break
+    except TimeoutError:
+        raise Problem(408, "too_slow", "the request did not arrive in time", {"Connection": "close"}) from None
+    except ClientDisconnect:
+        raise Problem(400, "incomplete", "the request ended too early") from None
+    if size > MAX_BODY:
+        raise Problem(413, "too_large", f"a request has at most {MAX_BODY:,} bytes", {"Connection": "close"})
+    return bytes(raw)
 
 
 def fits(schema: Schema, value: Any, what: str) -> None:

@@ -1,0 +1,133 @@
+"""Random flows with random pauses, answered in random order, saved and loaded on the way, give what plain recursion gives."""
+
+# pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+
+import asyncio
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, seed, settings
+from hypothesis import strategies as st
+from tests.flow.random_flows import Built, Plain, said, shapes
+from tests.flow.world import execution, settled
+
+from adjourn import Execution, RunFailed, is_paused
+from adjourn.testing import FakeClock, env
+
+INPUT = {"x": 1}
+moves = st.lists(
+    st.tuples(st.integers(0, 7), st.sampled_from(["", "", "load", "pause", "sleep"])), min_size=1, max_size=12
+)
+
+
+async def by_hand(built: Built, choices: list[tuple[int, str]]) -> Any:
+    """Run it as an execution: answer in the order of the choices, with saves, loads and pauses between the answers."""
+    clock = FakeClock()
+    one = execution(built.flow, clock)
+    await tolerated(one.start(INPUT))
+    turn = 0
+    while one.status != "completed":
+        which, also = choices[turn % len(choices)]
+        turn += 1
+        assert turn < 2_000, one.status
+        if also == "load":
+            one._sleep_no_more()  # its process is gone
+            built = built.again()
+            one = execution(built.flow, clock).load(one.save().to_json())
+        elif also == "pause":
+            await one.pause()
+            await tolerated(one.resume())
+        elif also == "sleep":
+            clock.advance(2)
+            await settled()
+        waiting = list(one.pending_interrupts.values())
+        if waiting:
+            interrupt = waiting[which % len(waiting)]
+            await tolerated(one.continue_with(interrupt.id, said(interrupt)))
+        elif sleeps(one):
+            clock.advance(2)
+            await tolerated(one.resume())
+        else:
+            await one.close()
+    return one.state.get("ends", [])
+
+
+def sleeps(one: Execution) -> bool:
+    return any(i.kind == "timer" for i in one.save().interrupts)
+
+
+async def tolerated(work: Any) -> None:
+    """A chunk that fails is answered like any other interrupt."""
+    try:
+        await work
+    except RunFailed:
+        pass
+
+
+async def in_a_runtime(built: Built, choices: list[tuple[int, str]]) -> Any:
+    """Run it in a runtime: answer through the inbox, with pauses, and with other runtimes on the same store."""
+    async with env([built.flow]) as test:
+        rt = test.runtime
+        run = await rt.start(built.flow, INPUT, run_id="r")
+        for turn in range(2_000):
+            which, also = choices[turn % len(choices)]
+            await test.settle()
+            if await run.status() == "completed":
+                outcome = await run.wait(10)
+                assert not is_paused(outcome)
+                return outcome.output.get("ends", [])
+            if also == "pause" and await run.status() in ("waiting", "running"):
+                await run.pause()
+                await test.settle()
+                await run.resume()
+            elif also == "sleep":
+                await test.skip(2)
+            waiting = await rt.inbox(limit=1000)
+            if waiting:
+                interrupt = waiting[which % len(waiting)]
+                await rt.answer(interrupt.id, said(interrupt), by="ann")
+            else:
+                await test.skip(2)
+        raise AssertionError(await run.status())
+
+
+def same(built: Built, ends: Any) -> None:
+    plain = Plain(built.shape, INPUT)
+    assert sorted(map(repr, ends)) == sorted(map(repr, plain.state))
+    assert built.ran == plain.ran
+
+
+def check(shape: Any, choices: list[tuple[int, str]], drive: Any) -> None:
+    built = Built(shape)
+    same(built, asyncio.run(drive(built, choices)))
+
+
+quick = settings(max_examples=90, deadline=None, suppress_health_check=list(HealthCheck))
+long = settings(max_examples=500, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+@quick
+@given(shapes(), moves)
+def test_a_random_flow_gives_what_plain_recursion_gives(shape: Any, choices: list[tuple[int, str]]) -> None:
+    check(shape, choices, by_hand)
+
+
+@quick
+@given(shapes(), moves)
+def test_a_random_flow_in_a_runtime_gives_what_plain_recursion_gives(
+    shape: Any, choices: list[tuple[int, str]]
+) -> None:
+    check(shape, choices, in_a_runtime)
+
+
+@pytest.mark.crash
+@pytest.mark.parametrize("part", range(8))
+@pytest.mark.parametrize("drive", [by_hand, in_a_runtime])
+def test_many_random_flows_give_what_plain_recursion_gives(drive: Any, part: int) -> None:
+    @seed(part)
+    @long
+    @given(shapes(), moves)
+    def many(shape: Any, choices: list[tuple[int, str]]) -> None:
+        check(shape, choices, drive)
+
+    many()
