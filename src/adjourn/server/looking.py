@@ -6,14 +6,14 @@ import msgspec
 from starlette.responses import Response
 
 from adjourn.core.interrupt import Interrupt, local_id
-from adjourn.core.records import AnyRecord, Closed, Decided
+from adjourn.core.records import Closed, Decided
 from adjourn.core.status import ENDED
 from adjourn.errors import Invalid
 from adjourn.flow.flow import Flow
 from adjourn.server.operation import Call, answered
 from adjourn.server.problem import Problem
 from adjourn.server.stream import EventStream, hub_events, run_events
-from adjourn.server.translate import halt_json, interrupt_json, record_json, run_json, said, state_json
+from adjourn.server.translate import agents_of, halt_json, interrupt_json, record_json, run_json, said, state_json
 from adjourn.stores.store import Filter
 
 
@@ -128,25 +128,28 @@ async def get_interrupt(c: Call) -> Any:
     item = interrupt_json(found, row.program, said(state, found))
     is_open, view = found.id in {i.id for i in state.interrupts}, row.view(c.rt.store.now())
     attempts = [r.entry for r in await c.rt.store.audit(found.run_id, limit=1000) if r.entry.get("interrupt") == local]
-    closed = None if is_open else await _closed(c, found, local)
+    votes, closed = await _decisions(c, found, local) if not is_open or found.approvers > 1 else ([], None)
     tag = f'"{found.seq}-{item["digest"][:16]}-{"open" if is_open else "closed"}-{len(attempts)}"'
-    answer = {"interrupt": item, "open": is_open, "run_status": view, "attempts": attempts, "closed": closed}
+    answer = {
+        "interrupt": item, "open": is_open, "run_status": view, "attempts": attempts, "closed": None if is_open else closed,
+        "votes": votes, "title": row.title, "started_by": state.started.by, "agents": agents_of(state, found),
+    }  # fmt: skip
     return answered(answer, {"ETag": tag})
 
 
-async def _closed(c: Call, found: Interrupt, local: str) -> dict[str, Any]:
-    """Who or what closed an interrupt; an expiry is nobody's denial."""
-    last: tuple[int, AnyRecord] | None = None
+async def _decisions(c: Call, found: Interrupt, local: str) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """Who approved an interrupt so far, and who or what closed it last; an expiry is nobody's denial."""
+    votes: list[dict[str, Any]] = []
+    closed = {"why": "void", "by": "", "at": None, "seq": None, "note": "", "edit": None, "value": None}
     for seq, record in await c.rt.store.load(found.run_id, found.seq):
-        if isinstance(record, Decided | Closed) and record.i == local:
-            last = seq, record
-    if last is None:
-        return {"why": "void", "by": "", "at": None, "seq": None}
-    seq, record = last
-    if isinstance(record, Closed):
-        return {"why": record.why, "by": "", "at": record.at, "seq": seq}
-    assert isinstance(record, Decided)
-    return {"why": record.verdict, "by": record.by, "at": record.at, "seq": seq}
+        if isinstance(record, Closed) and record.i == local:
+            closed |= {"why": record.why, "by": "", "at": record.at, "seq": seq, "value": record.value}
+        elif isinstance(record, Decided) and record.i == local:
+            closed |= {"why": record.verdict, "by": record.by, "at": record.at, "seq": seq, "note": record.note}
+            closed |= {"edit": record.edit, "value": record.value}
+            if record.verdict == "approve":
+                votes.append({"by": record.by, "at": record.at, "note": record.note})
+    return votes, closed
 
 
 async def list_halts(c: Call) -> Any:

@@ -28,6 +28,7 @@ from adjourn.server.schemas import (
     TEXTS,
     TIME,
     TOPIC,
+    VOTE,
     WHOLE,
     Schema,
     answer,
@@ -71,6 +72,10 @@ SEEN = answer(
     run_status=TEXT,
     attempts={"type": "array", "items": ref("Audit")},
     closed=maybe(CLOSED),
+    votes={"type": "array", "items": VOTE},
+    title=TEXT,
+    started_by=TEXT,
+    agents=TEXTS,
 )
 THIS_RUN = {"parameters": {"run": "$response.body#/id"}}
 THIS_ITEM = {

@@ -67,9 +67,12 @@ CALL = answer(
 INTERRUPT = answer(
     id=TEXT, ref=TEXT, run_id=TEXT, agent=TEXT, kind=TEXT, type=TEXT, payload=ANYTHING, call=maybe(CALL), answer_schema=ANYTHING,
     path=TEXT, opened_at=NUMBER, expires_at=maybe(NUMBER), choices=OBJECT, on_expiry=TEXT, approvers=WHOLE, groups=TEXTS, digest=TEXT,
-    seq=WHOLE, said=TEXT,
+    action=TEXT, seq=WHOLE, said=TEXT,
 )  # fmt: skip
-CLOSED = answer(why=TEXT, by=TEXT, at=maybe(NUMBER), seq=maybe(WHOLE))
+CLOSED = answer(
+    why=TEXT, by=TEXT, at=maybe(NUMBER), seq=maybe(WHOLE), note=TEXT, edit=maybe(OBJECT), value=ANYTHING,
+)  # fmt: skip
+VOTE = answer(by=TEXT, at=NUMBER, note=TEXT)
 RUN = answer(
     id=TEXT, kind=TEXT, program=TEXT, status=STATUS, title=TEXT, session=TEXT, labels=OBJECT, seq=WHOLE, interrupts=WHOLE,
     held=TEXTS, worker=TEXT, epoch=WHOLE, created_at=NUMBER, updated_at=NUMBER,
@@ -97,9 +100,13 @@ EVENT: Schema = {  # of a stream, each of its events
 }
 PROGRAM = answer(name=TEXT, kind=TEXT, picture=maybe(TEXT))
 ME = answer(name=TEXT, role=TEXT, groups=TEXTS, csrf=TEXT)
+SHOWN = answer(ref=TEXT, digest=TEXT, tool=TEXT, arguments=maybe(OBJECT), payload=ANYTHING)
 PROBLEM = answer(type=TEXT, title=TEXT, status=WHOLE, detail=TEXT, code=TEXT)
+PROBLEM["properties"] |= {  # of a decision that came too late: what was seen, what is there now, and whose doing it was
+    "was": maybe(ref("Shown")), "now": maybe(ref("Shown")), "by": TEXT, "how": TEXT, "at": maybe(NUMBER), "next": maybe(TEXT),
+}  # fmt: skip
 
 COMPONENTS: dict[str, Schema] = {
     "Usage": USAGE, "Interrupt": INTERRUPT, "Run": RUN, "RunState": RUN_STATE, "Record": RECORD, "Halt": HALT, "Audit": AUDIT,
-    "Endpoint": ENDPOINT, "Letter": LETTER, "Problem": PROBLEM,
+    "Endpoint": ENDPOINT, "Letter": LETTER, "Shown": SHOWN, "Problem": PROBLEM,
 }  # fmt: skip

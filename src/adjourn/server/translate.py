@@ -50,7 +50,7 @@ def interrupt_json(i: Interrupt, agent: str, said: str) -> dict[str, Any]:
         "id": i.id, "ref": f"{i.run_id}:{local_id(i)}", "run_id": i.run_id, "agent": agent, "kind": i.kind, "type": i.type,
         "payload": i.payload, "call": call, "answer_schema": i.answer_schema, "path": i.path, "opened_at": i.opened_at,
         "expires_at": i.expires_at, "choices": i.choices, "on_expiry": i.on_expiry, "approvers": i.approvers, "groups": list(i.groups),
-        "digest": digest_of(i), "seq": i.seq, "said": said,
+        "digest": digest_of(i), "action": action_of(i), "seq": i.seq, "said": said,
     }  # fmt: skip
 
 
@@ -59,6 +59,22 @@ def digest_of(i: Interrupt) -> str:
     if i.call and i.call.digest:
         return i.call.digest
     return digest("interrupt", i.run_id, i.id, i.seq, i.kind, i.type, i.payload, i.answer_schema)
+
+
+def action_of(i: Interrupt) -> str:
+    """Names the action, whoever wants it: equal for two calls if everything that is shown of them is; "" without a call."""
+    c = i.call
+    if c is None or i.kind != "approval":
+        return ""
+    shown = [c.tool, c.description, c.effect, c.undo, c.reason, c.rule, i.approvers, i.groups, i.on_expiry]
+    return digest("shown", shown, c.arguments, i.answer_schema)
+
+
+def agents_of(state: State, i: Interrupt) -> list[str]:
+    """The agents from the root down to the one that an interrupt is about."""
+    parts = i.path.split("/") if i.path else []
+    below = ("/".join(parts[: n + 1]) for n in range(len(parts)))
+    return [state.started.program, *(state.threads[p].agent for p in below if p in state.threads)]
 
 
 def said(state: State, i: Interrupt) -> str:
