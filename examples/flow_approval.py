@@ -30,8 +30,10 @@ def make_flow() -> Flow:
 
     @flow.chunk
     async def pay(ctx: FlowContext) -> str:
+        if not ctx.input["approved"]:
+            return "refused"
         ledger.append("paid")
-        return "paid" if ctx.input["approved"] else "refused"
+        return "paid"
 
     @flow.chunk(effect="idempotent")
     async def keep(ctx: FlowContext) -> None:

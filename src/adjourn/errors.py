@@ -94,7 +94,8 @@ class AlreadyDecided(Conflict):
 
     def __init__(self, interrupt_id: str, by: str, how: str = "decided") -> None:
         self.interrupt_id, self.by = interrupt_id, by
-        super().__init__(f"interrupt {interrupt_id!r} was {how} by {by!r}; reload the run to see how")
+        who = f" by {by!r}" if by else ""
+        super().__init__(f"interrupt {interrupt_id!r} was {how}{who}; reload the run to see how")
 
 
 class InterruptClosed(Conflict):

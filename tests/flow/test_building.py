@@ -140,9 +140,9 @@ def test_a_circle_with_a_chunk_in_between_is_a_loop() -> None:
 @pytest.mark.parametrize(
     ("open", "what"),
     [
-        (lambda f: f.for_each(name="rows").to(a), "for_each 'rows' is not closed"),
-        (lambda f: f.to(a).if_(lambda ctx: True).to(b), "if_ 'if' is not closed"),
-        (lambda f: f.to(a).match().case(1).to(b), "match 'match' is not closed"),
+        (lambda f: f.for_each(name="rows").to(a), "for_each 'rows' is not closed with end_for_each()"),
+        (lambda f: f.to(a).if_(lambda ctx: True).to(b), "if_ 'if' is not closed with end_if()"),
+        (lambda f: f.to(a).match().case(1).to(b), "match 'match' is not closed with end_match()"),
     ],
 )
 def test_what_is_opened_must_be_closed(open: Callable[[Flow], object], what: str) -> None:
@@ -173,10 +173,12 @@ WRONG: dict[str, tuple[Callable[[Flow], object], str]] = {
     "concurrency": (lambda f: f.for_each(concurrency=-1), "concurrency is a whole number"),
     "a chunk of two parameters": (lambda f: f.to(lambda ctx, x: None), "takes one parameter"),
     "a chunk of none": (lambda f: f.chunk(name="none")(lambda: None), "takes one parameter"),
+    "a chunk that was called": (lambda f: f.to(a(None)), "'a' was called; pass the function itself"),
     "not a chunk": (lambda f: f.to(7), "a chunk is a function"),
     "an unknown name": (lambda f: f.to("nobody"), "has no chunk 'nobody'"),
     "a name with a mark": (lambda f: f.chunk(name="a!b")(a), "without / # "),
-    "two functions of one name": (lambda f: (f.to(a), f.chunk(name="a")(b)), "two chunks named 'a'"),
+    "two functions of one name": (lambda f: (f.to(a), f.chunk(name="a")(b)), "two chunks named 'a'; give one another"),
+    "two lambdas": (lambda f: f.to(lambda ctx: 1).to(lambda ctx: 2), r"two chunks named '<lambda>'.*flow\.chunk\(name="),
     "a condition of another's name": (lambda f: (f.to(a), f.if_(named("a"))), "two chunks named 'a'"),
     "an effect": (lambda f: f.chunk(effect="none")(a), "effect= is read"),  # type: ignore[call-overload]
     "verifiable without verify": (lambda f: f.chunk(effect="verifiable")(a), "go together"),

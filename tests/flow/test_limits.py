@@ -26,13 +26,13 @@ def endless(stop: Stop) -> Flow:
 
 async def test_an_endless_loop_is_stopped_by_a_limit() -> None:
     one = await started(endless(MaxSteps(25)))
-    assert (one.status, one.state) == ("stopped", {"n": 25})
+    assert (one.status, one.state, one.stopped_by) == ("stopped", {"n": 25}, "MaxSteps(25)")
     assert await one.close() == {"n": 25}
     assert len(records(one, Intended)) == 25
 
 
 async def test_start_without_a_handle_says_that_it_was_stopped() -> None:
-    with pytest.raises(RunFailed, match="stopped by a limit"):
+    with pytest.raises(RunFailed, match=r"flow 'endless' was stopped by MaxSteps\(5\): raise the limit"):
         await endless(MaxSteps(5)).start()
 
 

@@ -268,6 +268,9 @@ async def test_an_event_to_a_run_resolves_what_waits_for_it() -> None:
     async with env([flow]) as test:
         run = await test.runtime.start(flow, 1)
         assert (await paused(run)).interrupts[0].type == "payment"
+        for reserved in ("@close", "@", ""):  # what ends an execution is not for everybody who may send an event
+            with pytest.raises(Invalid, match="does not begin with '@'"):
+                await run.emit(reserved, {"cancel": True})
         await run.emit("paid", {"cents": 5}, by="till")
         assert await completed(run) == {"kept": [{"cents": 5}]}
         assert await test.runtime.inbox() == []

@@ -21,6 +21,8 @@ from adjourn.flow.context import FlowContext
 NO_HANDLE = "no_handle"
 """The kind of fault of a chunk that paused although nobody can answer."""
 
+PLAIN_CALLS = "; pause_for, emit and publish of the context are plain calls, without await"
+
 
 class NoHandle(Misused):
     """`flow.start` came to a `pause_for`."""
@@ -63,7 +65,7 @@ def _returned(chunk: Chunk, call: Call, context: FlowContext, value: Any, took: 
         text = f"{chunk.name} left recorded work unused ({', '.join(left)}): it is not the body that recorded it"
         return Faulted(step=call.id, error=text, kind="changed")
     if call.kind == "test" and not isinstance(value, bool):
-        text = f"the condition {chunk.name!r} gave {type(value).__name__}, not True or False"
+        text = f"the condition {chunk.name!r} gave {type(value).__name__}, not True or False; wrap it in bool(…)"
         return Faulted(step=call.id, error=text)
     try:
         changes = context.state.changes()
@@ -81,7 +83,8 @@ def _failed(call: Call, fact: Fact, error: BaseException, desk: Desk) -> Fact:
     if not isinstance(fact, Returned):
         return fact
     desk.failed(error)
-    return Faulted(step=call.id, error=fact.error)
+    awaited = isinstance(error, TypeError) and "await" in str(error)
+    return Faulted(step=call.id, error=fact.error + (PLAIN_CALLS if awaited else ""))
 
 
 def _paused(call: Call, context: FlowContext, desk: Desk) -> Fact:

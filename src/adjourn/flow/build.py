@@ -219,6 +219,11 @@ class Opened:
         if self not in self.chain._flow.unclosed:
             raise InvalidDefinition(f"{self} is closed already")
 
+    @property
+    def end(self) -> str:
+        """What closes it."""
+        return f"end_{self.kind.rstrip('_')}"
+
     def __str__(self) -> str:
         return f"{self.kind} {self.name!r}"
 

@@ -1,6 +1,6 @@
 """What a chunk may use while it runs."""
 
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterator, Mapping, MutableMapping
 from typing import Any, Literal, NoReturn, overload
 
 from adjourn.agent.context import ToolContext
@@ -10,7 +10,7 @@ from adjourn.core.codec import decode, encode, plain
 from adjourn.core.flowing import Scope
 from adjourn.core.policy import Duration
 from adjourn.driver.program import Desk
-from adjourn.errors import InvalidDefinition, PauseRequest
+from adjourn.errors import InvalidDefinition, MissingResource, PauseRequest
 from adjourn.flow.chunk import checked_event
 
 
@@ -29,6 +29,9 @@ class Resume:
 
 class FlowState(MutableMapping[str, Any]):
     """A flow's state as one chunk sees it: plain JSON, changed in place or by assignment; recorded with the result."""
+
+    # So that `state.key = value`, which would not be recorded, raises.
+    __slots__ = ("_before", "_data", "_defaults", "_gone", "_now")
 
     def __init__(self, data: dict[str, Any]) -> None:
         self._data = data
@@ -105,6 +108,13 @@ class FlowState(MutableMapping[str, Any]):
         return found
 
 
+class Resources(dict[str, Any]):
+    """The live objects that were passed; one that was not is missed by its name."""
+
+    def __missing__(self, name: str) -> Any:
+        raise MissingResource([name], "this chunk (declare it: @flow.chunk(resources=[…]))")
+
+
 class FlowContext(ToolContext):
     """What a chunk may use: its input, the flow's state, and everything a tool has."""
 
@@ -123,6 +133,11 @@ class FlowContext(ToolContext):
         answers = [v["value"] for k, v in call.memo.items() if k.startswith("?") and "value" in v]
         self._resumed = bool(answers)
         self._resume = Resume(self, answers[-1] if answers else None)
+
+    @property
+    def resources(self) -> Mapping[str, Any]:
+        """The live objects that were passed with `resources=`."""
+        return Resources(super().resources)
 
     @property
     def is_resume(self) -> bool:
@@ -172,14 +187,20 @@ class FlowContext(ToolContext):
     ) -> Any:
         """Stop here and wait. `"next"`: the answer is the chunk's result. `"self"`: run again; this returns the answer, and
         `resume.value` has it. `{"event": name}` (or `resume_event=name`): the answer is that event."""
+        if not isinstance(type, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidDefinition(
+                f"pause_for takes a type, a word of your own such as 'approval', and then the payload; not {type!r:.80}"
+            )
         if resume_event is not None:
             if resume_to != "next":
                 raise InvalidDefinition("resume_event= is short for resume_to={'event': name}; pass one of them")
             resume_to = {"event": resume_event}
         if isinstance(resume_to, dict):
             if set(resume_to) != {"event"}:
-                raise InvalidDefinition(f"resume_to is 'next', 'self' or {{'event': name}}, not {resume_to!r:.80}")
+                raise _no_such_way(resume_to)
             self._event, resume_to = self._scope.label + checked_event(resume_to["event"]), "next"
+        elif resume_to not in ("next", "self"):
+            raise _no_such_way(resume_to)
         else:
             self._event = ""
         return super().pause_for(
@@ -191,3 +212,7 @@ class FlowContext(ToolContext):
         if self._event and fields.get("kind") != "timer":
             fields["event"] = self._event
         return super()._stop(**fields)
+
+
+def _no_such_way(resume_to: Any) -> InvalidDefinition:
+    return InvalidDefinition(f"resume_to is 'next', 'self' or {{'event': name}}, not {resume_to!r:.80}")

@@ -12,7 +12,7 @@ from adjourn.agent.outcome import Outcome, failure, outcome_of
 from adjourn.agent.storeless import TTL, check_program
 from adjourn.core.codec import plain
 from adjourn.core.interrupt import Interrupt, view
-from adjourn.core.records import Asked, CancelAsked, Command, Emitted, PauseAsked, Resumed, Said, Started
+from adjourn.core.records import Asked, CancelAsked, Command, Completed, Emitted, PauseAsked, Resumed, Said, Started
 from adjourn.core.state import State
 from adjourn.core.status import ENDED, Status
 from adjourn.driver.answers import answered
@@ -57,6 +57,9 @@ class Execution:
         self._lock = asyncio.Lock()
         self._errors: dict[str, BaseException] = {}
         self._waker: asyncio.Task[None] | None = None
+
+    def __repr__(self) -> str:
+        return f"Execution({self.flow.name!r}, run_id={self._run!r}, status={self.status!r})"
 
     # Beginning
 
@@ -120,6 +123,12 @@ class Execution:
         return "running" if self._drive is not None and state.status == Status.READY else state.view
 
     @property
+    def stopped_by(self) -> str:
+        """The limit that stopped it, such as `MaxSteps(500)`; empty if none did."""
+        ended = self._now().ended
+        return ended.stopped if isinstance(ended, Completed) else ""
+
+    @property
     def state(self) -> dict[str, Any]:
         """The flow's state so far, a copy."""
         flow = self._now().flow
@@ -166,6 +175,8 @@ class Execution:
 
     async def _interrupt(self, id: str) -> Interrupt:
         """An interrupt, whatever its state; raises `UnknownInterrupt`, listing the pending ones."""
+        if not isinstance(id, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise Invalid(f"continue_with takes the id of an interrupt, a key of pending_interrupts, not {id!r:.80}")
         local = id.removeprefix(f"{self._id()}:")
         if opened := self._now().open.get(local):
             return view(self._run, opened.seq, opened.record)

@@ -1,5 +1,6 @@
 """Flows: what a user writes."""
 
+import inspect
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, cast, overload
 
@@ -70,7 +71,10 @@ class Flow:
 
     def _new(self, chunk: Chunk) -> Chunk:
         if self.chunks.setdefault(chunk.name, chunk) is not chunk:
-            raise InvalidDefinition(f"flow {self.name!r} has two chunks named {chunk.name!r}; give one another name=")
+            raise InvalidDefinition(
+                f"flow {self.name!r} has two chunks named {chunk.name!r}; give one another name: "
+                f"flow.chunk(name='…')(function)"
+            )
         self.revision += 1
         return chunk
 
@@ -83,6 +87,9 @@ class Flow:
             return self.chunks[chunk]
         if isinstance(chunk, Chunk):
             return self._new(chunk)
+        if inspect.iscoroutine(chunk):
+            chunk.close()
+            raise InvalidDefinition(f"{chunk.__name__!r} was called; pass the function itself: to({chunk.__name__})")
         if not callable(chunk):
             raise InvalidDefinition(f"a chunk is a function, its name, an Agent or a Flow, not {chunk!r:.80}")
         old = self.chunks.get(getattr(chunk, "__name__", ""))
@@ -176,7 +183,8 @@ class Flow:
         revision = self._revisions()
         if self._built is None or self._built[0] != revision:
             if self.unclosed:
-                raise InvalidDefinition(f"flow {self.name!r}: {', '.join(map(str, self.unclosed))} is not closed")
+                opened = ", ".join(f"{one} is not closed with {one.end}()" for one in self.unclosed)
+                raise InvalidDefinition(f"flow {self.name!r}: {opened}")
             chains = [ChainShape(node.items(), **source) for node, source in self._chains]
             graph = Graph(self.name, chains)
             check_graph(graph, set(self.chunks))
@@ -304,7 +312,11 @@ class Flow:
                 raise e.__cause__ from None
             raise
         if execution.status == "stopped":
-            raise RunFailed(f"flow {self.name!r} was stopped by a limit", execution.save(), run_id=execution.run_id)
+            raise RunFailed(
+                f"flow {self.name!r} was stopped by {execution.stopped_by}: raise the limit with Flow(stop=…), or see "
+                f".checkpoint for what it had",
+                execution.save(), run_id=execution.run_id,
+            )  # fmt: skip
         return state
 
     def __repr__(self) -> str:

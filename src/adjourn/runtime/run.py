@@ -183,8 +183,8 @@ class Run(Generic[T]):
 
     async def emit(self, event: str, value: Any = None, *, by: str = "", request_id: str = "") -> None:
         """Send the run an event: it resolves what waits for it, and `External` stop conditions see it."""
-        if not isinstance(event, str) or not event:  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise Invalid(f"an event is a name, not {event!r:.80}")
+        if not isinstance(event, str) or not event or event.startswith("@"):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise Invalid(f"an event is a name that does not begin with '@', not {event!r:.80}")
         await self._deliver(Emitted(event=event, value=plain(value, "value"), by=by), request_id)
 
     async def fork(
