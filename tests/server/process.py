@@ -8,7 +8,7 @@ import json
 import sys
 from typing import Any
 
-from tests.server.world import MAKERS, Client
+from tests.server.world import MAKERS, ROLES, Client
 
 from adjourn.server import Serving, Users, outlet, serve
 
@@ -18,13 +18,18 @@ async def nowhere(host: str, port: int, allow: Any) -> list[str]:
     raise OSError(f"{host!r} has no address")
 
 
-def seeded(serving: Serving, seed: bool) -> None:
+def seeded(serving: Serving, seed: bool, keys: dict[str, str]) -> None:
     async def told() -> None:
+        run = ""
         async with Client(serving, serving.token) as client:
             for name in MAKERS if seed else ():
                 for _ in range(2):
-                    await client.start(name)
-        print(json.dumps({"url": serving.url, "token": serving.token, "link": serving.link}), flush=True)
+                    run = await client.start(name)
+        keys["admin"] = serving.token
+        if run:
+            keys["run"] = serving.guard.users.run_key(run)
+        up = {"url": serving.url, "token": serving.token, "link": serving.link, "keys": json.dumps(keys)}
+        print(json.dumps(up), flush=True)
 
     TASKS.add(asyncio.get_running_loop().create_task(told()))
 
@@ -36,11 +41,11 @@ async def main() -> None:
     options = json.loads(sys.argv[1])
     outlet.resolve = nowhere
     users = Users()
-    users.add("ben", "admin")
+    keys = {role: users.add(f"{role}-person", role) for role in ROLES}
     programs = [MAKERS[name]() for name in options.get("programs", MAKERS)]
     await serve(
         options["address"], programs, port=options.get("port", 0), users=users if options.get("own_users") else None, name="ana",
-        rate=1e6, ready=lambda serving: seeded(serving, options.get("seed", False)),
+        rate=1e6, ready=lambda serving: seeded(serving, options.get("seed", False), keys),
     )  # fmt: skip
 
 

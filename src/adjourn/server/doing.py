@@ -1,6 +1,7 @@
 """The operations that do something: each is one verb of the runtime, by somebody."""
 
 import hashlib
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from starlette.responses import Response
@@ -8,8 +9,20 @@ from starlette.responses import Response
 from adjourn.core.decision import Decision
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.records import Started
-from adjourn.errors import Invalid, InvalidAnswer, NotAllowed, NotFound, RunExists, StaleDecision, UnknownRun
+from adjourn.errors import (
+    AlreadyDecided,
+    Conflict,
+    InterruptClosed,
+    Invalid,
+    InvalidAnswer,
+    NotAllowed,
+    NotFound,
+    RunExists,
+    StaleDecision,
+    UnknownRun,
+)
 from adjourn.server.auth import set_cookie
+from adjourn.server.changed import conflict, ref
 from adjourn.server.operation import Call, answered
 from adjourn.server.translate import digest_of, halt_json
 
@@ -101,46 +114,52 @@ async def _is_fork(c: Call, new: str, old: str) -> bool:
 
 
 async def _decidable(c: Call) -> Interrupt:
-    """The interrupt, if this is somebody who may decide it and who saw what it is now."""
+    """The interrupt, if this is somebody who may decide it."""
     found = await c.rt.interrupt(c.path["interrupt"])
     row, state = await c.desk.folds.of(found.run_id)
     agents = {row.program, *(t.agent for t in state.threads.values())}
     if c.who.name.startswith("@") or c.who.name in agents:
         raise NotAllowed(f"{c.who.name!r} is a run or its agent: people decide, not those who ask")
-    if c.body["digest"] != digest_of(found):
-        raise StaleDecision(found.id, c.body["digest"], digest_of(found))
     return found
 
 
-def _named(i: Interrupt) -> str:
-    """An interrupt's id that no other run's can be mistaken for."""
-    return i.id if i.id.startswith(f"{i.run_id}:") else f"{i.run_id}:{i.id}"
+async def _decided(c: Call, found: Interrupt, decide: Callable[[str], Awaitable[int]]) -> Any:
+    """Decide, if what was seen is what is there. A call's digest is compared by the store, in the decision's own transaction."""
+    sent = c.body["digest"]
+    compared = found.call.digest if found.call else ""
+    try:
+        if not compared and sent != digest_of(found):
+            raise StaleDecision(found.id, sent, digest_of(found))
+        return {"seq": await decide(sent if compared else "")}
+    except Conflict as e:
+        if isinstance(e, AlreadyDecided | InterruptClosed | StaleDecision):
+            raise await conflict(c.rt.store, found, sent, e) from None
+        raise
+
+
+def _approvable(found: Interrupt) -> None:
+    if found.kind not in ("approval", "question"):
+        choices = ", ".join(found.choices)
+        raise InvalidAnswer(f"interrupt {found.id!r} ({found.kind}) is answered with a choice: {choices}")
 
 
 async def approve(c: Call) -> Any:
     """Let a call run, exactly as shown or as edited."""
     b, found = c.body, await _decidable(c)
-    if found.kind not in ("approval", "question"):
-        raise InvalidAnswer(
-            f"interrupt {found.id!r} ({found.kind}) is answered with a choice: {', '.join(found.choices)}"
-        )
-    seq = await c.rt.approve(
-        _named(found), by=c.who.name, note=b.get("note", ""), digest=_shown(found), edit=b.get("edit"), scope=b.get("scope", "once"),
+    _approvable(found)
+    return await _decided(c, found, lambda digest: c.rt.approve(
+        ref(found), by=c.who.name, note=b.get("note", ""), digest=digest, edit=b.get("edit"), scope=b.get("scope", "once"),
         groups=c.who.groups, request_id=c.request_id,
-    )  # fmt: skip
-    return {"seq": seq}
+    ))  # fmt: skip
 
 
 async def deny(c: Call) -> Any:
     """Refuse a call."""
-    found = await _decidable(c)
-    if found.kind not in ("approval", "question"):
-        raise InvalidAnswer(
-            f"interrupt {found.id!r} ({found.kind}) is answered with a choice: {', '.join(found.choices)}"
-        )
-    note = c.body.get("note", "")
-    seq = await c.rt.deny(_named(found), by=c.who.name, note=note, digest=_shown(found), request_id=c.request_id)
-    return {"seq": seq}
+    b, found = c.body, await _decidable(c)
+    _approvable(found)
+    return await _decided(c, found, lambda digest: c.rt.deny(
+        ref(found), by=c.who.name, note=b.get("note", ""), digest=digest, request_id=c.request_id,
+    ))  # fmt: skip
 
 
 async def answer_interrupt(c: Call) -> Any:
@@ -149,13 +168,9 @@ async def answer_interrupt(c: Call) -> Any:
     if found.kind == "approval":
         raise Invalid("an approval is approved or denied, not answered")
     value = Decision.value(b["value"], b.get("note", "")) if b.get("note") else b["value"]
-    digest = _shown(found)
-    return {"seq": await c.rt.answer(_named(found), value, by=c.who.name, digest=digest, request_id=c.request_id)}
-
-
-def _shown(i: Interrupt) -> str:
-    """The digest that the store compares once more, in the decision's own transaction."""
-    return i.call.digest if i.call else ""
+    return await _decided(c, found, lambda digest: c.rt.answer(
+        ref(found), value, by=c.who.name, digest=digest, request_id=c.request_id,
+    ))  # fmt: skip
 
 
 # The kill switch

@@ -16,10 +16,17 @@ TITLES = {
 
 
 class Problem(Exception):
-    """A refusal that only HTTP knows."""
+    """A refusal as HTTP tells it; `more` are members of its own beside those that every problem has."""
 
-    def __init__(self, status: int, code: str, detail: str, headers: dict[str, str] | None = None) -> None:
-        self.status, self.code, self.detail, self.headers = status, code, detail, headers or {}
+    def __init__(
+        self,
+        status: int,
+        code: str,
+        detail: str,
+        headers: dict[str, str] | None = None,
+        more: dict[str, Any] | None = None,
+    ) -> None:
+        self.status, self.code, self.detail, self.headers, self.more = status, code, detail, headers or {}, more or {}
         super().__init__(detail)
 
 
@@ -31,15 +38,17 @@ def code_of(error: AdjournError) -> str:
 def respond(error: AdjournError | Problem) -> Response:
     """An error as a response."""
     if isinstance(error, Problem):
-        return problem(error.status, error.code, error.detail, error.headers)
+        return problem(error.status, error.code, error.detail, error.headers, error.more)
     return problem(error.status, code_of(error), str(error))
 
 
-def problem(status: int, code: str, detail: str, headers: dict[str, str] | None = None) -> Response:
+def problem(
+    status: int, code: str, detail: str, headers: dict[str, str] | None = None, more: dict[str, Any] | None = None
+) -> Response:
     """A problem+json response."""
     body: dict[str, Any] = {
         "type": f"urn:adjourn:{code}", "title": TITLES.get(status, "Refused"), "status": status, "detail": legible(detail[:2000]),
-        "code": code,
+        "code": code, **(more or {}),
     }  # fmt: skip
     headers = {"Cache-Control": "no-store", **(headers or {})}
     return Response(encode(body), status, headers, media_type="application/problem+json")

@@ -82,6 +82,16 @@ RUN_STATE = answer(
     calls=OBJECTS, done=OBJECTS, data=OBJECT, text=TEXT, output=ANYTHING, undone={"type": "array"}, residue={"type": "array"},
     children=OBJECTS, graph=maybe(OBJECT), started_by=TEXT, forked_from=TEXT,
 )  # fmt: skip
+GLANCE = answer(
+    id=TEXT, seq=WHOLE, status=TEXT, now=TEXT, detail=TEXT, expires_at=maybe(NUMBER), waits=WHOLE, steps=WHOLE, tokens=WHOLE, cost=NUMBER,
+    since=NUMBER, shape=OBJECTS,
+)  # fmt: skip
+STEP = answer(
+    n=WHOLE, seq=WHOLE, record=WHOLE, kind=TEXT, id=TEXT, name=TEXT, text=TEXT, quoted=FLAG, status=TEXT, note=TEXT, path=TEXT,
+    level=WHOLE, at=NUMBER, took=maybe(NUMBER), spans=OBJECTS, arguments=ANYTHING, result=ANYTHING, error=TEXT, ran=FLAG, digest=TEXT,
+    key=TEXT, effect=TEXT, undo=FLAG, reason=TEXT, rules=TEXTS, attempt=WHOLE, tokens=WHOLE, interrupt=maybe(TEXT),
+)  # fmt: skip
+TASK = answer(id=TEXT, title=TEXT, text=TEXT, done=FLAG, link=TEXT, command=TEXT)
 RECORD = answer(seq=WHOLE, record=OBJECT)
 HALT = answer(scope=TEXT, by=TEXT, reason=TEXT, at=NUMBER)
 AUDIT: Schema = {
@@ -107,6 +117,7 @@ PROBLEM["properties"] |= {  # of a decision that came too late: what was seen, w
 }  # fmt: skip
 
 COMPONENTS: dict[str, Schema] = {
-    "Usage": USAGE, "Interrupt": INTERRUPT, "Run": RUN, "RunState": RUN_STATE, "Record": RECORD, "Halt": HALT, "Audit": AUDIT,
+    "Usage": USAGE, "Interrupt": INTERRUPT, "Run": RUN, "RunState": RUN_STATE, "Glance": GLANCE, "Step": STEP, "Task": TASK,
+    "Record": RECORD, "Halt": HALT, "Audit": AUDIT,
     "Endpoint": ENDPOINT, "Letter": LETTER, "Shown": SHOWN, "Problem": PROBLEM,
 }  # fmt: skip
