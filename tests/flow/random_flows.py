@@ -40,9 +40,10 @@ def answer_to(payload: Any) -> str:
 
 
 def shapes(depth: int = 3) -> st.SearchStrategy[tuple[Shape, ...]]:
-    """The chains of a flow: one or two that begin with it, and those of its events `a` and `b`."""
+    """The chains of a flow: one or two that begin with it, those of its events `a` and `b`, and one for where the first meet."""
     handler = chains(min(depth, 1), emits=False)
-    return st.tuples(st.lists(chains(depth), min_size=1, max_size=2).map(tuple), handler, handler)
+    roots = st.lists(chains(depth), min_size=1, max_size=2).map(tuple)
+    return st.tuples(roots, handler, handler, st.none() | handler)
 
 
 def chains(depth: int, emits: bool = True) -> st.SearchStrategy[Shape]:
@@ -89,18 +90,21 @@ class Built:
 
     def _flow(self, name: str, shape: tuple[Any, ...]) -> Flow:
         flow = Flow(name)
-        roots, *handlers = shape
-        for root in roots:
-            self._chain(flow, flow.to(self._chunk(flow, "begin", self._begin)), root).to(
-                self._chunk(flow, "end", self._end)
-            )
+        roots, *handlers, meeting = shape
+        for n, root in enumerate(roots):
+            end = self._whole(flow, flow.to, root)
+            if meeting is not None:
+                end.collect("meeting", f"r{n}")
         for event, handler in zip("ab", handlers, strict=True):
             # What waits has events of its own: an `emit` answers everything that waits for it, in whatever order.
-            chain = self._chain(
-                flow, flow.when(event, f"awaited {event}").to(self._chunk(flow, "begin", self._begin)), handler
-            )
-            chain.to(self._chunk(flow, "end", self._end))
+            self._whole(flow, flow.when(event, f"awaited {event}").to, handler)
+        if meeting is not None:
+            self._whole(flow, flow.collected("meeting").to, meeting)
         return flow
+
+    def _whole(self, flow: Flow, to: Callable[[Any], Chain], shape: Shape) -> Chain:
+        chain = self._chain(flow, to(self._chunk(flow, "begin", self._begin)), shape)
+        return chain.to(self._chunk(flow, "end", self._end))
 
     def _chunk(self, flow: Flow, kind: str, body: Callable[[FlowContext, str], Any]) -> Any:
         name = f"{kind}{next(self.names)}"
@@ -219,10 +223,13 @@ class Plain:
 
     def _named(self, shape: tuple[Any, ...]) -> Any:
         """The shape with the names that building it gives, in the same order."""
-        roots, *handlers = shape
-        chains = [(f"begin{next(self.names)}", self._names(root), f"end{next(self.names)}") for root in roots]
-        handled = [(f"begin{next(self.names)}", self._names(h), f"end{next(self.names)}") for h in handlers]
-        return chains, dict(zip("ab", handled, strict=True))
+        roots, *handlers, meeting = shape
+        chains = [self._whole_named(root) for root in roots]
+        handled = [self._whole_named(handler) for handler in handlers]
+        return chains, dict(zip("ab", handled, strict=True)), None if meeting is None else self._whole_named(meeting)
+
+    def _whole_named(self, shape: Shape) -> Any:
+        return f"begin{next(self.names)}", self._names(shape), f"end{next(self.names)}"
 
     def _names(self, shape: Shape) -> list[Any]:
         return [self._name(node) for node in shape]
@@ -256,19 +263,28 @@ class Plain:
         self.ran[f"{name} {json.dumps(value)}"] += 1
 
     def _flow(self, named: Any, value: Any, state: list[Any]) -> Any:
-        chains, handlers = named
+        chains, handlers, meeting = named
         scope = (handlers, state)
-        results = [self._whole(chain, value, scope) for chain in chains]
-        return results[0]
+        came: dict[str, Any] = {}
+        for n, chain in enumerate(chains):
+            try:
+                came[f"r{n}"] = self._to_the_end(chain, value, scope)
+            except Ended:
+                pass
+        if meeting is not None and len(came) == len(chains):
+            self._whole(meeting, came, scope)
+        return came.get("r0")
 
-    def _whole(self, chain: Any, value: Any, scope: Any) -> Any:
+    def _whole(self, chain: Any, value: Any, scope: Any) -> None:
+        try:
+            self._to_the_end(chain, value, scope)
+        except Ended:
+            pass
+
+    def _to_the_end(self, chain: Any, value: Any, scope: Any) -> Any:
         begin, nodes, end = chain
         self._note(begin, value)
-        try:
-            value = self._run(nodes, value, scope)
-        except Ended:
-            return None
-        return self._ends(end, value, scope)
+        return self._ends(end, self._run(nodes, value, scope), scope)
 
     def _ends(self, end: str, value: Any, scope: Any) -> Any:
         self._note(end, value)

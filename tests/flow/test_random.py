@@ -3,6 +3,8 @@
 # pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 
 import asyncio
+import itertools
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -11,8 +13,9 @@ from hypothesis import strategies as st
 from tests.flow.random_flows import Built, Plain, said, shapes
 from tests.flow.world import execution, settled
 
-from adjourn import Execution, RunFailed, is_paused
-from adjourn.testing import FakeClock, env
+from adjourn import Completed, Execution, Flow, RunFailed
+from adjourn.stores.memory import MemoryStore
+from adjourn.testing import Env, FakeClock, env
 
 INPUT = {"x": 1}
 moves = st.lists(
@@ -66,29 +69,42 @@ async def tolerated(work: Any) -> None:
 
 async def in_a_runtime(built: Built, choices: list[tuple[int, str]]) -> Any:
     """Run it in a runtime: answer through the inbox, with pauses, and with other runtimes on the same store."""
-    async with env([built.flow]) as test:
-        rt = test.runtime
-        run = await rt.start(built.flow, INPUT, run_id="r")
-        for turn in range(2_000):
-            which, also = choices[turn % len(choices)]
+    clock = FakeClock()
+    store = MemoryStore(now=clock.now)
+    turns = itertools.islice(itertools.cycle(choices), 2_000)
+    while True:
+        async with env([built.flow], store=store, clock=clock) as test:
+            outcome = await in_one_runtime(test, built.flow, turns)
+        if outcome is not None:
+            return outcome.output.get("ends", [])
+        built = built.again()
+
+
+async def in_one_runtime(test: Env, flow: Flow, turns: Iterator[tuple[int, str]]) -> Completed | None:
+    """The outcome; None if it is to go on in another one."""
+    rt = test.runtime
+    run = await rt.start(flow, INPUT, run_id="r")
+    for which, also in turns:
+        await test.settle()
+        if await run.status() == "completed":
+            outcome = await run.wait(10)
+            assert isinstance(outcome, Completed)
+            return outcome
+        if also == "pause" and await run.status() in ("waiting", "running"):
+            await run.pause()
             await test.settle()
-            if await run.status() == "completed":
-                outcome = await run.wait(10)
-                assert not is_paused(outcome)
-                return outcome.output.get("ends", [])
-            if also == "pause" and await run.status() in ("waiting", "running"):
-                await run.pause()
-                await test.settle()
-                await run.resume()
-            elif also == "sleep":
-                await test.skip(2)
-            waiting = await rt.inbox(limit=1000)
-            if waiting:
-                interrupt = waiting[which % len(waiting)]
-                await rt.answer(interrupt.id, said(interrupt), by="ann")
-            else:
-                await test.skip(2)
-        raise AssertionError(await run.status())
+            await run.resume()
+        elif also == "sleep":
+            await test.skip(2)
+        waiting = await rt.inbox(limit=1000)
+        if waiting:
+            interrupt = waiting[which % len(waiting)]
+            await rt.answer(interrupt.id, said(interrupt), by="ann")
+        else:
+            await test.skip(2)
+        if also == "load":
+            return None
+    raise AssertionError(await run.status())
 
 
 def same(built: Built, ends: Any) -> None:

@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from adjourn.agent.agent import Agent
+from adjourn.flow.flow import Flow
 from adjourn.runtime.runtime import Runtime
 from adjourn.stores.memory import MemoryStore
 from adjourn.stores.store import Store
@@ -32,7 +33,11 @@ class Env:
 
 @asynccontextmanager
 async def env(
-    programs: Iterable[Agent[Any]] = (), *, store: Store | None = None, clock: FakeClock | None = None, **options: Any
+    programs: Iterable[Agent[Any] | Flow] = (),
+    *,
+    store: Store | None = None,
+    clock: FakeClock | None = None,
+    **options: Any,
 ) -> AsyncGenerator[Env]:
     """`async with testing.env([agent]) as env:` gives a runtime in memory; `await env.skip(3600)` makes an hour pass."""
     clock = clock or FakeClock()
