@@ -10,12 +10,13 @@ from rich.text import Text
 from adjourn.cli.fields import fields, marked, rows, schema_word
 from adjourn.cli.finding import address_in_run, handle
 from adjourn.cli.terminal import wrap
-from adjourn.cli.timeline import Timeline, gist
 from adjourn.cli.visible import lines, visible
 from adjourn.cli.words import DIM, EFFECTS, STATUSES, arguments, duration, exact, grouped, short_id
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.state import State
+from adjourn.runtime.glance import title
 from adjourn.runtime.runtime import Runtime
+from adjourn.runtime.timeline import Timeline, gist
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,21 +46,6 @@ def path_names(state: State, path: str) -> list[str]:
     parts = path.split("/") if path else []
     paths = ["/".join(parts[: n + 1]) for n in range(len(parts))]
     return [state.threads[p].agent for p in paths if p in state.threads]
-
-
-def title(i: Interrupt) -> str:
-    """What is wanted, in a few words."""
-    tool = i.call.tool if i.call else ""
-    return {
-        "approval": f"{tool} needs approval",
-        "in_doubt": f"{tool} may have happened",
-        "question": "a question" if i.type == "question" else f"{i.type}: an answer is needed",
-        "error": "a step failed",
-        "limit": "a limit is reached",
-        "undo": "an undo failed",
-        "event": f"{i.type}: waits for an event",
-        "timer": "sleeps until its time has come",
-    }[i.kind]
 
 
 def render(item: Item, width: int) -> Iterator[Text]:

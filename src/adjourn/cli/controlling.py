@@ -9,8 +9,8 @@ from rich.text import Text
 from adjourn.cli.database import with_runtime
 from adjourn.cli.deciding import come_to_rest
 from adjourn.cli.failure import says
-from adjourn.cli.glance import Glance, glance
 from adjourn.cli.options import By, Db, Json, Reason, RequestId, RunId, Wait, who
+from adjourn.cli.steps import Look, look_at
 from adjourn.cli.terminal import out, print_json
 from adjourn.cli.visible import visible
 from adjourn.cli.words import DIM, EXIT, short_id, status_mark
@@ -26,12 +26,12 @@ def _steer(
 ) -> None:
     """Do something to a run, then say where it is."""
 
-    async def work(rt: Runtime) -> Glance:
+    async def work(rt: Runtime) -> Look:
         handle = await rt.get(run)
         await verb(handle)
         if wait is not None:
             await come_to_rest(rt, handle.id, wait)
-        return await glance(rt, await rt.store.get(handle.id), list(await rt.halts()))
+        return await look_at(rt, await rt.store.get(handle.id), list(await rt.halts()))
 
     seen = with_runtime(db, work)
     if as_json:

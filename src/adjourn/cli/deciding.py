@@ -17,13 +17,13 @@ from adjourn.cli.finding import Found, find, full_digest, handle
 from adjourn.cli.options import By, Db, InterruptId, Json, Note, RequestId, Wait, who
 from adjourn.cli.reading import list_inbox
 from adjourn.cli.terminal import is_attended, out, print_json, say
-from adjourn.cli.timeline import Step, Timeline
 from adjourn.cli.visible import visible
 from adjourn.cli.words import DIM, EXIT, arguments, brief, duration, short_id, status_mark
 from adjourn.core.codec import loads
 from adjourn.core.interrupt import Interrupt
 from adjourn.errors import Conflict, Invalid
 from adjourn.runtime.runtime import Runtime
+from adjourn.runtime.timeline import Step, Timeline
 
 app = typer.Typer()
 PATIENCE = 2.0

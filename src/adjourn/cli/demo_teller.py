@@ -9,6 +9,7 @@ from adjourn.cli.action import Item, render
 from adjourn.cli.asking import Choice, decide
 from adjourn.cli.demo_tour import ORDER, RETURN, Ended, Tour, last_words
 from adjourn.cli.options import who
+from adjourn.cli.steps import line
 from adjourn.cli.terminal import Terminal
 from adjourn.cli.visible import visible
 from adjourn.cli.words import DIM, STATUSES, arguments, count, exact
@@ -65,7 +66,7 @@ class Teller:
         """The calls of a run, one a line."""
         for step in [s for s in self.tour.timeline(run).steps if "." in s.id][since:]:
             note = f"   {visible(step.note)}" if step.note else ""
-            self.mark(step.status or "ready", f"{step.name:<12}  {step.text}{note}")
+            self.mark(step.status or "ready", f"{step.name:<12}  {line(step)}{note}")
 
     def ask(self, item: Item, otherwise: Choice, word: str) -> Choice:
         """Show an item whole; a person decides, or the tour does."""

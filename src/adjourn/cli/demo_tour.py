@@ -15,10 +15,10 @@ from adjourn.cli.asking import Choice
 from adjourn.cli.database import with_runtime
 from adjourn.cli.deciding import Settled, settle
 from adjourn.cli.demo_agents import HANG, LEDGER, Entry, entries
-from adjourn.cli.timeline import Timeline
 from adjourn.core.records import Returned
 from adjourn.driver.checkpoint import Checkpoint
 from adjourn.runtime.runtime import Runtime
+from adjourn.runtime.timeline import Timeline
 
 ORDER, RETURN = "order-4417", "return-4417"
 SECONDS = 30.0

@@ -1,6 +1,7 @@
 """Commands that only look: `runs`, `show` and the list of `inbox`."""
 
 import time
+from dataclasses import asdict
 from typing import Annotated, Any
 
 import typer
@@ -12,15 +13,15 @@ from adjourn.cli.action import as_json as item_json
 from adjourn.cli.database import address_of, with_runtime
 from adjourn.cli.failure import says
 from adjourn.cli.finding import handle
-from adjourn.cli.glance import Glance, glance
 from adjourn.cli.options import Db, Json, RunId
+from adjourn.cli.steps import Look, line, look_at
 from adjourn.cli.terminal import Terminal, fit, out, print_json, say, to_json
-from adjourn.cli.timeline import Step, Timeline
 from adjourn.cli.visible import visible
 from adjourn.cli.words import DIM, STATUSES, age, brief, count, duration, money, short_id, status_mark
 from adjourn.core.records import dump
 from adjourn.errors import Invalid
 from adjourn.runtime.runtime import Runtime
+from adjourn.runtime.timeline import Step, Timeline
 from adjourn.stores.store import RunRow
 
 app = typer.Typer()
@@ -43,13 +44,13 @@ def runs(
     if label and not found:
         raise Invalid(f"a label is written NAME=VALUE, not {label!r}")
 
-    async def work(rt: Runtime) -> tuple[list[Glance], int, float]:
+    async def work(rt: Runtime) -> tuple[list[Look], int, float]:
         before = (await rt.get(after)).id if after else ""
         pair = (name, value) if label else None
         found = await rt.runs(status=status, agent=agent, session=session, label=pair, after=before, limit=limit)
         halts = list(await rt.halts())
         waiting = len(await rt.inbox(limit=1000))
-        return [await glance(rt, row, halts) for row in found], waiting, rt.store.now()
+        return [await look_at(rt, row, halts) for row in found], waiting, rt.store.now()
 
     seen, waiting, now = with_runtime(db, work)
     if as_json:
@@ -61,7 +62,7 @@ def runs(
     say(Text(f"{count(len(seen), 'run')}. {more}{person}".strip(), style=DIM))
 
 
-def _print_runs(seen: list[Glance], now: float) -> None:
+def _print_runs(seen: list[Look], now: float) -> None:
     terminal = out()
     cells = [_run_cells(g, now, terminal.tty) for g in seen]
     head = ["STATUS", "", "RUN", "AGENT", "NOW", "COST", "AGE"]
@@ -76,7 +77,7 @@ def _print_runs(seen: list[Glance], now: float) -> None:
         terminal.print(line)
 
 
-def _run_cells(g: Glance, now: float, tty: bool) -> list[str]:
+def _run_cells(g: Look, now: float, tty: bool) -> list[str]:
     resting = g.status not in ("completed", "cancelled", "stopped", "failed")
     return [
         status_mark(g.status).plain, age(now - g.row.updated_at) if resting else "",
@@ -102,23 +103,24 @@ def show(
 ) -> None:
     """Show one run: where it is and how it came there."""
 
-    async def work(rt: Runtime) -> tuple[Glance, Timeline, str]:
+    async def work(rt: Runtime) -> tuple[Look, Timeline, str, float]:
         row: RunRow = await rt.store.get(run)
-        g = await glance(rt, row, list(await rt.halts()))
+        g = await look_at(rt, row, list(await rt.halts()))
         saved = (await (await rt.get(row.id)).checkpoint()).to_json() if checkpoint else ""
-        return g, Timeline.of(g.records, rt.store.now()), saved
+        now = rt.store.now()
+        return g, Timeline.of(g.records, now), saved, now
 
-    g, timeline, saved = with_runtime(db, work)
+    g, timeline, saved, now = with_runtime(db, work)
     if checkpoint or journal:
         _print_raw(g, saved)
     elif as_json:
-        print_json(_run_json(g, timeline))
+        print_json(_run_json(g, timeline, now))
     else:
-        _print_run(g, timeline)
+        _print_run(g, timeline, now)
         _hints(g)
 
 
-def _print_raw(g: Glance, saved: str) -> None:
+def _print_raw(g: Look, saved: str) -> None:
     import json
 
     if saved:
@@ -128,23 +130,23 @@ def _print_raw(g: Glance, saved: str) -> None:
         out().print(to_json({"seq": seq, **json.loads(dump(record))}, indent=None))
 
 
-def _run_json(g: Glance, timeline: Timeline) -> dict[str, Any]:
-    steps = [{name: getattr(s, name) for name in s.__slots__ if name != "text"} for s in timeline.steps]
+def _run_json(g: Look, timeline: Timeline, now: float) -> dict[str, Any]:
+    steps = [asdict(s) for s in timeline.steps]
     waiting = [item_json(Item(i, "", timeline.words.get(i.call.call_id, "") if i.call else "", True, 0.0))
                for i in g.state.interrupts]  # fmt: skip
     ended = g.state.ended
     return {
-        **g.as_json(), "worked": round(timeline.worked, 3), "waited": round(timeline.waited, 3), "steps": steps,
+        **g.as_json(), "worked": round(timeline.worked(now), 3), "waited": round(timeline.waited(now), 3), "steps": steps,
         "interrupts": waiting, "output": getattr(ended, "output", None), "residue": list(getattr(ended, "residue", ())),
     }  # fmt: skip
 
 
-def _print_run(g: Glance, timeline: Timeline) -> None:
+def _print_run(g: Look, timeline: Timeline, now: float) -> None:
     terminal, usage = out(), g.state.usage
     head = Text.assemble(status_mark(g.status), "  ", (visible(g.row.title), "bold"))
     facts = [
         f"{visible(g.row.program)} {short_id(g.row.id) if terminal.tty else visible(g.row.id)}",
-        f"worked {duration(timeline.worked)}", f"waited {duration(timeline.waited)}", f"{usage.total_tokens:,} tok",
+        f"worked {duration(timeline.worked(now))}", f"waited {duration(timeline.waited(now))}", f"{usage.total_tokens:,} tok",
     ]  # fmt: skip
     facts += [money(usage.cost)] if usage.cost else []
     terminal.print(head, Text(" · ".join(facts), style=DIM), "")
@@ -164,7 +166,7 @@ def _step_line(step: Step, ids: int, names: int, terminal: Terminal) -> Text:
     end = time.strftime("%H:%M:%S", time.localtime(step.at)) if step.took is None else duration(step.took) + going
     note = visible(step.note)
     name = fit("  " * _depth(step) + visible(step.name), names)
-    text = step.text
+    text = line(step)
     if terminal.tty:
         room = terminal.width - ids - names - 17
         note = fit(note, min(len(note), max(16, room // 2)))
@@ -177,7 +179,7 @@ def _step_line(step: Step, ids: int, names: int, terminal: Terminal) -> Text:
     )  # fmt: skip
 
 
-def _hints(g: Glance) -> None:
+def _hints(g: Look) -> None:
     run = short_id(g.row.id)
     if g.state.interrupts and g.status in ("waiting", "stuck"):
         say("", Text.assemble(("Decide  ", DIM), f"adjourn inbox {run}"))

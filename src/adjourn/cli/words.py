@@ -31,11 +31,6 @@ EXIT: dict[str, int] = {
 }  # fmt: skip
 """What a command that waits for a run exits with."""
 
-KINDS = {
-    "approval": "needs approval", "question": "asks", "in_doubt": "in doubt", "error": "failed", "limit": "limit reached",
-    "undo": "undo failed", "event": "waits for an event", "timer": "sleeps",
-}  # fmt: skip
-
 EFFECTS = {
     "read": "read: changes nothing",
     "idempotent": "idempotent: after a crash it may run again, with the same key",

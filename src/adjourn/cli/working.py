@@ -15,9 +15,9 @@ from rich.text import Text
 
 from adjourn.cli.database import address_of
 from adjourn.cli.failure import says
-from adjourn.cli.glance import Glance, glance
 from adjourn.cli.options import Db, Json
 from adjourn.cli.programs import NotImportable, load, programs_of
+from adjourn.cli.steps import Look, look_at
 from adjourn.cli.terminal import out, say, to_json
 from adjourn.cli.visible import lines, visible
 from adjourn.cli.words import DIM, EXIT, brief, short_id, status_mark
@@ -122,10 +122,10 @@ class Reporter:
             resting = row.program in self.names and row.view(rt.store.now()) in EXIT
             if resting and self.told.get(row.id) != row.seq:
                 self.told[row.id] = row.seq
-                self._tell(await glance(rt, row, list(await rt.halts())))
+                self._tell(await look_at(rt, row, list(await rt.halts())))
         sys.stdout.flush()
 
-    def _tell(self, seen: Glance) -> None:
+    def _tell(self, seen: Look) -> None:
         if self.as_json:
             sys.stdout.write(to_json(seen.as_json(), indent=None) + "\n")
             return

@@ -2,7 +2,9 @@
 
 import asyncio
 from collections import OrderedDict
+from collections.abc import Awaitable, Callable
 from copy import copy
+from typing import Any
 
 from starlette.requests import Request
 
@@ -10,8 +12,11 @@ from adjourn.runtime.runtime import Runtime
 from adjourn.server.auth import Guard
 from adjourn.server.folds import Folds
 from adjourn.server.hub import Hub
+from adjourn.server.views import Glances
 
 KNOWN = 50_000
+Guide = Callable[[Runtime], Awaitable[list[dict[str, Any]]]]
+"""Makes the things to try, from the journals."""
 
 
 class Desk:
@@ -21,6 +26,8 @@ class Desk:
         self.runtime, self.guard = runtime, guard
         self.folds = Folds(runtime.store)
         self.hub = Hub(runtime)
+        self.glances = Glances()
+        self.guide: Guide | None = None
         self.closing = asyncio.Event()
         self.verifying = asyncio.Lock()
         self._programs: OrderedDict[str, str] = OrderedDict()

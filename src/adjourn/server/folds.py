@@ -3,9 +3,10 @@
 from collections import OrderedDict
 
 from adjourn.core.state import State
+from adjourn.runtime.timeline import Timeline
 from adjourn.stores.store import RunRow, Store
 
-KEPT = 64
+KEPT = 128
 TRIES = 5
 
 
@@ -14,21 +15,27 @@ class Folds:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._states: OrderedDict[str, State] = OrderedDict()
+        self._states: OrderedDict[str, tuple[State, Timeline]] = OrderedDict()
 
     async def of(self, run: str) -> tuple[RunRow, State]:
         """A run's row, and its state at the same record. Read it before the next `await`: another look may go on folding."""
+        row, state, _ = await self.whole(run)
+        return row, state
+
+    async def whole(self, run: str) -> tuple[RunRow, State, Timeline]:
+        """The same, with the timeline."""
         row = await self._store.get(run)
-        state = self._states.pop(row.id, None) or State()
+        state, timeline = self._states.pop(row.id, None) or (State(), Timeline())
         for _ in range(TRIES):
             if state.seq < row.seq:
                 for seq, record in await self._store.load(row.id, state.seq):
                     if seq == state.seq + 1:  # somebody else may have folded it meanwhile
                         state.fold(seq, record)
+                        timeline.take(seq, record)
             if state.seq == row.seq:
                 break
             row = await self._store.get(row.id)
-        self._states[row.id] = state
+        self._states[row.id] = state, timeline
         while len(self._states) > KEPT:
             self._states.popitem(last=False)
-        return row, state
+        return row, state, timeline

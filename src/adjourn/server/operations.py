@@ -1,6 +1,6 @@
 """Every operation of the API, in one table: the routes, the checks and the OpenAPI document are made of it."""
 
-from adjourn.server import doing, looking, telling
+from adjourn.server import doing, looking, telling, views
 from adjourn.server.operation import Operation
 from adjourn.server.schemas import (
     AFTER,
@@ -95,6 +95,9 @@ OPERATIONS = [
               ref("RunState"), headers=TAG, also=(304,)),
     Operation("GET", "/runs/{run}/status", "get_status", "read", "A run's row alone.", looking.get_status, ref("Run")),
     Operation("GET", "/runs/{run}/records", "get_records", "read", "Its journal.", looking.get_records, many(ref("Record")), query=LINES),
+    Operation("GET", "/runs/{run}/timeline", "get_timeline", "read", "Its steps, as people read them.", views.get_timeline,
+              answer(seq=WHOLE, now=NUMBER, worked=NUMBER, waited=NUMBER, steps={"type": "array", "items": ref("Step")}, thinking=OBJECTS),
+              query={"after": AFTER}),
     Operation("GET", "/runs/{run}/messages", "get_messages", "read", "Its conversation.", looking.get_messages, answer(items=OBJECTS)),
     Operation("GET", "/runs/{run}/checkpoint", "get_checkpoint", "read", "Its checkpoint.", looking.get_checkpoint,
               answer(checkpoint=TEXT)),
@@ -116,6 +119,8 @@ OPERATIONS = [
               body=thing(("event",), event=NAME, value=ANYTHING)),
     Operation("POST", "/runs/{run}/fork", "fork_run", "control", "A new run from a boundary of this one.", doing.fork_run, RUN_REF,
               problems=CONTROLS, body=thing(at=AT, input=ANYTHING, instruction=NOTE)),
+    Operation("GET", "/glances", "list_glances", "read", "Some runs, each as a line of a list.", views.list_glances,
+              answer(items={"type": "array", "items": ref("Glance")}, now=NUMBER), query={"runs": {"type": "string", "maxLength": 10_000}}),
     # The inbox
     Operation("GET", "/inbox", "list_inbox", "read", "What waits for a person, oldest first.", looking.list_inbox, INBOX,
               query={"kind": KIND, "run": SEARCH, "group": SEARCH, "mine": FLAG, **FILTERS, **PAGES}),
@@ -152,6 +157,8 @@ OPERATIONS = [
               body=thing(("n",), n=AFTER)),
     Operation("POST", "/letters/drop", "drop_letter", "admin", "Give a dead letter up.", telling.drop_letter, OK, problems=(404,),
               body=thing(("n",), n=AFTER)),
+    Operation("GET", "/guide", "get_guide", "read", "Things to try, where the server shows itself.", views.get_guide,
+              answer(items={"type": "array", "items": ref("Task")}), problems=(404,)),
     # Who
     Operation("GET", "/programs", "list_programs", "read", "What this server can start.", looking.list_programs, many(PROGRAM)),
     Operation("GET", "/me", "who_am_i", "read", "Who you are.", looking.who_am_i, answer(**ME["properties"], now=NUMBER)),

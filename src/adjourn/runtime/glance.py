@@ -1,14 +1,15 @@
 """A run at a glance: its status as people see it, and what it does or waits for now."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from adjourn.cli.action import title
-from adjourn.cli.timeline import Numbered, gist
+from adjourn.core.call import is_undo
 from adjourn.core.codec import encode
+from adjourn.core.interrupt import Interrupt
 from adjourn.core.records import Cancelled, Completed
 from adjourn.core.state import State
-from adjourn.runtime.runtime import Runtime
+from adjourn.runtime.timeline import gist
 from adjourn.stores.store import Halt, RunRow
 
 
@@ -20,7 +21,6 @@ class Glance:
     state: State
     status: str
     doing: str
-    records: list[Numbered]
 
     def as_json(self) -> dict[str, Any]:
         """The run as data."""
@@ -34,17 +34,28 @@ class Glance:
         }  # fmt: skip
 
 
-async def glance(rt: Runtime, row: RunRow, halts: list[Halt]) -> Glance:
-    """Look at a run."""
-    records = await rt.store.load(row.id)
-    state = State().fold_all(records)
+def glance(row: RunRow, state: State, halts: Sequence[Halt], now: float) -> Glance:
+    """Look at a run whose journal was folded."""
     blocking = [h for h in halts if h.scope in row.blocked]
-    status = "held" if blocking else row.view(rt.store.now())
     if blocking:
-        doing = f"halted {blocking[0].scope}: {blocking[0].reason}"
-    else:
-        doing = _doing(state, status)
-    return Glance(row, state, status, doing, records)
+        return Glance(row, state, "held", f"halted {blocking[0].scope}: {blocking[0].reason}")
+    status = row.view(now)
+    return Glance(row, state, status, _doing(state, status))
+
+
+def title(i: Interrupt) -> str:
+    """What is wanted, in a few words."""
+    tool = i.call.tool if i.call else ""
+    return {
+        "approval": f"{tool} needs approval",
+        "in_doubt": f"{tool} may have happened",
+        "question": "a question" if i.type == "question" else f"{i.type}: an answer is needed",
+        "error": "a step failed",
+        "limit": "a limit is reached",
+        "undo": "an undo failed",
+        "event": f"{i.type}: waits for an event",
+        "timer": "sleeps until its time has come",
+    }[i.kind]
 
 
 def _doing(state: State, status: str) -> str:
@@ -59,15 +70,15 @@ def _doing(state: State, status: str) -> str:
             asked = state.pause
             return f"by {asked.by or 'somebody'}" + (f": {asked.reason}" if asked.reason else "") if asked else ""
         case "cancelling":
-            return "undoing what was done"
+            return "undoing " + (", ".join(_in_flight(state, undo=True)) or "what was done")
         case "ready":
             return "waits for a worker"
         case _:
             return _ended(state)
 
 
-def _in_flight(state: State) -> list[str]:
-    return [call.tool for call in state.live.values() if call.phase.value == "intended"]
+def _in_flight(state: State, *, undo: bool = False) -> list[str]:
+    return [c.tool for c in state.live.values() if c.phase.value == "intended" and (not undo or is_undo(c.id))]
 
 
 def _waiting_for(state: State) -> str:

@@ -1,0 +1,35 @@
+"""The runtime's views of a run, on the command line: a run looked at, and a step in one line."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from adjourn.cli.visible import visible
+from adjourn.cli.words import arguments, exact
+from adjourn.core.state import State
+from adjourn.runtime.glance import Glance, glance
+from adjourn.runtime.runtime import Runtime
+from adjourn.runtime.timeline import Numbered, Step
+from adjourn.stores.store import Halt, RunRow
+
+
+@dataclass(frozen=True, slots=True)
+class Look(Glance):
+    """A glance with the records that it was made of."""
+
+    records: list[Numbered]
+
+
+async def look_at(rt: Runtime, row: RunRow, halts: Sequence[Halt]) -> Look:
+    """Read a run's journal and look at it."""
+    records = await rt.store.load(row.id)
+    g = glance(row, State().fold_all(records), halts, rt.store.now())
+    return Look(g.row, g.state, g.status, g.doing, records)
+
+
+def line(step: Step) -> str:
+    """What a step was about, on one line, with everything in it visible. Nothing is shortened."""
+    if step.kind == "left":
+        return f"{visible(step.text)} {arguments(step.arguments)}"
+    if step.arguments is not None:
+        return arguments(step.arguments)
+    return exact(step.said) if step.said is not None else visible(step.text)

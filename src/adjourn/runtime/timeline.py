@@ -1,0 +1,344 @@
+"""A journal as people read it: its steps, in the order in which things began, and how the time was spent."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from adjourn.core import records as r
+from adjourn.core.conversation import OUTPUT_TOOL
+from adjourn.core.messages import Text, ToolCall
+
+Numbered = tuple[int, r.AnyRecord]
+
+WAITS = {
+    "approval": "needs approval", "question": "asks", "in_doubt": "in doubt", "error": "failed", "limit": "limit reached",
+    "undo": "undo failed", "event": "waits for an event", "timer": "sleeps",
+}  # fmt: skip
+
+
+@dataclass(slots=True)
+class Span:
+    """A stretch of time in which a step ran (`run`), waited for somebody (`wait`) or was stopped (`pause`)."""
+
+    kind: str
+    since: float
+    until: float | None = None
+
+
+@dataclass(slots=True)
+class Step:
+    """One line. `id` is a call's address in its run, `n` its place in the list, `seq` the last record that changed it.
+
+    `text` is prose; `said` is what somebody said, a question or a result, as it was recorded. `took` is None while the
+    step has not come to its end or to a stop, and for what takes no time.
+    """
+
+    n: int
+    kind: str
+    id: str
+    name: str
+    text: str = ""
+    said: Any = None
+    status: str = ""
+    note: str = ""
+    path: str = ""
+    at: float = 0.0
+    took: float | None = None
+    arguments: Any = None
+    result: Any = None
+    error: str = ""
+    ran: bool = False
+    spans: list[Span] = field(default_factory=list[Span])
+    digest: str = ""
+    effect: str = ""
+    undo: bool = False
+    reason: str = ""
+    rules: tuple[str, ...] = ()
+    attempt: int = 0
+    tokens: int = 0
+    interrupt: str = ""
+    record: int = 0
+    seq: int = 0
+
+    @property
+    def level(self) -> int:
+        """How deep it is nested; 0 is the run's own agent."""
+        return self.path.count("/") + 1 if self.path else 0
+
+    @property
+    def since(self) -> float:
+        """When it began, or began to wait, the last time."""
+        return self.spans[-1].since if self.spans else self.at
+
+    def begin(self, kind: str, at: float) -> None:
+        """A new stretch of time; the one before it ends here."""
+        self.close(at)
+        self.spans.append(Span(kind, at))
+        self.took = None
+
+    def close(self, at: float) -> None:
+        """The stretch of time that is open ends."""
+        if self.spans and self.spans[-1].until is None:
+            self.spans[-1].until = max(at, self.spans[-1].since)
+
+    def end(self, status: str, note: str, at: float, took: float | None = None) -> None:
+        """It has come to its end, or to a stop."""
+        self.took = max(0.0, at - self.since) if took is None else took
+        self.close(at)
+        self.status, self.note = status, note
+
+
+class Timeline:
+    """The steps of a journal. It is a fold: records are taken in one by one, and it can go on where it was."""
+
+    def __init__(self) -> None:
+        self.steps: list[Step] = []
+        self.seq = 0
+        self.at = 0.0
+        self.words: dict[str, str] = {}
+        """What the model said in the reply that asked for a call, by call id."""
+        self._worked = self._waited = self._claimed = self._rested = 0.0
+        self._ended = self._flow = False
+        self._calls: dict[str, Step] = {}
+        self._turns: dict[str, int] = {}
+        self._asked: dict[str, Step] = {}
+        self._pause: Step | None = None
+
+    @classmethod
+    def of(cls, records: Iterable[Numbered], now: float | None = None) -> "Timeline":
+        """Read a journal. With `now`, what has not ended took until then."""
+        timeline = cls()
+        for seq, record in records:
+            timeline.take(seq, record)
+        for step in timeline.steps if now is not None else ():
+            if step.took is None and step.status in ("running", "waiting", "paused"):
+                step.took = max(0.0, cast("float", now) - step.since)
+        return timeline
+
+    def take(self, seq: int, x: r.AnyRecord) -> None:
+        """Take in one record."""
+        self.seq, self.at = seq, x.at
+        self._clock(x)
+        match x:
+            case r.Replied() | r.Broke():
+                self._reply(x)
+            case r.Asked() | r.Suspended():
+                self._opened(x)
+            case r.Decided():
+                self._decided(x)
+            case r.Intended() | r.Returned() | r.Closed() | r.Faulted() | r.Doubted() | r.Yielded() | r.Verified():
+                self._moved(x)
+            case _:
+                self._said(x)
+
+    def worked(self, now: float) -> float:
+        """Seconds in which a worker had the run."""
+        return self._worked + (max(0.0, now - self._claimed) if self._claimed else 0.0)
+
+    def waited(self, now: float) -> float:
+        """Seconds in which nobody had it: for a person, a timer or a worker."""
+        resting = not self._claimed and not self._ended and self._rested
+        return self._waited + (max(0.0, now - self._rested) if resting else 0.0)
+
+    def changed(self, after: int) -> list[Step]:
+        """The steps that a record after `after` changed."""
+        return [step for step in self.steps if step.seq > after]
+
+    def _add(self, kind: str, id: str, name: str, *, at: float, path: str = "", **more: Any) -> Step:
+        step = Step(len(self.steps), kind, id, name, path=path, at=at, record=self.seq, seq=self.seq, **more)
+        self.steps.append(step)
+        return step
+
+    def _touch(self, step: Step) -> Step:
+        step.seq = self.seq
+        return step
+
+    # Time
+
+    def _clock(self, x: r.AnyRecord) -> None:
+        if isinstance(x, r.Started):
+            self._rested = x.at
+        elif isinstance(x, r.Claimed):
+            if self._claimed:
+                self._worked += max(0.0, x.at - self._claimed)
+                worker = x.worker.split("|")
+                pid = f"process {worker[1]}" if len(worker) > 1 and worker[1].isdigit() else "another worker"
+                self._add("worker", "", "taken over", at=x.at, text=f"by {pid}: the one before it was gone")
+            else:
+                self._waited += max(0.0, x.at - self._rested)
+            self._claimed = x.at
+        elif isinstance(x, r.Parked | r.Completed | r.Cancelled):
+            self._worked += max(0.0, x.at - self._claimed) if self._claimed else 0.0
+            self._claimed, self._rested = 0.0, x.at
+            self._ended = not isinstance(x, r.Parked)
+
+    # Records
+
+    def _reply(self, x: r.Replied | r.Broke) -> None:
+        turn = self._turns[x.path] = self._turns.get(x.path, 0) + 1
+        prefix = f"{x.path}/" if x.path else ""
+        step = self._add("model", f"{prefix}{turn}", "model", at=x.at - x.took, path=x.path)
+        step.spans.append(Span("run", x.at - x.took, x.at))
+        step.took, step.tokens = x.took, x.usage.total_tokens
+        if isinstance(x, r.Broke):
+            step.said, step.status, step.note = x.text or None, "cancelled", "cut off"
+            return
+        text = "".join(p.text for p in x.parts if isinstance(p, Text))
+        step.said, step.note = text or None, x.invalid
+        for k, part in enumerate(p for p in x.parts if isinstance(p, ToolCall)):
+            if part.tool == OUTPUT_TOOL:
+                step.said = part.args if step.said is None else step.said
+                continue
+            id = f"{prefix}{turn}.{k}"
+            call = self._add("call", id, part.tool, at=x.at, path=x.path, arguments=part.args, status="ready")
+            self._calls[id] = call
+            self.words[id] = text
+
+    def _opened(self, x: r.Asked | r.Suspended) -> None:
+        step = self._calls.get(x.call)
+        if step is None:
+            name = x.kind.replace("_", " ")
+            step = self._add("wait", x.call, name, at=x.at, said=gist(x.payload))
+            self._calls.update({x.call: step} if x.call else {})
+        self._touch(step).status, step.interrupt = "waiting", x.i
+        step.begin("wait", x.at)
+        step.note = x.type if isinstance(x, r.Suspended) and x.type != "question" else WAITS.get(x.kind, x.kind)
+        if isinstance(x, r.Asked):
+            step.reason, step.rules = x.reason or step.reason, x.rules or step.rules
+            step.digest, step.effect, step.undo = x.digest or step.digest, x.effect or step.effect, x.undo or step.undo
+        if x.kind == "error":
+            step.status = "failed"
+        self._asked[x.i] = step
+
+    def _decided(self, x: r.Decided) -> None:
+        step = self._asked.get(x.i)
+        if step is None:
+            return
+        verb = {"approve": "approved", "deny": "denied"}.get(x.verdict, "answered")
+        value: Any = x.value
+        if isinstance(value, dict) and "choice" in value:
+            verb = f"«{cast('dict[str, Any]', value)['choice']}»"
+        note = f"{verb} by {x.by or 'somebody'}" + (f": {x.note}" if x.note else "")
+        goes_on = x.verdict == "approve" or verb == "«run»"
+        status = "cancelled" if x.verdict == "deny" else "ready" if goes_on else "completed"
+        self._touch(step).end(status, note, x.at)
+        step.interrupt = ""
+        if x.edit is not None:
+            step.note, step.arguments = "edited, " + note, x.edit
+
+    def _moved(self, x: r.Intended | r.Returned | r.Closed | r.Faulted | r.Doubted | r.Yielded | r.Verified) -> None:
+        match x:
+            case r.Closed():
+                if step := self._asked.get(x.i):
+                    self._close(step, x)
+            case r.Faulted():
+                self._faulted(x)
+            case r.Intended():
+                self._intended(self._touch(self._calls.get(x.call) or self._spawned(x)), x)
+            case r.Doubted():
+                step = self._touch(self._calls.get(x.call) or self._spawned(x))
+                step.note = "in doubt"
+                step.close(x.at)
+            case r.Yielded():
+                if step := self._calls.get(x.call):
+                    self._touch(step).end("ready", "stopped at its last save", x.at)
+            case r.Verified():
+                if (step := self._calls.get(x.call)) and x.answer == "happened":
+                    self._touch(step).end("completed", "it had happened", x.at)
+            case r.Returned():
+                self._returned(self._touch(self._calls.get(x.call) or self._spawned(x)), x)
+
+    def _close(self, step: Step, x: r.Closed) -> None:
+        self._touch(step).interrupt = ""
+        if x.why in ("expired", "abandoned", "void"):
+            step.end("cancelled", "expired" if x.why == "expired" else "dropped", x.at)
+        else:
+            step.end("completed" if step.kind == "wait" else "ready", step.note, x.at)
+
+    def _intended(self, step: Step, x: r.Intended) -> None:
+        step.begin("run", x.at)
+        step.status, step.attempt = "running", x.attempt
+        step.note = f"again, attempt {x.attempt}" if x.attempt > 1 else step.note
+        step.effect, step.undo, step.digest = x.effect, x.undo or step.undo, x.digest or step.digest
+        if x.agent:
+            step.kind = "child"
+
+    def _spawned(self, x: r.Intended | r.Returned | r.Doubted) -> Step:
+        """A call that no reply asked for: a flow's chunk, or an undo."""
+        name = x.tool if isinstance(x, r.Intended) else x.call.rpartition("/")[2].partition("#")[0]
+        given = x.input if isinstance(x, r.Intended) else None
+        undo = "!" in x.call
+        kind = "undo" if undo else "chunk"
+        step = self._add(kind, x.call, f"undo {name}" if undo else name, at=x.at, arguments=given)
+        self._calls[x.call] = step
+        return step
+
+    def _returned(self, step: Step, x: r.Returned) -> None:
+        step.result, step.ran, step.error = x.error or x.value, x.ran, x.error
+        took = x.took or max(0.0, x.at - step.since)
+        if not x.ran:
+            step.end("cancelled", step.note or f"not run: {x.error}", x.at, took)
+        else:
+            step.end("failed" if x.error else "completed", x.error or step.note, x.at, took)
+
+    def _faulted(self, x: r.Faulted) -> None:
+        name = "model" if x.step.startswith("model:") else x.step
+        step = self._calls.get(x.step)
+        if step is None:
+            step = self._add("fault", "", name, at=x.at, status="failed", note=x.error, error=x.error)
+            return
+        self._touch(step).error = x.error
+        step.status, step.note = "failed", x.error
+        step.close(x.at)
+
+    def _said(self, x: r.AnyRecord) -> None:
+        match x:
+            case r.Started():
+                self._flow = x.kind == "flow"
+                self._add("start", "", "started", at=x.at, text=f"by {x.by}" if x.by else "")
+            case r.PauseAsked():
+                self._pause = self._add("pause", "", "paused", at=x.at, text=_by(x.by, x.reason), status="paused")
+                self._pause.begin("pause", x.at)
+            case r.Resumed():
+                if self._pause is not None:
+                    self._touch(self._pause).end("", "", x.at)
+                    self._pause = None
+                self._add("resume", "", "resumed", at=x.at, text=_by(x.by, x.instruction))
+            case r.CancelAsked():
+                self._add("cancel", "", "cancel", at=x.at, text=_by(x.by, x.reason))
+            case r.Said():
+                self._add("say", "", "said", at=x.at, text=_by(x.by, x.text))
+            case r.Emitted():
+                self._add("event", "", "event", at=x.at, text=_by(x.by, x.event), result=x.value)
+            case r.Completed() | r.Cancelled():
+                self._finish(x)
+            case _:
+                pass
+
+    def _finish(self, x: r.Completed | r.Cancelled) -> None:
+        if self._pause is not None:
+            self._touch(self._pause).end("", "", x.at)
+            self._pause = None
+        if isinstance(x, r.Completed):
+            name = "stopped" if x.stopped else "completed"
+            end = self._add("end", "", name, at=x.at, text=x.stopped, status=name, result=x.output)
+            end.said = None if x.stopped else x.output
+            return
+        left = f"{len(x.undone)} undone, {len(x.residue)} left behind"
+        self._add("end", "", "cancelled", at=x.at, text=left, status="cancelled")
+        for one in x.residue:
+            step = self._add("left", str(one.get("call", "")), "left behind", at=x.at, text=str(one.get("tool", "")))
+            step.arguments, step.note = one.get("arguments"), str(one.get("why", ""))
+
+
+def _by(by: str, text: str) -> str:
+    return f"by {by or 'somebody'}" + (f": {text}" if text else "")
+
+
+def gist(payload: Any) -> Any:
+    """What a payload is about, in one value."""
+    if isinstance(payload, dict):
+        for name in ("question", "error", "condition"):
+            if payload.get(name):  # pyright: ignore[reportUnknownMemberType]
+                return payload[name]  # pyright: ignore[reportUnknownVariableType]
+    return payload  # pyright: ignore[reportUnknownVariableType]

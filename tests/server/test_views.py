@@ -1,0 +1,95 @@
+"""Runs as people look at them: a line of a list, and a timeline that goes on where it was."""
+
+from typing import Any
+
+from tests.server.world import Client
+
+
+async def steps_of(client: Client, run: str, after: int = 0) -> dict[str, Any]:
+    answer = await client.get(f"runs/{run}/timeline", params={"after": after})
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+async def test_a_glance_says_what_a_run_waits_for_and_since_when(admin: Client) -> None:
+    item = await admin.waiting("careful")
+    run = item["run_id"]
+    [line] = (await admin.get("glances", params={"runs": f"{run},nobody"})).json()["items"]
+    assert (line["id"], line["status"], line["now"]) == (run, "waiting", "deploy needs approval")
+    assert line["detail"] == "production" and line["expires_at"] == item["expires_at"]
+    assert line["since"] == item["opened_at"] and line["waits"] == 1
+    assert [bar["kind"] for bar in line["shape"]] == ["model", "wait"] and line["shape"][-1]["to"] is None
+
+
+async def test_a_glance_follows_its_run_and_a_halt(admin: Client) -> None:
+    item = await admin.waiting("refunds")
+    params = {"runs": item["run_id"]}
+    await admin.post("halts", json={"scope": "tool:refund", "reason": "audit"})
+    [line] = (await admin.get("glances", params=params)).json()["items"]
+    assert line["status"] in ("waiting", "held")
+    await admin.post("halts/lift", json={"scope": "tool:refund", "reason": "over"})
+    await admin.decide(item, "approve")
+    await admin.until(item["run_id"], "completed")
+    [line] = (await admin.get("glances", params=params)).json()["items"]
+    assert (line["status"], line["now"], line["expires_at"]) == ("completed", "refunded", None)
+    assert [bar["kind"] for bar in line["shape"]] == ["model", "wait", "tool", "model"]
+    assert all(bar["to"] is not None for bar in line["shape"])
+
+
+async def test_too_many_runs_at_once_are_refused_with_the_number(admin: Client) -> None:
+    answer = await admin.get("glances", params={"runs": ",".join(f"r{n}" for n in range(51))})
+    assert answer.status_code == 422 and "at most 50" in answer.json()["detail"]
+    assert (await admin.get("glances")).json()["items"] == []
+
+
+async def test_a_timeline_tells_an_approved_call_from_beginning_to_end(admin: Client) -> None:
+    item = await admin.waiting("refunds")
+    run = item["run_id"]
+    before = await steps_of(admin, run)
+    assert [s["name"] for s in before["steps"]] == ["started", "model", "refund"]
+    call = before["steps"][-1]
+    assert (call["status"], call["interrupt"], call["digest"]) == ("waiting", item["ref"], item["digest"])
+    assert call["arguments"] == {"order": "A1", "cents": 500} and call["took"] is None
+    await admin.decide(item, "approve", edit={"order": "A1", "cents": 400}, note="less")
+    await admin.until(run, "completed")
+    after = await steps_of(admin, run, before["seq"])
+    assert [s["name"] for s in after["steps"]] == ["refund", "model", "completed"], "only what changed"
+    done = after["steps"][0]
+    assert (
+        done["n"] == call["n"] and done["arguments"]["cents"] == 400 and done["result"] == {"order": "A1", "cents": 400}
+    )
+    assert [s["kind"] for s in done["spans"]] == ["wait", "run"] and done["interrupt"] is None
+    assert "edited, approved by ana: less" in done["note"] and done["key"]
+    assert (await steps_of(admin, run, after["seq"]))["steps"] == []
+
+
+async def test_a_nested_agents_steps_are_below_it(admin: Client) -> None:
+    item = await admin.waiting("nested")
+    seen = await steps_of(admin, item["run_id"])
+    names = [(s["level"], s["kind"], s["name"]) for s in seen["steps"]]
+    assert names == [
+        (0, "start", "started"),
+        (0, "model", "model"),
+        (0, "child", "refunds"),
+        (1, "model", "model"),
+        (1, "call", "refund"),
+    ]
+
+
+async def test_a_cancelled_run_shows_what_was_undone_and_what_was_left(admin: Client) -> None:
+    item = await admin.waiting("deployer")
+    await admin.post(f"runs/{item['run_id']}/cancel", json={"reason": "wrong"})
+    await admin.until(item["run_id"], "cancelled")
+    steps = (await steps_of(admin, item["run_id"]))["steps"]
+    assert [s["name"] for s in steps if s["kind"] == "undo"] == ["undo deploy"]
+    assert [s["text"] for s in steps if s["kind"] == "end"] == ["1 undone, 0 left behind"]
+
+
+async def test_a_flow_has_a_timeline_too(admin: Client) -> None:
+    item = await admin.waiting("approval")
+    seen = await steps_of(admin, item["run_id"])
+    assert [(s["kind"], s["name"], s["status"]) for s in seen["steps"]][1:] == [("chunk", "ask_manager", "waiting")]
+
+
+async def test_a_server_that_is_no_demo_has_no_guide(admin: Client) -> None:
+    assert (await admin.get("guide")).status_code == 404
