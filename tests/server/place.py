@@ -1,0 +1,108 @@
+"""A server on a file where everything rests: what a request can be about, and every row that it could change."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+from tests.server.world import MAKERS, ROLES, Client, at, eventually
+
+from adjourn.server import Serving, Users, outlet, serving
+from adjourn.server.operation import Operation
+from adjourn.server.operations import OPERATIONS
+
+WHO = (*ROLES, "run", "nobody", "stranger")
+"""Everybody who may come: the four roles, a run's own credential, no credential, and one that nobody gave out."""
+
+
+def rows(path: Path) -> dict[str, list[Any]]:
+    """Every row of every table."""
+    db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+    try:
+        tables = [str(name) for (name,) in db.execute("select name from sqlite_schema where type = 'table' order by 1")]
+        return {name: list(db.execute(f"select * from {name} order by 1, 2")) for name in tables}
+    finally:
+        db.close()
+
+
+@dataclass
+class Place:
+    """A run that waits for an approval, one that waits for an answer, one that has ended, and a letter that is dead."""
+
+    folder: Path
+    serving: Serving
+    keys: dict[str, str]
+    admin: Client
+    item: dict[str, Any]
+    question: dict[str, Any]
+    letter: int
+
+    def rows(self) -> dict[str, list[Any]]:
+        """All that is kept, of runs and of users."""
+        return rows(self.folder / "runs.db") | rows(self.folder / "runs.db-users")
+
+    def client(self, who: str) -> Client:
+        """Somebody."""
+        return Client(self.serving, self.keys.get(who, ""))
+
+    def path(self, operation: Operation) -> str:
+        """Where the operation is, for something that is really there."""
+        item = self.question if operation.name == "answer" else self.item
+        path = operation.path.replace("{run}", item["run_id"]).replace("{interrupt}", at(item["ref"]))[1:]
+        return f"{path}?follow=false" if operation.stream else path
+
+    def body(self, operation: Operation) -> dict[str, Any] | None:
+        """A request that would do something, if it were allowed."""
+        if operation.body is None:
+            return None
+        bodies: dict[str, dict[str, Any]] = {
+            "start_run": {"program": "refunds", "input": "more"}, "say_to_run": {"text": "hello"}, "emit_to_run": {"event": "x"},
+            "approve": {"digest": self.item["digest"]}, "deny": {"digest": self.item["digest"]},
+            "answer": {"digest": self.question["digest"], "value": {"ok": 1}}, "halt": {"scope": "*", "reason": "x"},
+            "unhalt": {"scope": "tool:nothing", "reason": "x"}, "add_endpoint": {"name": "new", "url": "https://b.example/"},
+            "remove_endpoint": {"name": "spare"}, "retry_letter": {"n": self.letter}, "drop_letter": {"n": self.letter},
+            "log_in": {"key": self.keys["viewer"]},
+        }  # fmt: skip
+        return bodies.get(operation.name, {})
+
+    async def ask(self, client: Client, operation: Operation, **options: Any) -> Any:
+        """The request that the operation is for."""
+        return await client.request(operation.method, self.path(operation), json=self.body(operation), **options)
+
+
+@asynccontextmanager
+async def a_place(folder: Path, patch: pytest.MonkeyPatch) -> AsyncGenerator[Place]:
+    """Wait until nothing moves there any more."""
+
+    async def nowhere(host: str, port: int, allow: Any) -> list[str]:
+        raise outlet.Blocked(f"{host} is not asked for in tests")
+
+    patch.setattr(outlet, "resolve", nowhere)
+    path = folder / "runs.db"
+    users = Users(f"{path}-users")
+    keys = {role: users.add(f"{role}-person", role) for role in ROLES} | {"stranger": "adj_" + "x" * 43}
+    programs = [MAKERS[name]() for name in ("refunds", "desk", "talker")]
+    async with (
+        serving(f"sqlite:///{path}", programs, port=0, users=users, rate=1e6) as up,
+        Client(up, keys["admin"]) as admin,
+    ):
+        for name, topic in (("hook", "interrupt.opened"), ("spare", "run.stuck")):
+            await admin.post("endpoints", json={"name": name, "url": "https://a.example/", "topics": [topic]})
+        item, question = await admin.waiting("refunds"), await admin.waiting("desk")
+        await admin.until(await admin.start("talker"), "completed")
+        keys["run"] = users.run_key(item["run_id"])
+
+        async def dead() -> bool:
+            return len((await admin.get("letters", params={"state": "dead"})).json()["items"]) == 2
+
+        await eventually(dead)
+        letter = (await admin.get("letters")).json()["items"][0]["n"]
+        yield Place(folder, up, keys, admin, item, question, letter)
+    users.close()
+
+
+LOOKING = [o for o in OPERATIONS if o.method == "GET"]
+DOING = [o for o in OPERATIONS if o.method != "GET"]
