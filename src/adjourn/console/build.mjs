@@ -1,0 +1,29 @@
+// Bundles the console into the folder that the server serves: `node build.mjs [OUT]`. `--watch` builds again on every change.
+import { build, context } from "esbuild";
+import { copyFileSync, mkdirSync, readdirSync, rmSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const here = dirname(fileURLToPath(import.meta.url));
+const given = process.argv.slice(2).filter((a) => !a.startsWith("--"));
+const out = given[0] ?? join(here, "..", "server", "static");
+
+mkdirSync(out, { recursive: true });
+for (const name of readdirSync(out)) rmSync(join(out, name), { recursive: true, force: true });
+for (const name of ["index.html", "icon.svg"]) copyFileSync(join(here, name), join(out, name));
+
+const options = {
+  entryPoints: [{ in: join(here, "src", "main.tsx"), out: "console" }, { in: join(here, "src", "style.css"), out: "console" }],
+  outdir: out,
+  bundle: true,
+  minify: true,
+  format: "esm",
+  target: ["chrome111", "firefox115", "safari16.4"],
+  jsx: "automatic",
+  jsxImportSource: "preact",
+  legalComments: "none",
+  logLevel: "warning",
+};
+
+if (process.argv.includes("--watch")) await (await context(options)).watch();
+else await build(options);

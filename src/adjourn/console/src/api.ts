@@ -1,0 +1,132 @@
+/** The public API, typed. Everything the console knows comes from here, and everything it does goes through here. */
+import { signal } from "@preact/signals";
+import { exact } from "./numbers";
+import type { Me, Role } from "./types";
+
+/** Where the application is mounted ("" at the root). */
+export const base = document.documentElement.dataset["base"] ?? "";
+export const API = `${base}/api/v1`;
+
+/** Who looks; null until it is known, and after the session has ended. */
+export const me = signal<Me | null>(null);
+/** Whether the answer to "who are you" is there. */
+export const known = signal(false);
+
+/** The server's clock against this one, in seconds. */
+let offset = 0;
+export function setClock(now: number | undefined): void {
+  if (now) offset = now - Date.now() / 1000;
+}
+/** The server's time, in seconds since 1970. */
+export const now = (): number => Date.now() / 1000 + offset;
+
+/** A refusal, as the server says it. `status` 0: it did not answer at all. */
+export class Problem extends Error {
+  constructor(readonly status: number, readonly code: string, readonly detail: string, readonly title = "") {
+    super(detail);
+  }
+}
+
+type Query = Record<string, string | number | boolean | undefined | null>;
+
+export function address(path: string, query: Query = {}): string {
+  const q = new URLSearchParams();
+  for (const [k, v] of Object.entries(query)) if (v !== undefined && v !== null && v !== "") q.set(k, String(v));
+  const text = q.toString();
+  return `${API}${path}${text ? `?${text}` : ""}`;
+}
+
+/** An id as one segment of a path. */
+export const at = encodeURIComponent;
+
+async function send<T>(url: string, init: RequestInit): Promise<T> {
+  let response: Response;
+  try {
+    response = await fetch(url, { ...init, credentials: "same-origin", cache: "no-store" });
+  } catch (e) {
+    if (e instanceof DOMException && e.name === "AbortError") throw e;
+    throw new Problem(0, "no_answer", "the server does not answer; what was recorded is safe in the store");
+  }
+  if (response.ok) return (response.status === 204 ? undefined : exact(await response.text())) as T;
+  throw await refusal(response);
+}
+
+/** The problem of an answer that is not OK; a session that has ended is forgotten. */
+export async function refusal(response: Response): Promise<Problem> {
+  let found: { code?: string; detail?: string; title?: string } = {};
+  try {
+    found = (await response.json()) as typeof found;
+  } catch {
+    // a proxy's page, say
+  }
+  if (response.status === 401) me.value = null;
+  return new Problem(response.status, found.code ?? "failed", found.detail ?? response.statusText, found.title ?? "");
+}
+
+export function get<T>(path: string, query: Query = {}, signal?: AbortSignal): Promise<T> {
+  return send<T>(address(path, query), signal ? { signal } : {});
+}
+
+/** Do something. The same `key` twice does it once: make one with `intent()` when a person has decided, and keep it for repeats. */
+export function post<T>(path: string, body: unknown, key: string = intent()): Promise<T> {
+  const headers: Record<string, string> = {
+    "Content-Type": "application/json", "X-CSRF-Token": me.value?.csrf ?? "", "Idempotency-Key": key,
+  };
+  return send<T>(address(path), { method: "POST", headers, body: JSON.stringify(body) });
+}
+
+/** A new name for one intention. */
+export function intent(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  return Array.from(bytes, (b) => b.toString(16).padStart(2, "0")).join("");
+}
+
+// Who you are
+
+const RIGHTS: Record<Role, readonly string[]> = {
+  viewer: [], operator: ["control", "halt"], approver: ["decide"], admin: ["control", "decide", "halt", "admin"], run: [],
+};
+export type Right = "control" | "decide" | "halt" | "admin";
+
+/** Why this person may not, or "". */
+export function denied(right: Right): string {
+  const who = me.value;
+  if (!who) return "you are not logged in";
+  if (RIGHTS[who.role].includes(right)) return "";
+  const roles = (Object.keys(RIGHTS) as Role[]).filter((r) => RIGHTS[r].includes(right));
+  return `you are ${who.role}; this needs ${roles.join(" or ")}`;
+}
+
+/** Use the token of the address, if there is one, and remove it from there; or go on with the session that there is. */
+export async function begin(): Promise<void> {
+  const token = new URLSearchParams(location.hash.slice(1)).get("token");
+  if (token) history.replaceState(history.state, "", location.pathname + location.search);
+  try {
+    if (token) await login(token);
+    else await whoami();
+  } catch (e) {
+    if (!(e instanceof Problem)) throw e;
+    if (e.status === 401 && token) {
+      // A link of an earlier start: the session that this browser has may still be good.
+      await whoami().catch(() => undefined);
+    } else if (e.status !== 401) throw e;
+  } finally {
+    known.value = true;
+  }
+}
+
+export async function login(key: string): Promise<void> {
+  me.value = await post<Me>("/session", { key });
+  await whoami();
+}
+
+export async function whoami(): Promise<void> {
+  const found = await get<Me>("/me");
+  setClock(found.now);
+  me.value = found;
+}
+
+export async function logout(): Promise<void> {
+  await post("/session/end", {});
+  me.value = null;
+}

@@ -1,0 +1,115 @@
+/** What is around every page: the halt strip, the side bar (on a phone a top bar and a tab bar), the connection. */
+import { signal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
+import { me } from "./api";
+import { connection, halts, state, waiting } from "./live";
+import { Link } from "./router";
+import { Icon, LiveRegion, Toasts } from "./ui";
+import { HaltButton, HaltDialogs, HaltStrip } from "./halt";
+import { KeysHelp } from "./help";
+import { many } from "./words";
+
+/** How many runs are open; the list of runs says so. */
+export const openRuns = signal<number | null>(null);
+
+const PLACES = [
+  { id: "inbox", word: "Inbox", icon: "inbox" },
+  { id: "runs", word: "Runs", icon: "runs" },
+  { id: "audit", word: "Audit", icon: "audit" },
+  { id: "settings", word: "Settings", icon: "set" },
+];
+
+export function Connection() {
+  const { tone, text } = connection.value;
+  const icon = state.value === "broken" ? (tone === "fail" ? "fail" : "clock") : state.value === "back" ? "done" : "";
+  return (
+    <span class={`live ${tone}`} role="status" data-connection={state.value}>
+      {icon ? <Icon name={icon} /> : <i aria-hidden="true" class={state.value === "live" ? "" : "off"} />}
+      {text}
+    </span>
+  );
+}
+
+function Side({ on }: { on: string }) {
+  const n = waiting.value;
+  return (
+    <nav class="side" aria-label="Main">
+      <Link to="/runs" class="brand" aria-label="Adjourn, runs">
+        <Icon name="mark" size="l" />
+        Adjourn
+      </Link>
+      {PLACES.map((p) => (
+        <Link key={p.id} to={`/${p.id}`} class={p.id === on ? "on" : ""} aria-current={p.id === on ? "page" : undefined} data-place={p.id}>
+          <Icon name={p.icon} size="m" />
+          {p.word}
+          {p.id === "inbox" && n ? (
+            <span class="n w" title={`${many(n)} wait for a person`}>
+              {many(n)}
+            </span>
+          ) : null}
+          {p.id === "runs" && openRuns.value ? <span class="n t3">{many(openRuns.value)}</span> : null}
+        </Link>
+      ))}
+      <div class="foot">
+        {halts.value.length ? null : <HaltButton />}
+        <div>
+          <Connection />
+        </div>
+        <div data-who>
+          {me.value?.name} · {me.value?.role}
+        </div>
+      </div>
+    </nav>
+  );
+}
+
+function PhoneBar({ on }: { on: string }) {
+  const n = waiting.value;
+  return (
+    <nav class="tab" aria-label="Main, phone">
+      {PLACES.slice(0, 3).map((p) => (
+        <Link key={p.id} to={`/${p.id}`} class={p.id === on ? "on" : ""} aria-current={p.id === on ? "page" : undefined}>
+          <Icon name={p.icon} size="l" />
+          {p.word}
+          {p.id === "inbox" && n ? <em>{many(n)}</em> : null}
+        </Link>
+      ))}
+      <HaltButton phone />
+    </nav>
+  );
+}
+
+/** On a phone: the page's name, or what the page itself puts there. */
+export function Top({ title, children }: { title: string; children?: ComponentChildren }) {
+  return (
+    <div class="top">
+      <Link to="/settings" aria-label="Settings" class="bare">
+        <Icon name="mark" size="l" />
+      </Link>
+      <b class="grow clip">{title}</b>
+      {children ?? <Connection />}
+    </div>
+  );
+}
+
+export function Frame({ on, children }: { on: string; children: ComponentChildren }) {
+  return (
+    <>
+      <a class="skip" href="#main">
+        Skip to the page
+      </a>
+      <HaltStrip />
+      <div class="app">
+        <Side on={on} />
+        <div class="page" id="main" tabIndex={-1}>
+          {children}
+        </div>
+        <PhoneBar on={on} />
+      </div>
+      <HaltDialogs />
+      <KeysHelp />
+      <Toasts />
+      <LiveRegion />
+    </>
+  );
+}

@@ -1,0 +1,62 @@
+/** The keys, on `?`. */
+import { signal } from "@preact/signals";
+import { Dialog } from "./dialog";
+import { Button } from "./ui";
+
+export const helping = signal(false);
+
+const KEYS: readonly [string, readonly (readonly [string, string])[]][] = [
+  ["Everywhere", [["?", "these keys"], ["/", "search"], ["g i", "inbox"], ["g r", "runs"], ["j k", "next, previous"], ["↵", "open"], ["esc", "back or close"], [".", "show newer"]]],
+  ["Run", [["s", "say"], ["p", "pause"], ["r", "resume…"], ["f", "fork"], ["g", "follow"], ["[ ]", "collapse, expand child"]]],
+  ["Inbox", [["a", "go to Approve"], ["e", "edit"], ["d", "go to Deny"], ["n", "note"], ["1 2", "scope"]]],
+];
+
+export function KeysTable() {
+  return (
+    <div class="keys">
+      {KEYS.map(([where, keys]) => (
+        <section key={where}>
+          <h3>{where}</h3>
+          <dl>
+            {keys.map(([key, what]) => (
+              <div key={key}>
+                <dt>
+                  {key.split(" ").map((k) => (
+                    <kbd key={k}>{k}</kbd>
+                  ))}
+                </dt>
+                <dd>{what}</dd>
+              </div>
+            ))}
+          </dl>
+        </section>
+      ))}
+    </div>
+  );
+}
+
+export function KeysHelp() {
+  if (!helping.value) return null;
+  const close = (): void => {
+    helping.value = false;
+  };
+  return (
+    <Dialog
+      title="Keys"
+      close={close}
+      lead={<p class="t2">A key never decides: a and d move to the button, Enter presses it. Pause now and Cancel… have no key.</p>}
+      footer={
+        <>
+          <span class="grow" />
+          <span data-safe>
+            <Button onClick={close} keys="esc">
+              Close
+            </Button>
+          </span>
+        </>
+      }
+    >
+      <KeysTable />
+    </Dialog>
+  );
+}

@@ -1,0 +1,9 @@
+/** What waits for a person. */
+
+export function InboxPage() {
+  return (
+    <main>
+      <h1>Inbox</h1>
+    </main>
+  );
+}

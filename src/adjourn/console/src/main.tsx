@@ -1,0 +1,80 @@
+/** The console: which page is at which address, and what every page shares. */
+import { effect } from "@preact/signals";
+import { render } from "preact";
+import "./theme";
+import { begin, known, me } from "./api";
+import { Frame } from "./frame";
+import { helping } from "./help";
+import { InboxPage } from "./inbox";
+import { useKeys } from "./keys";
+import { connect, waiting } from "./live";
+import { LoginPage } from "./login";
+import { AuditPage } from "./pages/audit";
+import { SettingsPage } from "./pages/settings";
+import { go, place } from "./router";
+import { RunPage } from "./run";
+import { RunsPage } from "./runs";
+import { Empty, Failure } from "./states";
+import { useState } from "preact/hooks";
+import { Button } from "./ui";
+
+function Page() {
+  const [first = "runs", second] = place.value;
+  useKeys({
+    "?": () => (helping.value = true),
+    "g i": () => go("/inbox"),
+    "g r": () => go("/runs"),
+    "/": () => document.querySelector<HTMLInputElement>("input[type=search]")?.focus(),
+  });
+  switch (first) {
+    case "inbox":
+      return <InboxPage />;
+    case "runs":
+      return second ? <RunPage key={second} id={second} /> : <RunsPage />;
+    case "audit":
+      return <AuditPage />;
+    case "settings":
+      return <SettingsPage />;
+    default:
+      return (
+        <main>
+          <Empty icon="search" title="There is no such page">
+            <div class="row center">
+              <Button look="p" onClick={() => go("/runs")}>
+                See the runs
+              </Button>
+            </div>
+          </Empty>
+        </main>
+      );
+  }
+}
+
+function App({ failed }: { failed: unknown }) {
+  const [error, setError] = useState(failed);
+  if (error) return <main class="login"><Failure error={error} again={() => void begin().then(() => setError(null), setError)} /></main>;
+  if (!known.value) return null;
+  if (!me.value) return <LoginPage />;
+  return (
+    <Frame on={place.value[0] ?? "runs"}>
+      <Page />
+    </Frame>
+  );
+}
+
+const TITLES: Record<string, string> = { inbox: "Inbox", audit: "Audit", settings: "Settings" };
+effect(() => {
+  const [first = "runs"] = place.value;
+  const n = waiting.value ? `(${waiting.value}) ` : "";
+  document.title = `${n}${TITLES[first] ?? "Runs"} · Adjourn`;
+});
+
+let who = "";
+effect(() => {
+  const name = me.value?.csrf ?? "";
+  if (name && name !== who) connect();
+  who = name;
+});
+
+const root = document.getElementById("app");
+if (root) begin().then(() => null, (e: unknown) => e).then((failed) => render(<App failed={failed} />, root));
