@@ -3,8 +3,6 @@
 `python -m tests.flow.orders VARIANT [--pairs STRIDE]` kills processes at every commit of it and prints a report as JSON.
 """
 
-# pyright: reportReturnType=false
-
 import argparse
 import asyncio
 import gc
@@ -52,7 +50,7 @@ def orders(effect: Any = "idempotent") -> Flow:
 
     @flow.chunk(effect="read")
     async def split(ctx: FlowContext) -> list[str]:
-        return ITEMS.split()
+        return list(ITEMS.split())
 
     @flow.chunk(effect=effect)
     async def pack(ctx: FlowContext) -> str:

@@ -1,7 +1,5 @@
 """What cannot work is refused when it is built or first used, by name, with what to do."""
 
-# pyright: reportArgumentType=false, reportUnknownArgumentType=false, reportUnknownLambdaType=false, reportUnknownMemberType=false
-
 from collections.abc import Callable
 from typing import Any
 
@@ -137,21 +135,30 @@ def test_a_circle_with_a_chunk_in_between_is_a_loop() -> None:
     flow.create_execution()
 
 
-@pytest.mark.parametrize(
-    ("open", "what"),
-    [
-        (lambda f: f.for_each(name="rows").to(a), "for_each 'rows' is not closed with end_for_each()"),
-        (lambda f: f.to(a).if_(lambda ctx: True).to(b), "if_ 'if' is not closed with end_if()"),
-        (lambda f: f.to(a).match().case(1).to(b), "match 'match' is not closed with end_match()"),
-    ],
-)
+Wrong = tuple[Callable[[Flow], object], str]
+
+OPEN: list[Wrong] = [
+    (lambda f: f.for_each(name="rows").to(a), "for_each 'rows' is not closed with end_for_each()"),
+    (lambda f: f.to(a).if_(lambda ctx: True).to(b), "if_ 'if' is not closed with end_if()"),
+    (lambda f: f.to(a).match().case(1).to(b), "match 'match' is not closed with end_match()"),
+]
+
+
+@pytest.mark.parametrize(("open", "what"), OPEN)
 def test_what_is_opened_must_be_closed(open: Callable[[Flow], object], what: str) -> None:
     flow = Flow("f")
     open(flow)
     refused(flow, what)
 
 
-WRONG: dict[str, tuple[Callable[[Flow], object], str]] = {
+NOTHING: Any = None
+TWO: Callable[[Any, Any], None] = lambda ctx, x: None  # noqa: E731
+ONE: Callable[[Any], Any] = lambda ctx: 1  # noqa: E731
+OTHER: Callable[[Any], Any] = lambda ctx: 2  # noqa: E731
+NONE: Any = lambda: None  # noqa: E731
+NAMELESS: Any = a
+
+WRONG: dict[str, Wrong] = {
     "end_for_each without for_each": (lambda f: f.to(a).end_for_each(), "end_for_each belongs after for_each"),
     "elif_ outside": (lambda f: f.to(a).elif_(lambda ctx: True), "elif_ belongs after if_"),
     "case outside": (lambda f: f.to(a).case(1), "case belongs after match"),
@@ -164,21 +171,21 @@ WRONG: dict[str, tuple[Callable[[Flow], object], str]] = {
     "no case": (lambda f: f.match().end_match(), "has no case"),
     "closed twice": (lambda f: [loop := f.for_each().to(a), loop.end_for_each(), loop.end_for_each()], "closed already"),
     "an empty batch": (lambda f: f.batch(), "batch takes branches with names"),
-    "a batch without names": (lambda f: f.batch(a), "batch takes branches with names"),
+    "a batch without names": (lambda f: f.batch(NAMELESS), "batch takes branches with names"),
     "a branch twice": (lambda f: f.batch(("x", a), ("x", b)), "names of their own"),
     "a slash in a branch": (lambda f: f.batch(("x/y", a)), "a branch's name"),
     "a branch that is open": (lambda f: f.batch(x=f.branch().for_each().to(a)), "everything in it closed"),
     "a chain as a branch": (lambda f: f.batch(x=f.to(a)), r"begun with the branch\(\)"),
     "another flow's branch": (lambda f: f.batch(x=Flow("g").branch().to(a)), "of flow 'f'"),
     "concurrency": (lambda f: f.for_each(concurrency=-1), "concurrency is a whole number"),
-    "a chunk of two parameters": (lambda f: f.to(lambda ctx, x: None), "takes one parameter"),
-    "a chunk of none": (lambda f: f.chunk(name="none")(lambda: None), "takes one parameter"),
-    "a chunk that was called": (lambda f: f.to(a(None)), "'a' was called; pass the function itself"),
+    "a chunk of two parameters": (lambda f: f.to(TWO), "takes one parameter"),
+    "a chunk of none": (lambda f: f.chunk(name="none")(NONE), "takes one parameter"),
+    "a chunk that was called": (lambda f: f.to(a(NOTHING)), "'a' was called; pass the function itself"),
     "not a chunk": (lambda f: f.to(7), "a chunk is a function"),
     "an unknown name": (lambda f: f.to("nobody"), "has no chunk 'nobody'"),
     "a name with a mark": (lambda f: f.chunk(name="a!b")(a), "without / # "),
     "two functions of one name": (lambda f: (f.to(a), f.chunk(name="a")(b)), "two chunks named 'a'; give one another"),
-    "two lambdas": (lambda f: f.to(lambda ctx: 1).to(lambda ctx: 2), r"two chunks named '<lambda>'.*flow\.chunk\(name="),
+    "two lambdas": (lambda f: f.to(ONE).to(OTHER), r"two chunks named '<lambda>'.*flow\.chunk\(name="),
     "a condition of another's name": (lambda f: (f.to(a), f.if_(named("a"))), "two chunks named 'a'"),
     "an effect": (lambda f: f.chunk(effect="none")(a), "effect= is read"),  # type: ignore[call-overload]
     "verifiable without verify": (lambda f: f.chunk(effect="verifiable")(a), "go together"),

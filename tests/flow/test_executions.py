@@ -1,7 +1,5 @@
 """Executions: their life, closing by themselves and by hand, watching them, and what people do to them."""
 
-# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
-
 import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """A chunk that raises fails the run, which can be resumed; what runs beside it finishes."""
 
-# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
-
 import asyncio
 from typing import Any
 

@@ -1,10 +1,9 @@
 """A saved run goes on with the same names and shapes, wherever the code stands and however it is started."""
 
-# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
-
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +56,7 @@ if __name__ == "__main__":
     main()
 """
 
-CHANGED = {
+CHANGED: dict[str, Callable[[str], str]] = {
     "nothing": lambda s: s,
     "a comment at the top": lambda s: "# one\n# two\n# three\n" + s,
     "the body of a chunk": lambda s: s.replace("[ctx.input, __name__]", "[ctx.input.upper(), __name__]"),

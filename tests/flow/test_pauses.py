@@ -1,7 +1,5 @@
 """Pauses: nothing beside them is lost, their joins complete, live and after a load in another process."""
 
-# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
-
 import asyncio
 import itertools
 from typing import Any

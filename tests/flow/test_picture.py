@@ -1,7 +1,5 @@
 """A flow as data and as a picture; a run's picture says what is done, running, waiting and failed."""
 
-# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false, reportUnknownVariableType=false
-
 import asyncio
 import json
 import re
@@ -54,9 +52,13 @@ async def lambda_list(ctx: FlowContext) -> list[int]:
     return [1, 2]
 
 
+def never(ctx: FlowContext) -> bool:
+    return False
+
+
 def rebuilt(flow: Flow) -> Flow:
-    chunks = {"keep": keep, "double": double, "ask": ask, "positive": positive, "lambda_list": lambda_list,
-              "test(start)": lambda ctx: False, "writer": Agent("writer", model=ScriptedModel("w"))}  # fmt: skip
+    chunks: dict[str, Any] = {"keep": keep, "double": double, "ask": ask, "positive": positive, "lambda_list": lambda_list,
+              "test(start)": never, "writer": Agent("writer", model=ScriptedModel("w"))}  # fmt: skip
     return Flow.from_dict(json.loads(json.dumps(flow.to_dict())), chunks=chunks)
 
 

@@ -1,7 +1,5 @@
 """Random flows with random pauses, answered in random order, saved and loaded on the way, give what plain recursion gives."""
 
-# pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportUnknownMemberType=false, reportUnknownVariableType=false
-
 import asyncio
 import itertools
 from collections.abc import Iterator
@@ -80,7 +78,7 @@ async def in_a_runtime(built: Built, choices: list[tuple[int, str]]) -> Any:
         built = built.again()
 
 
-async def in_one_runtime(test: Env, flow: Flow, turns: Iterator[tuple[int, str]]) -> Completed | None:
+async def in_one_runtime(test: Env, flow: Flow, turns: Iterator[tuple[int, str]]) -> Completed[Any] | None:
     """The outcome; None if it is to go on in another one."""
     rt = test.runtime
     run = await rt.start(flow, INPUT, run_id="r")
@@ -118,8 +116,9 @@ def check(shape: Any, choices: list[tuple[int, str]], drive: Any) -> None:
     same(built, asyncio.run(drive(built, choices)))
 
 
-quick = settings(max_examples=90, deadline=None, suppress_health_check=list(HealthCheck))
-long = settings(max_examples=500, deadline=None, suppress_health_check=list(HealthCheck))
+EVERY: Any = list(HealthCheck)
+quick = settings(max_examples=90, deadline=None, suppress_health_check=EVERY)
+long = settings(max_examples=500, deadline=None, suppress_health_check=EVERY)
 
 
 @quick

@@ -1,7 +1,5 @@
 """Where values go: chains, batches, loops, choices, events, meeting points, sides, sub-flows, agents."""
 
-# pyright: reportAttributeAccessIssue=false, reportUnknownLambdaType=false, reportUnknownMemberType=false
-
 import asyncio
 from typing import Any
 
@@ -9,6 +7,7 @@ import pytest
 from tests.flow.world import execution, only, records, reloaded, started
 
 from adjourn import Agent, Flow, FlowContext, RunFailed
+from adjourn.core.messages import User
 from adjourn.core.records import Intended
 from adjourn.models.scripted import ScriptedModel, call
 
@@ -23,6 +22,11 @@ def double(ctx: FlowContext) -> int:
 
 async def keep(ctx: FlowContext) -> None:
     ctx.state.setdefault("kept", []).append(ctx.input)
+
+
+def said(message: Any) -> Any:
+    """What a message to the model says."""
+    return message.text if isinstance(message, User) else message.content
 
 
 async def kept(flow: Flow, value: Any = None) -> Any:
@@ -340,7 +344,7 @@ async def test_a_thousand_sub_flows_leave_nothing_behind() -> None:
 
 
 async def test_an_agent_is_a_chunk() -> None:
-    agent = Agent("writer", model=ScriptedModel(lambda messages: f"about {messages[0].text}"))
+    agent = Agent("writer", model=ScriptedModel(lambda messages: f"about {said(messages[0])}"))
     flow = Flow("f")
     flow.to(add_one).to(agent).to(keep)
     assert await kept(flow, 1) == ["about 2"]
@@ -356,7 +360,7 @@ async def test_agents_in_a_loop_with_their_own_tools_and_interrupts() -> None:
 
     agent = Agent(
         "writer", tools=[publish],
-        model=ScriptedModel(lambda m: [call("publish", text=m[0].text)], lambda m: m[-1].content),
+        model=ScriptedModel(lambda m: [call("publish", text=said(m[0]))], lambda m: said(m[-1])),
     )  # fmt: skip
     flow = Flow("f")
     flow.for_each(concurrency=2).to(agent).end_for_each().to(keep)

@@ -1,7 +1,5 @@
 """A flow is a run: every verb of a runtime, its inbox, its audit, its workers, and what happens when one dies."""
 
-# pyright: reportArgumentType=false, reportUnknownArgumentType=false, reportUnknownLambdaType=false
-
 import asyncio
 import os
 import shutil

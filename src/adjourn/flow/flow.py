@@ -48,19 +48,19 @@ class Flow:
     # Chunks
 
     @overload
-    def chunk(self, function: Callable[..., Any]) -> Chunk: ...
+    def chunk(self, function: Callable[[Any], Any]) -> Chunk: ...
     @overload
     def chunk(
         self,
         *,
         name: str | None = None,
         effect: EffectName = "unsafe",
-        undo: Callable[..., Any] | None = None,
-        verify: Callable[..., Any] | None = None,
+        undo: Callable[[Any, Any, Any], Any] | None = None,
+        verify: Callable[[Any, Any], Any] | None = None,
         timeout: Duration | None = None,
         key_ttl: Duration | None = None,
         resources: Iterable[str] = (),
-    ) -> Callable[[Callable[..., Any]], Chunk]: ...
+    ) -> Callable[[Callable[[Any], Any]], Chunk]: ...
     def chunk(self, function: Any = None, *, name: str | None = None, **options: Any) -> Any:
         """Make a chunk of a function, sync (run in a thread) or async, with one parameter: the `FlowContext`."""
 
