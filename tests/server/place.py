@@ -20,7 +20,7 @@ WHO = (*ROLES, "run", "nobody", "stranger")
 
 def rows(path: Path) -> dict[str, list[Any]]:
     """Every row of every table."""
-    db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+    db: Any = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
     try:
         tables = [str(name) for (name,) in db.execute("select name from sqlite_schema where type = 'table' order by 1")]
         return {name: list(db.execute(f"select * from {name} order by 1, 2")) for name in tables}
