@@ -103,27 +103,41 @@ function kindOf(c: string): string {
 /** `U+202E` */
 export const numberOf = (code: number): string => `U+${code.toString(16).toUpperCase().padStart(4, "0")}`;
 
-/** Where a text hides something: offsets of the characters to show by number. */
-function found(text: string): Set<number> {
-  const at = new Set<number>();
+const HIDES = 1;
+const MARKED = 2;
+const LETTER = 4;
+const known = new Map<number, number>();
+
+/** What a character is, for the rules; each is looked up once. */
+function flags(code: number): number {
+  const had = known.get(code);
+  if (had !== undefined) return had;
+  const c = String.fromCodePoint(code);
+  const hides = OTHER_OR_SPACE.test(c) || BLANK.test(c) || code === BRACKET;
+  const out = (hides ? HIDES : 0) | (MARK.test(c) ? MARKED : 0) | (FOREIGN.test(c) || ALIKE.includes(c) ? LETTER : 0);
+  known.set(code, out);
+  return out;
+}
+
+/** Where a text hides something: offsets of the characters to show by number, in order. */
+function found(text: string): number[] {
+  const at: number[] = [];
   let marks = MARKS; // a text that begins with a mark would put it on what is shown before it
   let foreign = false;
-  for (let n = 0; n < text.length; ) {
+  for (let n = 0; n < text.length; n += 1) {
     const unit = text.charCodeAt(n);
     if (unit >= 0x20 && unit <= 0x7e) {
       marks = 0;
-      n += 1;
       continue;
     }
     const code = text.codePointAt(n)!;
-    const c = String.fromCodePoint(code);
-    marks = MARK.test(c) ? marks + 1 : 0;
-    if (OTHER_OR_SPACE.test(c) || BLANK.test(c) || code === BRACKET || marks > MARKS) at.add(n);
-    foreign ||= unit > 0x7f;
-    n += c.length;
+    const is = flags(code);
+    marks = is & MARKED ? marks + 1 : 0;
+    if (is & HIDES || marks > MARKS) at.push(n);
+    foreign ||= (is & LETTER) !== 0;
+    if (code > 0xffff) n += 1;
   }
-  if (foreign) for (const n of disguised(text)) at.add(n);
-  return at;
+  return foreign ? [...new Set([...at, ...disguised(text)])].sort((a, b) => a - b) : at;
 }
 
 /** Letters that make a Latin word look like another one. */
@@ -141,7 +155,7 @@ function* disguised(text: string): Iterable<number> {
 /** A text in pieces: what can be seen, and what cannot, in order. Nothing is left out. */
 export function pieces(text: string): Piece[] {
   if (PLAIN.test(text)) return text ? [{ text, code: -1, times: 1 }] : [];
-  const hide = [...found(text)].sort((a, b) => a - b);
+  const hide = found(text);
   const out: Piece[] = [];
   let from = 0;
   for (const n of hide) {
@@ -159,13 +173,12 @@ export function pieces(text: string): Piece[] {
 
 const LINE = 10;
 const TAB = 9;
+const EXPECTED = new Set([LINE, TAB, BRACKET]);
 
 /** How many characters cannot normally be seen. Line feeds and tabs are not counted: they are expected. */
 export function hidden(text: string): number {
   if (PLAIN.test(text)) return 0;
-  let n = 0;
-  for (const p of pieces(text)) if (p.code >= 0 && p.code !== LINE && p.code !== TAB && p.code !== BRACKET) n += p.times;
-  return n;
+  return found(text).filter((n) => !EXPECTED.has(text.charCodeAt(n))).length;
 }
 
 /** The text on one line, what hides written as ⟨U+202E RIGHT-TO-LEFT OVERRIDE⟩: for titles, labels and whatever is no markup. */
@@ -181,7 +194,7 @@ function shown(code: number): string {
 
 /** Without what hides, as far as it can be done without changing what is seen: line feeds and tabs stay. */
 export function withoutHidden(text: string): string {
-  return pieces(text).filter((p) => p.code < 0 || p.code === LINE || p.code === TAB || p.code === BRACKET).map((p) => p.text.repeat(p.times)).join("");
+  return pieces(text).filter((p) => p.code < 0 || EXPECTED.has(p.code)).map((p) => p.text.repeat(p.times)).join("");
 }
 
 /** One piece as it is shown. The name of a chip comes from the stylesheet, so that copying gives the number alone. */

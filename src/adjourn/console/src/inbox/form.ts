@@ -30,8 +30,8 @@ export interface Field {
 }
 
 const LONG = 60;
-const KINDS: readonly Kind[] = ["text", "number", "yes or no", "JSON"];
-export { KINDS };
+const DEEP = 3;
+export const KINDS: readonly Kind[] = ["text", "number", "yes or no", "JSON"];
 
 /** A form over one value. Whoever shows it reads `version`: it counts the changes. */
 export class Form {
@@ -106,7 +106,8 @@ function field(schema: Json | undefined, value: Json | undefined, root: Json | u
   const { schema: s, nullable } = resolve(schema, root);
   const given = value !== undefined ? value : s.get("default");
   const modes: Mode[] = ["value", ...(nullable ? (["null"] as const) : []), ...(required ? [] : (["absent"] as const))];
-  const shape = shapeOf(s, given, root);
+  const found = shapeOf(s, given, root);
+  const shape = found === "group" && given === undefined && path.length >= DEEP ? "json" : found; // it may contain itself
   const made: Field = {
     path, label: String(path.at(-1) ?? ""), shape, schema, required, modes, original: value, choices: choicesOf(s, given),
     mode: given === null && nullable ? "null" : given === undefined && !required ? "absent" : "value",
@@ -231,7 +232,7 @@ function leaf(shape: Shape, f: Field): Json | Bad {
     case "choice": return f.input === "" ? { fault: "Choose one." } : f.choices[Number(f.input)]!;
     case "switch": case "pair": return f.input === "" ? { fault: "Choose yes or no." } : f.input === "true";
     case "json": return json(typed);
-    default: return f.input;
+    default: return f.input === "" && (!f.touched || f.shape === "any") ? { fault: NEEDED } : f.input;
   }
 }
 
