@@ -2,7 +2,7 @@
 # make test   the test suite (ARGS="-k name" narrows it)     make docs   the documentation, into site/
 # make crash  the long crash campaigns                       make bench  speed, beside the raw SQLite floor
 # make setup  the development environment, into .venv        make clean  remove everything that was built
-# make lock   pin the requirements again (needs uv)
+# make lock   pin the requirements again (needs uv)          make console  the web console, into the package
 
 PYTHON ?= python3
 ARGS   ?=
@@ -13,24 +13,25 @@ MOCK   := tests/models
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 export NO_MKDOCS_2_WARNING := 1
 
-.PHONY: setup demo test check format bench docs crash lock clean
+.PHONY: setup demo test check format bench docs crash console lock clean
 
-setup: .venv/.dev
+setup: .venv/.dev console
 
 # The demo needs the package's own dependencies only; a development environment has them too.
-demo: $(if $(wildcard .venv/.dev),.venv/.dev,.venv/.run)
+demo: $(if $(wildcard .venv/.dev),.venv/.dev,.venv/.run) console
 	$(BIN)/adjourn demo
 
-test: .venv/.dev mock
+test: .venv/.dev mock console
 	$(BIN)/python -m pytest -q $(ARGS)
 
 crash: .venv/.dev
 	$(BIN)/python -m pytest -q tests/crash -m crash $(ARGS)
 
-check: .venv/.dev
+check: .venv/.dev console
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright
+	$(if $(shell command -v npm),cd $(CONSOLE) && npm run --silent check,@echo "no npm here: the console's types are not checked")
 
 format: .venv/.dev
 	$(BIN)/ruff check --fix .
@@ -43,7 +44,7 @@ docs: .venv/.dev
 	$(BIN)/mkdocs build --strict --quiet
 
 clean:
-	rm -rf .venv site build dist .pytest_cache .ruff_cache .hypothesis $(MOCK)/node_modules
+	rm -rf .venv site build dist .pytest_cache .ruff_cache .hypothesis $(MOCK)/node_modules $(CONSOLE)/node_modules $(STATIC)
 	find src tests examples bench -type d -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 # --- the environment -------------------------------------------------------------------------------------------------
@@ -61,6 +62,16 @@ clean:
 	$(PIP) install --quiet --require-hashes -r requirements/dev.txt
 	$(PIP) install --quiet --no-deps --no-build-isolation --editable .
 	@touch .venv/.run $@
+
+# The console. Where the system has no npm, PyPI's is put into the environment.
+CONSOLE := src/adjourn/console
+STATIC  := src/adjourn/server/static
+
+console: $(STATIC)/index.html
+
+$(STATIC)/index.html: $(shell find $(CONSOLE) -name node_modules -prune -o -type f -print) hatch_build.py | .venv/bin/python
+	$(if $(shell command -v npm),,$(PIP) install --quiet --require-hashes -r requirements/console.txt)
+	$(BIN)/python hatch_build.py
 
 # The mock provider server. Without npm the tests that talk to it say why they are skipped.
 .PHONY: mock
@@ -85,3 +96,4 @@ COMPILE := $(UV) pip compile --quiet --universal --python-version 3.11 --generat
 lock:
 	$(COMPILE) $(ARGS) pyproject.toml requirements/dev.in -o requirements/dev.txt
 	$(COMPILE) pyproject.toml requirements/run.in -c requirements/dev.txt -o requirements/run.txt
+	$(COMPILE) requirements/console.in -o requirements/console.txt

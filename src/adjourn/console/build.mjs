@@ -8,10 +8,6 @@ const here = dirname(fileURLToPath(import.meta.url));
 const given = process.argv.slice(2).filter((a) => !a.startsWith("--"));
 const out = given[0] ?? join(here, "..", "server", "static");
 
-mkdirSync(out, { recursive: true });
-for (const name of readdirSync(out)) rmSync(join(out, name), { recursive: true, force: true });
-for (const name of ["index.html", "icon.svg"]) copyFileSync(join(here, name), join(out, name));
-
 const options = {
   entryPoints: [{ in: join(here, "src", "main.tsx"), out: "console" }, { in: join(here, "src", "style.css"), out: "console" }],
   outdir: out,
@@ -25,5 +21,10 @@ const options = {
   logLevel: "warning",
 };
 
+mkdirSync(out, { recursive: true });
 if (process.argv.includes("--watch")) await (await context(options)).watch();
 else await build(options);
+// The page comes last: whoever sees it is new finds the rest new as well.
+const made = new Set(["console.js", "console.css", "icon.svg", "index.html"]);
+for (const name of ["icon.svg", "index.html"]) copyFileSync(join(here, name), join(out, name));
+for (const name of readdirSync(out)) if (!made.has(name)) rmSync(join(out, name), { recursive: true, force: true });
