@@ -59,6 +59,8 @@ def _list_changes(before: list[Any], after: list[Any], path: list[Any]) -> list[
     """Element by element, and what was added at the end; a list that became shorter is set as a whole."""
     if len(after) < len(before):
         return [["set", path, after]]
+    if encode(after[: len(before)]) == encode(before):  # it only grew, as most do: no need to look at each of many
+        return [["add", path, after[len(before) :]]]
     found: list[Any] = []
     for n, (old, new) in enumerate(zip(before, after, strict=False)):
         found += changes(old, new, [*path, n])

@@ -40,8 +40,14 @@ def _plain(value: Any, path: str, depth: int) -> Any:
     if kind is dict:
         return _plain_dict(value, path, depth)
     if kind is list or kind is tuple:
-        return [_plain(v, f"{path}[{n}]", depth + 1) for n, v in enumerate(value)]
+        return [v if _easy(v) else _plain(v, f"{path}[{n}]", depth + 1) for n, v in enumerate(value)]
     return _foreign(value, path, depth)
+
+
+def _easy(value: Any) -> bool:
+    """Whether it is plain as it is, so that its path need not be written down."""
+    kind = type(value)  # pyright: ignore[reportUnknownVariableType]
+    return kind is int or (kind is str and value.isascii())
 
 
 def _text(value: str, path: str) -> str:
@@ -64,9 +70,7 @@ def _plain_dict(value: dict[Any, Any], path: str, depth: int) -> dict[str, Any]:
         name = key if type(key) is str else _key(key, path)
         if name in out:
             raise NotJSON(f"{path}.{name}", "a key that appears twice once written as JSON")
-        kind = type(item)  # pyright: ignore[reportUnknownVariableType]
-        easy = kind is int or (kind is str and item.isascii())  # its path is not needed then
-        out[_text(name, path)] = item if easy else _plain(item, f"{path}.{name}", depth + 1)
+        out[_text(name, path)] = item if _easy(item) else _plain(item, f"{path}.{name}", depth + 1)
     return out
 
 

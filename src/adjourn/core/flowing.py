@@ -268,7 +268,9 @@ class Flowing:
     def _open(self, token: Token, item: BatchItem | EachItem | FlowItem, value: Any) -> None:
         """Start what a token will wait for."""
         if isinstance(item, EachItem) and not _is_list(value):
-            self.problems.append(f"for_each {item.name!r} needs a list, it got {type(value).__name__} from what comes before")
+            self.problems.append(
+                f"for_each {item.name!r} needs a list, it got {type(value).__name__} from what comes before"
+            )
             return
         label = self._numbered(token.label + item.name)
         if isinstance(item, FlowItem):
