@@ -1,4 +1,4 @@
-"""The tour: unattended it checks itself; at a terminal a person decides."""
+"""The tour in the terminal: unattended it checks itself; at a terminal a person decides."""
 
 import json
 from pathlib import Path
@@ -10,7 +10,7 @@ from adjourn.cli.demo_tour import Tour, TourFailed
 
 
 def test_unattended_it_answers_itself_and_everything_it_says_is_so(process: Run) -> None:
-    said = process("demo", "--dir", "tour")
+    said = process("demo", "--terminal", "--dir", "tour")
     assert said.code == 0, said.out + said.err
     assert "nobody is asked: the tour answers itself" in said.out
     assert said.out.count("was decided by") == 2
@@ -28,18 +28,18 @@ def test_unattended_it_answers_itself_and_everything_it_says_is_so(process: Run)
     assert len({e.key for e in written if e.effect}) == sum(e.effect for e in written) == 3
     runs = process("runs", "--json", "--db", "tour/demo.db").json
     assert {r["run_id"]: r["status"] for r in runs} == {"order-4417": "completed", "return-4417": "completed"}
-    assert process("demo", "--dir", "tour").code == 2, "another tour does not write over this one"
+    assert process("demo", "--terminal", "--dir", "tour").code == 2, "another tour does not write over this one"
 
 
 def test_as_json_the_tour_is_talk_and_the_result_is_data(process: Run) -> None:
-    said = process("demo", "--json")
+    said = process("demo", "--terminal", "--json")
     result = json.loads(said.out)
     assert said.code == 0 and result["checks"] > 10 and "kill -9" in said.err
     assert sum(e["effect"] for e in result["ledger"]) == 3
 
 
 def test_a_person_approves_at_the_prompt(terminal: AtTerminal) -> None:
-    pty = terminal("demo", "--dir", "tour")
+    pty = terminal("demo", "--terminal", "--dir", "tour")
     pty.see("refund needs approval")
     pty.answer("ater  ?", "approve")
     pty.answer("Approve refund once, exactly as shown? ", "yes")
@@ -54,7 +54,7 @@ def test_a_person_approves_at_the_prompt(terminal: AtTerminal) -> None:
 
 
 def test_a_person_edits_the_amount_and_insists(terminal: AtTerminal) -> None:
-    pty = terminal("demo", "--dir", "tour")
+    pty = terminal("demo", "--terminal", "--dir", "tour")
     pty.answer("ater  ?", "edit")
     pty.answer("or done", "cents=100")
     pty.answer("or done", "done")
@@ -69,7 +69,7 @@ def test_a_person_edits_the_amount_and_insists(terminal: AtTerminal) -> None:
 
 
 def test_a_person_denies_and_gives_up(terminal: AtTerminal) -> None:
-    pty = terminal("demo", "--dir", "tour")
+    pty = terminal("demo", "--terminal", "--dir", "tour")
     pty.answer("ater  ?", "deny")
     pty.answer("The agent reads it", "-")
     pty.see("The refund was not made: denied by")

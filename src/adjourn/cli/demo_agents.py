@@ -34,7 +34,7 @@ def entries(ledger: Path) -> list[Entry]:
     return [Entry(**json.loads(line)) for line in text.splitlines(keepends=True) if line.endswith("\n")]
 
 
-def _act(ctx: ToolContext, name: str, args: dict[str, Any], *, effect: bool = True) -> None:
+def act(ctx: ToolContext, name: str, args: dict[str, Any], *, effect: bool = True) -> None:
     """Reach the world: one line, appended and on the disk before this returns."""
     line = json.dumps(asdict(Entry(name, ctx.idempotency_key, args, os.getpid(), effect))) + "\n"
     fd = os.open(os.environ[LEDGER], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
@@ -53,14 +53,14 @@ async def _hang() -> None:
 @tool(effect="read")
 async def get_order(ctx: ToolContext, order_id: str) -> dict[str, Any]:
     """Look an order up."""
-    _act(ctx, "get_order", {"order_id": order_id}, effect=False)
+    act(ctx, "get_order", {"order_id": order_id}, effect=False)
     return {"order_id": order_id, "paid_cents": 48250, "items": "12 glasses"}
 
 
 @tool(effect="unsafe")
 async def refund(ctx: ToolContext, order_id: str, cents: int, memo: str) -> dict[str, Any]:
     """Pay money back to the customer’s card."""
-    _act(ctx, "refund", {"order_id": order_id, "cents": cents})
+    act(ctx, "refund", {"order_id": order_id, "cents": cents})
     return {"refunded_cents": cents}
 
 
@@ -68,7 +68,7 @@ async def refund(ctx: ToolContext, order_id: str, cents: int, memo: str) -> dict
 async def book_courier(ctx: ToolContext, order_id: str) -> dict[str, Any]:
     """Have a parcel collected; the courier refuses a key it has seen."""
     known = any(entry.key == ctx.idempotency_key for entry in entries(Path(os.environ[LEDGER])))
-    _act(ctx, "book_courier", {"order_id": order_id}, effect=not known)
+    act(ctx, "book_courier", {"order_id": order_id}, effect=not known)
     await _hang()
     return {"booking": ctx.idempotency_key[:8]}
 
@@ -76,7 +76,7 @@ async def book_courier(ctx: ToolContext, order_id: str) -> dict[str, Any]:
 @tool(effect="unsafe")
 async def pay_supplier(ctx: ToolContext, supplier: str, cents: int) -> dict[str, Any]:
     """Transfer money to a supplier; the bank does not look at keys."""
-    _act(ctx, "pay_supplier", {"supplier": supplier, "cents": cents})
+    act(ctx, "pay_supplier", {"supplier": supplier, "cents": cents})
     await _hang()
     return {"paid_cents": cents}
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from adjourn.core.call import is_undo
+from adjourn.core.call import OWING, Phase, is_undo
 from adjourn.core.codec import encode
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.records import Cancelled, Completed
@@ -78,7 +78,9 @@ def _doing(state: State, status: str) -> str:
 
 
 def _in_flight(state: State, *, undo: bool = False) -> list[str]:
-    return [c.tool for c in state.live.values() if c.phase.value == "intended" and (not undo or is_undo(c.id))]
+    calls = [c for c in state.live.values() if c.id not in state.threads and (not undo or is_undo(c.id))]
+    intended = [c.tool for c in calls if c.phase == Phase.INTENDED]
+    return intended or [c.tool for c in calls if c.phase in OWING]  # a read is not announced before it starts
 
 
 def _waiting_for(state: State) -> str:

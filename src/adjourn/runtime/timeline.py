@@ -275,6 +275,9 @@ class Timeline:
 
     def _returned(self, step: Step, x: r.Returned) -> None:
         step.result, step.ran, step.error = x.error or x.value, x.ran, x.error
+        if x.ran and not (step.spans and step.spans[-1].until is None):  # a read has no intent
+            step.close(x.at)
+            step.spans.append(Span("run", x.at - x.took, x.at))
         took = x.took or max(0.0, x.at - step.since)
         if not x.ran:
             step.end("cancelled", step.note or f"not run: {x.error}", x.at, took)

@@ -18,7 +18,7 @@ from adjourn.flow.flow import Flow
 from adjourn.runtime.runtime import Runtime
 from adjourn.server.app import create_app
 from adjourn.server.auth import Guard, is_loopback
-from adjourn.server.desk import Desk
+from adjourn.server.desk import Desk, Guide
 from adjourn.server.notify import Postman
 from adjourn.server.users import Users, users_path
 
@@ -88,11 +88,13 @@ async def serving(
     certfile: str = "",
     keyfile: str = "",
     rate: float = 200.0,
+    guide: Guide | None = None,
 ) -> AsyncGenerator[Serving]:
     """A server while inside. Without programs it reads, decides and controls; with them it also advances their runs.
 
     On a loopback address a token is made at start. Any other address needs users, and `origins`: where people find it.
     `allow`: networks that webhooks may reach although they are not public. `port=0` takes a free one.
+    `guide` makes the card of things to try that the console shows.
     """
     async with AsyncExitStack() as stack:
         if users is None:
@@ -113,6 +115,7 @@ async def serving(
         url = found[0]
         await stack.enter_async_context(Postman(runtime.store, url=url, allow=allow))
         app = create_app(runtime, guard=guard)
+        app.state.desk.guide = guide
         config = uvicorn.Config(
             app, lifespan="off", log_config=None, access_log=False, server_header=False, ws="none", proxy_headers=False,
             ssl_certfile=certfile or None, ssl_keyfile=keyfile or None, timeout_graceful_shutdown=GRACE,

@@ -100,10 +100,11 @@ async def get_timeline(c: Call) -> Any:
     """A run's steps; with `after`, those that changed since that record."""
     row, state, timeline = await c.desk.folds.whole(c.path["run"])
     now = c.rt.store.now()
+    works = row.view(now) in ("running", "pausing")
     return {
         "seq": timeline.seq, "now": now, "worked": timeline.worked(now), "waited": timeline.waited(now),
-        "steps": [step_json(row.id, step) for step in timeline.changed(c.query.get("after", 0))],
-        "thinking": [] if row.view(now) not in ("running", "pausing") else [
+        "steps": [step_json(row.id, step, works) for step in timeline.changed(c.query.get("after", 0))],
+        "thinking": [] if not works else [
             {"path": path, "agent": thread.agent, "since": timeline.at}
             for path, thread in state.threads.items()
             if thread.due() and (not path or path in state.live) and state.status in (Status.READY, Status.PAUSING)
@@ -111,16 +112,23 @@ async def get_timeline(c: Call) -> Any:
     }  # fmt: skip
 
 
-def step_json(run: str, step: Step) -> dict[str, Any]:
-    """A step, with every field. `quoted`: its text is what somebody said or what came out, not prose about it."""
+def step_json(run: str, step: Step, works: bool) -> dict[str, Any]:
+    """A step, with every field. `quoted`: its text is what somebody said or what came out, not prose about it.
+
+    A read is not announced in the journal before it starts: while the run is worked on, one that is ready is running.
+    """
+    running = works and step.kind == "call" and step.status == "ready"
+    spans = [{"kind": s.kind, "from": s.since, "to": s.until} for s in step.spans]
+    if running:
+        spans.append({"kind": "run", "from": (spans[-1]["to"] or step.at) if spans else step.at, "to": None})
     said: Any = step.said
     quoted = said is not None
     key = idempotency_key(run, step.id, step.name, step.arguments) if step.kind == "call" and step.attempt else ""
     return {
         "n": step.n, "seq": step.seq, "record": step.record, "kind": step.kind, "id": step.id, "name": step.name,
         "text": (said if isinstance(said, str) else encode(said).decode()) if quoted else step.text, "quoted": quoted,
-        "status": step.status, "note": step.note, "path": step.path, "level": step.level, "at": step.at, "took": step.took,
-        "spans": [{"kind": s.kind, "from": s.since, "to": s.until} for s in step.spans], "arguments": step.arguments,
+        "status": "running" if running else step.status, "note": step.note, "path": step.path, "level": step.level, "at": step.at, "took": step.took,
+        "spans": spans, "arguments": step.arguments,
         "result": step.result, "error": step.error, "ran": step.ran, "digest": step.digest, "key": key, "effect": step.effect,
         "undo": step.undo, "reason": step.reason, "rules": list(step.rules), "attempt": step.attempt, "tokens": step.tokens,
         "interrupt": f"{run}:{step.interrupt}" if step.interrupt else None,

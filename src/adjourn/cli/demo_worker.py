@@ -1,0 +1,25 @@
+"""The worker of the demo: a process of its own, so that it can be killed.
+
+    python -m adjourn.cli.demo_worker DATABASE
+
+It ends when its standard input does, so that it does not outlive the demo.
+"""
+
+import asyncio
+import sys
+
+from adjourn import Runtime
+from adjourn.cli.demo_cast import CAST, RUNS
+
+
+async def main(database: str) -> None:
+    """Start the demo's runs, those that are not there, and advance them."""
+    programs = {program.name: program for program in CAST}
+    async with Runtime(f"sqlite:///{database}", CAST, grace=0.5) as rt:
+        for run, (name, input) in RUNS.items():
+            await rt.start(programs[name], input, run_id=run, by="demo")
+        await asyncio.to_thread(sys.stdin.read)
+
+
+if __name__ == "__main__":
+    asyncio.run(main(*sys.argv[1:]))
