@@ -157,6 +157,12 @@ ONE: Callable[[Any], Any] = lambda ctx: 1  # noqa: E731
 OTHER: Callable[[Any], Any] = lambda ctx: 2  # noqa: E731
 NONE: Any = lambda: None  # noqa: E731
 NAMELESS: Any = a
+TEXT: Any = "x"
+
+
+async def generator(ctx: FlowContext) -> Any:
+    yield 1
+
 
 WRONG: dict[str, Wrong] = {
     "end_for_each without for_each": (lambda f: f.to(a).end_for_each(), "end_for_each belongs after for_each"),
@@ -179,6 +185,8 @@ WRONG: dict[str, Wrong] = {
     "another flow's branch": (lambda f: f.batch(x=Flow("g").branch().to(a)), "of flow 'f'"),
     "concurrency": (lambda f: f.for_each(concurrency=-1), "concurrency is a whole number"),
     "a chunk of two parameters": (lambda f: f.to(TWO), "takes one parameter"),
+    "a name as the chunk": (lambda f: f.chunk(TEXT), "a chunk is a function; its name is given with @flow.chunk.name='x'"),
+    "a generator": (lambda f: f.to(generator), r"an async generator; return its result, and ctx\.publish"),
     "a chunk of none": (lambda f: f.chunk(name="none")(NONE), "takes one parameter"),
     "a chunk that was called": (lambda f: f.to(a(NOTHING)), "'a' was called; pass the function itself"),
     "not a chunk": (lambda f: f.to(7), "a chunk is a function"),

@@ -101,6 +101,12 @@ async def test_a_resource_that_was_not_passed_may_be_asked_for() -> None:
     assert one.state == {"found": [None, False, 1]}
 
 
+async def test_resources_are_given_by_name() -> None:
+    names: Any = ["db"]
+    with pytest.raises(Invalid, match=r"takes the live objects by name, \{name: object\}, not \['db'\]"):
+        approval().create_execution(resources=names)
+
+
 async def test_an_interrupt_instead_of_its_id_is_refused_and_stays_open() -> None:
     one = await started(approval(), "T-1")
     [interrupt] = one.pending_interrupts.values()

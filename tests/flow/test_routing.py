@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests.flow.world import execution, only, records, reloaded, started
 
-from adjourn import Agent, Flow, FlowContext, RunFailed
+from adjourn import Agent, Flow, FlowContext, InvalidAnswer, RunFailed
 from adjourn.core.messages import User
 from adjourn.core.records import Intended
 from adjourn.models.scripted import ScriptedModel, call
@@ -186,6 +186,53 @@ async def test_a_condition_must_say_true_or_false() -> None:
     flow.if_(lambda ctx: ctx.input).to(add_one).end_if()
     with pytest.raises(RunFailed, match=r"the condition 'test\(start\)' gave int, not True or False"):
         await flow.start(1)
+
+
+@pytest.mark.parametrize("reload", [False, True])
+@pytest.mark.parametrize("answer", [True, False])
+async def test_a_condition_may_ask_a_person_for_true_or_false(answer: bool, reload: bool) -> None:
+    flow = Flow("f")
+
+    async def approved(ctx: FlowContext) -> None:
+        ctx.pause_for("approval", {"question": "Approve?"})
+
+    flow.if_(approved).to(add_one).else_().to(double).end_if().to(keep)
+    one = await started(flow, 5)
+    one = reloaded(flow, one) if reload else one
+    with pytest.raises(InvalidAnswer, match="boolean"):
+        await one.continue_with(only(one), "yes")
+    await one.continue_with(only(one), answer)
+    assert await one.close() == {"kept": [6 if answer else 10]}
+
+
+async def test_a_condition_may_make_true_or_false_of_any_answer() -> None:
+    flow, other = Flow("f"), Flow("g")
+
+    async def approved(ctx: FlowContext) -> bool:
+        return ctx.pause_for("approval", resume_to="self", answer_schema=str) == "yes"
+
+    async def guessed(ctx: FlowContext) -> None:
+        ctx.pause_for("approval", answer_schema=str)
+
+    flow.if_(approved).to(add_one).end_if().to(keep)
+    one = await started(flow, 5)
+    await one.continue_with(only(one), "yes")
+    assert await one.close() == {"kept": [6]}
+    other.if_(guessed).to(add_one).end_if()
+    with pytest.raises(RunFailed, match="a condition is answered with True or False"):
+        await started(other, 5)
+
+
+async def test_a_match_may_ask_a_person_which_case_it_is() -> None:
+    flow = Flow("f")
+
+    async def which(ctx: FlowContext) -> None:
+        ctx.pause_for("which", {"cases": ["one more", "double"]})
+
+    flow.match(which).case("one more").to(add_one).case("double").to(double).end_match().to(keep)
+    one = await started(flow, 5)
+    await one.continue_with(only(one), "double")
+    assert await one.close() == {"kept": [10]}
 
 
 @pytest.mark.parametrize(

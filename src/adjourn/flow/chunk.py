@@ -42,11 +42,17 @@ class Chunk:
         key_ttl: Duration | None = None,
         resources: Iterable[str] = (),
     ) -> None:
+        if isinstance(run, str):
+            raise InvalidDefinition(f"a chunk is a function; its name is given with @flow.chunk(name={run!r:.80})")
         checked_name(name, "a chunk's name (give one with flow.chunk(name=…))")
         for what, function in (("the chunk", run), ("undo", undo), ("verify", verify)):
             if function is not None and not callable(function):
                 raise InvalidDefinition(f"chunk {name!r}: {what} must be a function, not {function!r:.80}")
         _takes_one(run, name)
+        if inspect.isasyncgenfunction(run):
+            raise InvalidDefinition(
+                f"chunk {name!r} is an async generator; return its result, and ctx.publish what comes on the way"
+            )
         try:
             self.effect = Effect(effect)
         except ValueError:

@@ -203,6 +203,11 @@ class FlowContext(ToolContext):
             raise _no_such_way(resume_to)
         else:
             self._event = ""
+        if self._call.kind == "test" and resume_to == "next" and not self._event:
+            # The answer is what the condition says: then it has to be True or False, whoever gives it.
+            if answer_schema not in (None, bool):
+                raise InvalidDefinition('a condition is answered with True or False; else use resume_to="self"')
+            answer_schema = bool
         return super().pause_for(
             type, payload, resume_to=resume_to, interrupt_id=interrupt_id, answer_schema=answer_schema,
             expires_in=expires_in, on_expiry=on_expiry,

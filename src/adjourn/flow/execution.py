@@ -46,6 +46,8 @@ class Execution:
         now: Callable[[], float] = time.time,
     ) -> None:
         self._program = program
+        if resources is not None and not isinstance(resources, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise Invalid(f"resources= takes the live objects by name, {{name: object}}, not {resources!r:.80}")
         self._resources = dict(resources or {})
         self._store = MemoryStore(now=now)
         self._feed = Feed()
