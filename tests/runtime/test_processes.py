@@ -159,3 +159,17 @@ async def test_a_second_runtime_in_the_same_process_goes_on_as_well(address: str
     async with Runtime(address, [notes(ledger)], resources={"ledger": ledger}) as one, Runtime(address) as two:
         run = await two.get((await one.start(notes(ledger), "go")).id)
         await completed(run)
+
+
+async def test_a_runtime_that_does_not_work_starts_runs_and_another_advances_them(address: str, ledger: Ledger) -> None:
+    async with Runtime(address, [refunds(ledger)], resources={"ledger": ledger}, work=False) as desk:
+        run = await desk.start(refunds(ledger), "go", run_id="r1")
+        for _ in range(20):
+            await asyncio.sleep(0.01)
+        assert await run.status() == "ready" and not desk.worker.drives("r1")
+        async with Runtime(address, [refunds(ledger)], resources={"ledger": ledger}):
+            await paused(run)
+        await desk.approve("r1:1.0?0", by="ann")
+        async with Runtime(address, [refunds(ledger)], resources={"ledger": ledger}):
+            await completed(run)
+    assert ledger.lines() == ["refund r1 A1 500"]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from adjourn.cli.demo_agents import LEDGER, Entry, entries
-from adjourn.cli.demo_cast import RUNS
+from adjourn.cli.demo_cast import CAST, RUNS
 from adjourn.cli.demo_guide import guide
 from adjourn.errors import Misused
 from adjourn.runtime.runtime import Runtime
@@ -44,7 +44,7 @@ async def stage(folder: Path, port: int) -> AsyncGenerator[Stage]:
 
     database = folder / "demo.db"
     address = f"sqlite:///{database}"
-    async with serving(address, port=port, guide=guide) as up:
+    async with serving(address, CAST, port=port, guide=guide, work=False) as up:
         pids: list[int] = []
         keeping = asyncio.create_task(_keep_a_worker(database, folder / "ledger.jsonl", pids), name="adjourn-demo")
         try:

@@ -54,6 +54,7 @@ class Runtime:
 
     Use it as `async with Runtime("sqlite:///adjourn.db", [agent]) as rt:`. Leaving it waits `grace` seconds for tools
     in flight, aborts model calls and hands the runs back: another process, or the next one, goes on with them.
+    With `work=False` it starts runs of its programs, and leaves it to other processes to advance them.
     """
 
     def __init__(
@@ -67,6 +68,7 @@ class Runtime:
         grace: float = 5.0,
         concurrency: int = 100,
         on_change: Literal["refuse", "warn"] = "refuse",
+        work: bool = True,
     ) -> None:
         check_on_change(on_change)
         if isinstance(concurrency, bool) or not isinstance(concurrency, int) or concurrency < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -77,6 +79,7 @@ class Runtime:
         self._programs = list(programs)
         self._lease, self._concurrency, self._on_change = float(lease), concurrency, on_change
         self._grace = seconds(grace, "grace")
+        self._works = work
         self._resources = dict(resources or {})
         self.secret = secret
         self.programs: dict[str, Agent[Any] | Flow] = {}
@@ -139,7 +142,8 @@ class Runtime:
                 f"two different programs are named {program.name!r}; runs find their program by name: rename one"
             )
         self.programs[program.name] = program
-        self.worker.register(program.program)
+        if self._works:
+            self.worker.register(program.program)
 
     async def watch(self, run_id: str, after: int = 0) -> AsyncIterator[Event]:
         """See `Run.watch`."""

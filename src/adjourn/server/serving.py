@@ -89,11 +89,13 @@ async def serving(
     keyfile: str = "",
     rate: float = 200.0,
     guide: Guide | None = None,
+    work: bool = True,
 ) -> AsyncGenerator[Serving]:
     """A server while inside. Without programs it reads, decides and controls; with them it also advances their runs.
 
     On a loopback address a token is made at start. Any other address needs users, and `origins`: where people find it.
     `allow`: networks that webhooks may reach although they are not public. `port=0` takes a free one.
+    With `work=False` it starts runs of its programs and leaves it to workers to advance them.
     `guide` makes the card of things to try that the console shows.
     """
     async with AsyncExitStack() as stack:
@@ -109,7 +111,7 @@ async def serving(
         token = secrets.token_urlsafe(32) if is_loopback(host) else ""
         guard = Guard(found, users=users, token=token, token_name=name or _name(), rate=rate, burst=rate * 2)
         if isinstance(address, str):
-            runtime = await stack.enter_async_context(Runtime(address, programs, resources=resources))
+            runtime = await stack.enter_async_context(Runtime(address, programs, resources=resources, work=work))
         else:
             runtime = address
         url = found[0]
