@@ -22,7 +22,11 @@ export const now = (): number => Date.now() / 1000 + offset;
 
 /** A refusal, as the server says it. `status` 0: it did not answer at all. */
 export class Problem extends Error {
-  constructor(readonly status: number, readonly code: string, readonly detail: string, readonly title = "") {
+  constructor(
+    readonly status: number, readonly code: string, readonly detail: string, readonly title = "",
+    /** Whatever else the answer says: of a stale decision, what was and what is now. */
+    readonly more: Record<string, unknown> = {},
+  ) {
     super(detail);
   }
 }
@@ -53,14 +57,14 @@ async function send<T>(url: string, init: RequestInit): Promise<T> {
 
 /** The problem of an answer that is not OK; a session that has ended is forgotten. */
 export async function refusal(response: Response): Promise<Problem> {
-  let found: { code?: string; detail?: string; title?: string } = {};
+  let found: { code?: string; detail?: string; title?: string; [more: string]: unknown } = {};
   try {
-    found = (await response.json()) as typeof found;
+    found = exact(await response.text()) as typeof found;
   } catch {
     // a proxy's page, say
   }
   if (response.status === 401) me.value = null;
-  return new Problem(response.status, found.code ?? "failed", found.detail ?? response.statusText, found.title ?? "");
+  return new Problem(response.status, found.code ?? "failed", found.detail ?? response.statusText, found.title ?? "", found);
 }
 
 export function get<T>(path: string, query: Query = {}, signal?: AbortSignal): Promise<T> {

@@ -46,16 +46,18 @@ export interface GraphItem { is: string; name?: string; [more: string]: Json }
 
 export interface Span { kind: "run" | "wait" | "pause"; from: number; to: number | null }
 export interface Step {
-  n: string; seq: number; id: string; kind: string; name: string; text: string; status: string; note: string; path: string;
-  level: number; at: number; took: number | null; spans: Span[]; arguments: Json; result: Json; error: string; digest: string;
-  key: string; effect: string; undo: Json; reason: string; rules: string[]; interrupt: string; tokens: number; record: number;
+  n: number; seq: number; record: number; kind: string; id: string; name: string; text: string; quoted: boolean; status: string;
+  note: string; path: string; level: number; at: number; took: number | null; spans: Span[]; arguments: Json; result: Json;
+  error: string; ran: boolean; digest: string; key: string; effect: string; undo: boolean; reason: string; rules: string[];
+  attempt: number; tokens: number; interrupt: string | null;
 }
-export interface Timeline { seq: number; now: number; worked: number; waited: number; steps: Step[] }
+export interface Thinking { path: string; agent: string; since: number }
+export interface Timeline { seq: number; now: number; worked: number; waited: number; steps: Step[]; thinking: Thinking[] }
 
 export interface Piece { kind: "model" | "tool" | "wait" | "pause" | "undo"; from: number; to: number | null; status: string }
 export interface Glance {
   id: string; seq: number; status: string; now: string; detail: string; steps: number; tokens: number; cost: number;
-  since: number; shape: Piece[];
+  since: number; shape: Piece[]; expires_at: number | null; waits: number;
 }
 
 export interface Recorded { seq: number; record: { t: string; at: number; [more: string]: Json } }

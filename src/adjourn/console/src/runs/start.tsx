@@ -1,0 +1,110 @@
+/** Start a run… */
+import { useState } from "preact/hooks";
+import { get, intent, post } from "../api";
+import { Dialog } from "../dialog";
+import { useLoaded } from "../loading";
+import { haltedFor, offline } from "../live";
+import { exact } from "../numbers";
+import { go, to } from "../router";
+import { Button, refused } from "../ui";
+import { Visible } from "../visible";
+import type { Page, Program } from "../types";
+
+export function StartDialog({ close }: { close: () => void }) {
+  const { data, error } = useLoaded((s) => get<Page<Program>>("/programs", {}, s), []);
+  const [program, setProgram] = useState("");
+  const [text, setText] = useState("");
+  const [json, setJson] = useState(false);
+  const [busy, setBusy] = useState(false);
+  const [key, setKey] = useState(intent);
+  const chosen = program || data?.items[0]?.name || "";
+  let wrong = "";
+  let input: unknown = text;
+  if (json && text.trim()) {
+    try {
+      input = exact(text);
+    } catch (e) {
+      wrong = e instanceof Error ? e.message : String(e);
+    }
+  }
+  const off =
+    offline.value || (!chosen ? "this server has nothing to start; start it with adjourn serve app.py:agent" : haltedFor(chosen)) ||
+    (!text.trim() ? "say what it should do" : wrong ? "the input is not JSON yet" : "");
+  const send = (): void => {
+    if (off || busy) return;
+    setBusy(true);
+    post<{ id: string }>("/runs", { program: chosen, input }, key).then(
+      (made) => {
+        close();
+        go(to("runs", made.id));
+      },
+      (e: unknown) => {
+        setBusy(false);
+        setKey(intent());
+        refused("Not started", e);
+      },
+    );
+  };
+  return (
+    <Dialog
+      title="Start a run"
+      close={close}
+      footer={
+        <>
+          <span class="grow" />
+          <Button look="q" onClick={close}>
+            Not yet
+          </Button>
+          <Button look="p" off={off} busy={busy ? "Sending…" : ""} onClick={send} keys="⌘↵" name="start-now">
+            Start
+          </Button>
+        </>
+      }
+    >
+      <div class="stack">
+        <label class="stack">
+          <span class="lb">Agent or flow</span>
+          <select class="inp" value={chosen} onChange={(e) => setProgram(e.currentTarget.value)}>
+            {(data?.items ?? []).map((p) => (
+              <option key={p.name} value={p.name}>
+                {p.name} ({p.kind})
+              </option>
+            ))}
+          </select>
+        </label>
+        {data && !data.items.length ? <p class="sm t2">This server has no programs: it reads, decides and controls. Start runs where they are, or serve them here: adjourn serve app.py:agent</p> : null}
+        {error ? (
+          <p class="fail sm" role="alert">
+            The programs cannot be read: <Visible text={String((error as Error).message)} />
+          </p>
+        ) : null}
+        <label class="stack">
+          <span class="lb">Input</span>
+          <textarea
+            class={`inp ${json ? "" : "sans"}`}
+            data-first
+            rows={4}
+            value={text}
+            aria-invalid={wrong ? true : undefined}
+            aria-describedby="start-wrong"
+            placeholder={json ? '{"ticket": "T-001"}' : "Order 4417 arrived broken: make it right"}
+            onInput={(e) => setText(e.currentTarget.value)}
+            onKeyDown={(e) => e.key === "Enter" && (e.metaKey || e.ctrlKey) && send()}
+          />
+        </label>
+        <div class="row">
+          <div class="seg" role="radiogroup" aria-label="The input is">
+            {[false, true].map((as) => (
+              <button key={String(as)} type="button" role="radio" aria-checked={json === as} class={json === as ? "on" : ""} onClick={() => setJson(as)}>
+                {as ? "JSON" : "Text"}
+              </button>
+            ))}
+          </div>
+          <span id="start-wrong" class="sm fail clip">
+            {wrong}
+          </span>
+        </div>
+      </div>
+    </Dialog>
+  );
+}
