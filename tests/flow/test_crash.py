@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -10,8 +11,9 @@ from typing import Any, cast
 import pytest
 from tests.crash.scenarios import World
 from tests.flow.orders import FINAL, answer, orders
+from tests.flow.world import execution
 
-from adjourn import Completed, Flow, Paused, Run, Runtime
+from adjourn import Completed, Execution, Flow, Paused, Run, Runtime
 from adjourn.core.records import PauseAsked, Returned
 from adjourn.errors import Conflict, Refused, StoreError
 from adjourn.stores.memory import MemoryStore
@@ -166,3 +168,39 @@ async def test_undisturbed_every_call_has_one_result(tmp_path: Path) -> None:
         sound(world, "unsafe", await ended(test.runtime, run, world), "undisturbed")
         results = [r.call for _, r in await test.runtime.store.load("r") if isinstance(r, Returned)]
     assert len(results) == len(set(results)) == 17
+
+
+async def to_its_end(one: Execution, world: World) -> dict[str, Any]:
+    """Act for the person until an execution has nothing left to do; its final state."""
+    async with asyncio.timeout(LIMIT):
+        while one.pending_interrupts:
+            interrupt = next(iter(one.pending_interrupts.values()))
+            await one.continue_with(interrupt.id, answer(interrupt, world), by="ann")
+        return await one.close()
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+async def test_an_execution_saved_at_every_commit_goes_on_elsewhere(
+    tmp_path: Path, variant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world, saves = World(tmp_path / "world"), list[tuple[str, World]]()
+    one = execution(orders(variant), resources={"world": world})
+    commit = one._store.commit
+
+    async def saving(*args: Any, **options: Any) -> Any:
+        done = await commit(*args, **options)
+        there = World(tmp_path / f"world{len(saves)}")  # the world as it is at this moment
+        if world.path.exists():
+            shutil.copy(world.path, there.path)
+        saves.append((one.save().to_json(), there))
+        return done
+
+    monkeypatch.setattr(one._store, "commit", saving)
+    await one.start("go")
+    sound(world, variant, await to_its_end(one, world), "undisturbed")
+    for n, (saved, there) in enumerate(saves):
+        again = execution(orders(variant), resources={"world": there}).load(saved)
+        if again.status not in ("completed", "cancelled"):
+            await again.resume()
+        sound(there, variant, await to_its_end(again, there), f"saved at commit {n}")
+    assert len(saves) > 12

@@ -137,6 +137,29 @@ async def test_auto_close_with_a_pause_never_deadlocks() -> None:
         assert (one.status, await one.close()) == ("completed", {"decision": "yes"})
 
 
+@pytest.mark.parametrize("first", ["start", "stream"])
+async def test_answering_in_the_loop_over_its_own_stream_never_deadlocks(first: str) -> None:
+    flow = Flow("f")
+    flow.for_each(concurrency=1).to(ask).end_for_each().to(keep)
+    one = flow.create_execution(auto_close=True, auto_close_timeout=0.0)
+
+    async def answers() -> None:
+        async for _ in one.stream():
+            for id, interrupt in one.pending_interrupts.items():
+                await one.continue_with(id, interrupt.payload["about"] * 10)
+
+    async with asyncio.timeout(10):
+        if first == "start":
+            await one.start([1, 2, 3])
+            await answers()
+        else:
+            watching = asyncio.create_task(answers())
+            await asyncio.sleep(0)
+            await one.start([1, 2, 3])
+            await watching
+    assert (one.status, one.state) == ("completed", {"kept": [[10, 20, 30]]})
+
+
 async def test_a_person_who_pauses_stops_the_timer_too(clock: FakeClock) -> None:
     flow = Flow("f")
     flow.to(keep)
