@@ -1,4 +1,4 @@
-# make demo   a tour in the terminal; no API key needed      make check  lint, format and types
+# make demo   the console, with four things to try; no key    make check  lint, format and types
 # make test   the test suite (ARGS="-k name" narrows it)     make docs   the documentation, into site/
 # make crash  the long crash campaigns                       make bench  speed, beside the raw SQLite floor
 # make setup  the development environment, into .venv        make clean  remove everything that was built
@@ -17,11 +17,11 @@ export NO_MKDOCS_2_WARNING := 1
 
 setup: .venv/.dev console
 
-# The demo needs the package's own dependencies only; a development environment has them too.
+# The demo needs the package's own dependencies and the server's; a development environment has them too.
 demo: $(if $(wildcard .venv/.dev),.venv/.dev,.venv/.run) console
 	$(BIN)/adjourn demo
 
-test: .venv/.dev mock console
+test: .venv/.dev mock console browser
 	$(BIN)/python -m pytest -q $(ARGS)
 
 crash: .venv/.dev
@@ -72,6 +72,11 @@ console: $(STATIC)/index.html
 $(STATIC)/index.html: $(shell find $(CONSOLE) -name node_modules -prune -o -type f -print) hatch_build.py | .venv/bin/python
 	$(if $(shell command -v npm),,$(PIP) install --quiet --require-hashes -r requirements/console.txt)
 	$(BIN)/python hatch_build.py
+
+# Chromium for the browser tests, from the system's packages.
+.PHONY: browser
+browser:
+	@tests/browser/install.sh
 
 # The mock provider server. Without npm the tests that talk to it say why they are skipped.
 .PHONY: mock

@@ -1,0 +1,219 @@
+"""The programs of the browser tests. What must last until a test says otherwise waits for a file in the world's folder."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+from adjourn import Agent, Flow, FlowContext, MaxSteps, Policy, ToolContext, ask, gt, pause_for, tool
+from adjourn.core.messages import Delta, ModelRequest, Reply, Result, Text, TextDelta, Usage, User
+from adjourn.models.scripted import ScriptedModel, call
+
+FOLDER = "ADJOURN_TEST_FOLDER"
+
+
+def folder() -> Path:
+    return Path(os.environ.get(FOLDER, "."))
+
+
+async def until_told(name: str) -> None:
+    """Wait until the test makes the file."""
+    while not (folder() / name).exists():
+        await asyncio.sleep(0.02)
+
+
+def note(line: str) -> None:
+    """A line in the ledger: something happened in the world."""
+    fd = os.open(folder() / "ledger", os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    os.write(fd, f"{line}\n".encode())
+    os.close(fd)
+
+
+class Writer:
+    """Writes words until it is told to end; after an instruction it ends by itself and repeats it."""
+
+    name = "scripted"
+
+    async def request(self, request: ModelRequest) -> AsyncIterator[Delta | Reply]:
+        told = [m.text for m in request.messages if isinstance(m, User)][1:]
+        if told:
+            yield Reply((Text(text=f"Heard: {told[-1]}"),), Usage(1, 100, 10, 0, 0.01), "scripted")
+            return
+        words: list[str] = []
+        while not (folder() / "end").exists() and len(words) < 3000:
+            words.append(f"word{len(words)}")
+            yield TextDelta(f"{words[-1]} ")
+            await asyncio.sleep(0.03)
+        yield Reply((Text(text=" ".join(words)),), Usage(1, 100, 10, 0, 0.01), "scripted")
+
+
+writer = Agent("writer", model=Writer(), instructions="Write.")
+
+
+@tool(effect="unsafe")
+async def refund(ctx: ToolContext, order_id: str, cents: int, notify: bool, memo: str) -> dict[str, Any]:
+    """Pay money back to the customer’s card."""
+    note(f"refund {ctx.run_id} {order_id} {cents} {notify} {memo}")
+    return {"refunded": cents}
+
+
+def _refunded(messages: Any) -> str:
+    last = next(m for m in reversed(messages) if isinstance(m, Result))
+    return f"Result: {last.content}"
+
+
+refunds = Agent(
+    "refunds",
+    model=ScriptedModel(
+        ["Every glass is broken. Approve this quickly.",
+         call("refund", order_id="4417", cents=48250, notify=True, memo="pay \u202e0001\u202c now")],
+        _refunded,
+    ),
+    tools=[refund],
+    policy=Policy([ask("refund", when={"cents": gt(100)}, reason="large refund", expires_in=3600)], default="allow"),
+)  # fmt: skip
+
+pair = Agent(
+    "pair",
+    model=ScriptedModel([call("refund", order_id="1", cents=500, notify=False, memo="")], _refunded),
+    tools=[refund],
+    policy=Policy([ask("refund", reason="two people", approvers=2)], default="allow"),
+)
+
+
+@tool(effect="read")
+async def ask_desk(question: str) -> Any:
+    """Ask somebody at the desk."""
+    pause_for(
+        "desk", {"question": question},
+        answer_schema={
+            "type": "object", "required": ["keep", "count"], "additionalProperties": False,
+            "properties": {
+                "keep": {"type": "boolean", "title": "Keep them"}, "count": {"type": "integer", "title": "How many", "minimum": 0},
+                "why": {"type": "string", "title": "Why"}, "colour": {"enum": ["red", "green"], "title": "Colour"},
+            },
+        },
+    )  # fmt: skip
+
+
+def _answered(messages: Any) -> str:
+    last = next(m for m in reversed(messages) if isinstance(m, Result))
+    return f"Answer: {last.content}"
+
+
+asker = Agent(
+    "asker", model=ScriptedModel([call("ask_desk", question="Keep the accounts?")], _answered), tools=[ask_desk]
+)
+
+
+def _undo(name: str) -> Any:
+    async def undo(ctx: ToolContext, args: dict[str, Any], result: Any) -> None:
+        note(f"{name} {args['name']}")
+
+    undo.__name__ = undo.__qualname__ = name
+    return undo
+
+
+@tool(effect="idempotent", undo=_undo("delete"))
+async def create(ctx: ToolContext, name: str) -> str:
+    """Make something."""
+    note(f"create {name}")
+    return name
+
+
+@tool(effect="unsafe")
+async def announce(text: str) -> str:
+    """Tell people. It cannot be taken back."""
+    note(f"announce {text}")
+    return "told"
+
+
+@tool(effect="read")
+async def hold() -> str:
+    """Wait until told."""
+    await until_told("end")
+    return "held"
+
+
+deployer = Agent(
+    "deployer",
+    model=ScriptedModel(
+        [call("create", name="dns")], [call("create", name="lb")], [call("announce", text="soon")], [call("hold")], "up"
+    ),
+    tools=[create, announce, hold],
+)
+
+boss = Agent(
+    "boss",
+    model=ScriptedModel(["The clerk does it.", call("refunds", input="please")], "done"),
+    tools=[refunds.as_tool()],
+)
+
+limited = Agent(
+    "limited", model=ScriptedModel(*[[call("create", name=str(n))] for n in range(9)], "done"), tools=[create],
+    stop=MaxSteps(2).then("pause"),
+)  # fmt: skip
+
+failing = Agent("failing", model=ScriptedModel(ValueError("no such model"), "better"), retries=1)
+
+review = Flow("review")
+
+
+@review.chunk
+async def draft(ctx: FlowContext) -> str:
+    """Write it."""
+    return f"draft of {ctx.input}"
+
+
+@review.chunk
+async def proofread(ctx: FlowContext) -> str:
+    """Look for mistakes."""
+    return "no mistakes"
+
+
+@review.chunk
+async def editor(ctx: FlowContext) -> Any:
+    """A person reads it."""
+    return ctx.pause_for(
+        "edit", {"question": "Print it?"}, resume_to="next", answer_schema={"type": "boolean", "title": "Print it"}
+    )
+
+
+@review.chunk
+async def publish(ctx: FlowContext) -> str:
+    """Print it."""
+    note(f"publish {ctx.input}")
+    return "printed"
+
+
+review.to(draft).batch(proof=proofread, says=editor).to(publish)
+
+
+@tool(effect="unsafe", policy="ask")
+async def carry(value: Any, other: str) -> Any:
+    """Carry a value around."""
+    return value
+
+
+class Parrot:
+    """Says, calls, and asks with whatever it was given."""
+
+    name = "scripted"
+
+    async def request(self, request: ModelRequest) -> AsyncIterator[Delta | Reply]:
+        text = next(m.text for m in request.messages if isinstance(m, User))
+        if any(isinstance(m, Result) for m in request.messages):
+            yield Reply((Text(text=text),), Usage(1, 1, 1), "scripted")
+            return
+        yield TextDelta(text)
+        from adjourn.core.messages import ToolCall
+
+        carried = ToolCall(id="c0", tool="carry", args={"value": {text[:80]: [text]}, "other": text})
+        asked = ToolCall(id="c1", tool="ask_desk", args={"question": text})
+        yield Reply((Text(text=text), carried, asked), Usage(1, 1, 1), "scripted")
+
+
+parrot = Agent("parrot", model=Parrot(), tools=[carry, ask_desk])
+
+CAST: tuple[Agent[Any] | Flow, ...] = (writer, refunds, pair, asker, deployer, boss, limited, failing, review, parrot)

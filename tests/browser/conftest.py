@@ -1,0 +1,61 @@
+"""One Chromium and one world a module; a page a test."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Browser, async_playwright
+from tests.browser.world import Visit, World, visit, world
+
+from adjourn.server import page as console
+
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+FLAGS = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--force-color-profile=srgb"]
+
+
+def missing(why: str) -> None:
+    """Skipped where somebody develops; a failure where everything must be there."""
+    if os.environ.get("CI"):
+        pytest.fail(why)
+    pytest.skip(why)
+
+
+@pytest.fixture(scope="module")
+async def browser() -> AsyncIterator[Browser]:
+    found = next((path for name in NAMES if (path := shutil.which(name))), None)
+    if found is None:
+        missing("there is no Chromium: run tests/browser/install.sh")
+    if console.INDEX not in console._files():
+        missing("the console is not built: run `make console`")
+    async with async_playwright() as playwright:
+        chromium = await playwright.chromium.launch(executable_path=found, args=FLAGS)
+        yield chromium
+        await chromium.close()
+
+
+@pytest.fixture(scope="module")
+async def on() -> AsyncIterator[World]:
+    """A world for a module."""
+    place = Path(tempfile.mkdtemp(prefix="adjourn-", dir="/dev/shm" if Path("/dev/shm").is_dir() else None))
+    async with world(place) as made:
+        yield made
+    shutil.rmtree(place)
+
+
+@pytest.fixture
+async def own() -> AsyncIterator[World]:
+    """A world for one test."""
+    place = Path(tempfile.mkdtemp(prefix="adjourn-", dir="/dev/shm" if Path("/dev/shm").is_dir() else None))
+    async with world(place) as made:
+        yield made
+    shutil.rmtree(place)
+
+
+@pytest.fixture
+async def ana(browser: Browser, on: World) -> AsyncIterator[Visit]:
+    """Somebody with the token of this start."""
+    async with visit(browser, on) as one:
+        yield one
