@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 import select
 import subprocess
 import sys
@@ -18,7 +19,12 @@ from typer.testing import CliRunner
 from adjourn import Agent, RunFailed, Runtime
 from adjourn.cli.app import app
 
-SECONDS = 40.0
+SECONDS = 60.0
+COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+ATTACHED = (  # a session's own terminal is one where Ctrl-C is a signal
+    "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0);"
+    "os.execv(sys.executable, [sys.executable, '-m', 'adjourn', *sys.argv[1:]])"
+)
 
 
 class Said(NamedTuple):
@@ -60,10 +66,10 @@ def adjourn() -> Callable[..., Said]:
 def process() -> Callable[..., Said]:
     """The command as a process of its own, without a terminal."""
 
-    def run(*args: str, **env: str) -> Said:
+    def run(*args: str, typed: str = "", **env: str) -> Said:
         done = subprocess.run(
             [sys.executable, "-m", "adjourn", *args],
-            stdin=subprocess.DEVNULL, capture_output=True, text=True, encoding="utf-8", timeout=SECONDS,
+            input=typed, capture_output=True, text=True, encoding="utf-8", timeout=SECONDS,
             env={**os.environ, **env}, check=False,
         )  # fmt: skip
         return Said(done.returncode, done.stdout, done.stderr)
@@ -107,7 +113,7 @@ class Pty:
         self._fd, inner = pty.openpty()
         fcntl.ioctl(self._fd, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "adjourn", *args],
+            [sys.executable, "-c", ATTACHED, *args],
             stdin=inner, stdout=inner, stderr=inner, start_new_session=True, env={**os.environ, "TERM": "xterm", **env},
         )  # fmt: skip
         os.close(inner)
@@ -125,15 +131,28 @@ class Pty:
         self.text += read.decode("utf-8", "replace")
         return bool(read)
 
+    @property
+    def plain(self) -> str:
+        """What it has written, without colours."""
+        return COLOUR.sub("", self.text)
+
     def see(self, words: str) -> None:
         """Wait until the program has written these words after those that were seen last."""
         until = time.monotonic() + SECONDS
-        while words not in self.text[self._seen :]:
-            assert self._more(until), f"it ended without saying {words!r}:\n{self.text}"
-        self._seen += self.text[self._seen :].index(words) + len(words)
+        while words not in self.plain[self._seen :]:
+            assert self._more(until), f"it ended without saying {words!r}:\n{self.plain}"
+        self._seen += self.plain[self._seen :].index(words) + len(words)
 
     def type(self, line: str) -> None:
         os.write(self._fd, (line + "\n").encode())
+
+    def press(self, keys: str) -> None:
+        """Press keys, without Enter."""
+        os.write(self._fd, keys.encode())
+
+    def interrupt(self) -> None:
+        """Press Ctrl-C."""
+        self.press("\x03")
 
     def answer(self, question: str, line: str) -> None:
         """Wait for the question and for its prompt, then answer."""

@@ -1,13 +1,16 @@
 """Asking a person at the terminal. No prompt has a default; Enter alone is ignored; keys typed ahead are thrown away."""
 
+import select
 import sys
+import threading
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Any, Literal, TypeVar, cast
 
 from rich.text import Text
 
 from adjourn.cli.fields import fields, rows, schema_word
-from adjourn.cli.terminal import err, out, say
+from adjourn.cli.terminal import err, say
 from adjourn.cli.visible import visible
 from adjourn.cli.words import DIM, exact
 from adjourn.core.codec import loads
@@ -15,9 +18,26 @@ from adjourn.core.interrupt import Interrupt
 from adjourn.core.schema import check
 from adjourn.errors import Invalid, InvalidAnswer
 
+T = TypeVar("T")
+POLL = 0.1
+"""Seconds between two looks at whether a question still stands."""
+
 
 class Later(Exception):
     """The person does not decide now: they said so, or closed the input."""
+
+
+class Withdrawn(Exception):
+    """The question was taken back while the person looked at it."""
+
+
+class _Asked(threading.local):
+    """What ends a question that is being asked in this thread."""
+
+    withdrawn: threading.Event | None = None
+
+
+_asked = _Asked()
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +58,28 @@ def read(question: Text) -> str:
         _throw_away()
         err().print(question, end="")
         sys.stderr.flush()
-        line = sys.stdin.readline()
+        line = _line()
         if not line:
             say("")
             raise Later
         if line.strip():
             return line.strip()
+
+
+def _line() -> str:
+    """The next line; raises `Withdrawn` if nobody wants it any more."""
+    if (withdrawn := _asked.withdrawn) is not None:
+        while not _typed():
+            if withdrawn.is_set():
+                raise Withdrawn
+    return sys.stdin.readline()
+
+
+def _typed() -> bool:
+    try:
+        return bool(select.select([sys.stdin], [], [], POLL)[0])
+    except (OSError, ValueError):  # not every system can wait for a terminal
+        return True
 
 
 def _throw_away() -> None:
@@ -76,6 +112,15 @@ def confirm(question: str) -> bool:
         typed = read(Text.assemble(question, " ", ("yes/no › ", DIM))).lower()
         if typed in ("yes", "no"):
             return typed == "yes"
+
+
+def withdrawable(ask: Callable[[], T], withdrawn: threading.Event) -> T:
+    """Ask in this thread; raises `Withdrawn` once the event is set."""
+    _asked.withdrawn = withdrawn
+    try:
+        return ask()
+    finally:
+        _asked.withdrawn = None
 
 
 def decide(i: Interrupt) -> Choice:
@@ -138,7 +183,7 @@ def edit(arguments: dict[str, Any], schema: dict[str, Any] | bool | None) -> dic
             say(f"  {visible(str(e))}")
             continue
         edited[name] = value
-    terminal = out()
+    terminal = err()
     terminal.print("", *rows(list(fields(edited, schema)), terminal.width), "")
     return edited
 

@@ -7,9 +7,9 @@ import typer
 from rich.text import Text
 
 from adjourn.cli.database import with_runtime
-from adjourn.cli.deciding import come_to_rest
 from adjourn.cli.failure import says
 from adjourn.cli.options import By, Db, Json, Reason, RequestId, RunId, Wait, who
+from adjourn.cli.settling import come_to_rest
 from adjourn.cli.steps import Look, look_at
 from adjourn.cli.terminal import out, print_json
 from adjourn.cli.visible import visible

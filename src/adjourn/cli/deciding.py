@@ -1,29 +1,27 @@
 """Commands with which a person decides: `inbox`, `approve`, `deny`, `answer`."""
 
-import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 import typer
 from rich.text import Text
 
-from adjourn.cli.action import Item, look, render, title
+from adjourn.cli.action import Item, look, render
 from adjourn.cli.action import as_json as item_json
 from adjourn.cli.asking import Choice, Later, decide, parse
 from adjourn.cli.database import address_of, with_runtime
 from adjourn.cli.failure import report, says
-from adjourn.cli.finding import Found, find, full_digest, handle
+from adjourn.cli.finding import Found, find, full_digest
+from adjourn.cli.hints import how_to_decide
 from adjourn.cli.options import By, Db, InterruptId, Json, Note, RequestId, Wait, who
 from adjourn.cli.reading import list_inbox
+from adjourn.cli.settling import NOT, Settled, settle
 from adjourn.cli.terminal import is_attended, out, print_json, say
-from adjourn.cli.visible import visible
-from adjourn.cli.words import DIM, EXIT, arguments, brief, duration, short_id, status_mark
+from adjourn.cli.words import DIM, EXIT
 from adjourn.core.codec import loads
 from adjourn.core.interrupt import Interrupt
 from adjourn.errors import Conflict, Invalid
 from adjourn.runtime.runtime import Runtime
-from adjourn.runtime.timeline import Step, Timeline
 
 app = typer.Typer()
 PATIENCE = 2.0
@@ -65,110 +63,25 @@ def inbox(
         say(Text("It is no longer open: nothing can be decided here.", style=DIM))
         return
     if not is_attended():
-        _say_how(seen.interrupt)
+        for word, typed in how_to_decide(db, seen.interrupt):
+            say(f"{word:<7}  {typed}")
         raise typer.Exit(3)
     raise typer.Exit(_at_the_prompt(db, seen.interrupt, who(by)))
-
-
-def _say_how(i: Interrupt) -> None:
-    if i.kind == "approval" and i.call:
-        say(f"Approve  adjourn approve {handle(i)} --digest {i.call.digest[:16]}")
-        say(f"Deny     adjourn deny {handle(i)} --note …")
-    else:
-        say(f"Answer   adjourn answer {handle(i)} {' | '.join(i.choices) or 'VALUE'}")
 
 
 def _at_the_prompt(db: str | None, i: Interrupt, by: str) -> int:
     """Ask and decide; what was shown is what is decided about. A refusal says who won."""
     try:
         choice = decide(i)
-    except Later:
-        say(Text("Left as it is.", style=DIM))
+    except (Later, KeyboardInterrupt):
+        say("", Text("Left as it is.", style=DIM))
         return 3
     try:
         done = with_runtime(db, lambda rt: settle(rt, i, choice, by, i.call.digest if i.call else "", "", PATIENCE))
     except Conflict as e:
-        return report(e, _NOT[choice.verb])
+        return report(e, NOT[choice.verb])
     done.print()
     return 0
-
-
-_NOT = {"approve": "Not approved", "deny": "Not denied", "answer": "Not answered"}
-_DONE = {"approve": "Approved", "deny": "Denied", "answer": "Answered"}
-
-
-@dataclass(frozen=True, slots=True)
-class Settled:
-    """A decision that was recorded, and what came of it within the time that was waited."""
-
-    interrupt: Interrupt
-    choice: Choice
-    by: str
-    seq: int
-    status: str
-    step: Step | None
-
-    def print(self) -> None:
-        """Say what is recorded, and nothing else."""
-        i, terminal = self.interrupt, out()
-        what = (
-            f"{visible(i.call.tool)} {arguments(self.choice.edit or i.call.arguments)}" if i.call else visible(title(i))
-        )
-        edited = ", edited" if self.choice.edit is not None else ""
-        glyph = ("⊘ ", "") if self.choice.verb == "deny" else ("✓ ", "green")
-        terminal.print(Text.assemble(glyph, f"{_DONE[self.choice.verb]} by {visible(self.by)}{edited}: {brief(what)}"))
-        step = self.step
-        if step is not None and step.ran and step.took is not None:
-            ran = "ran" if step.status == "completed" else "ran and failed"
-            terminal.print(f"  {visible(step.name)} {ran}, {duration(step.took)}.")
-        mark = Text.assemble("  ", short_id(i.run_id), " is ", status_mark(self.status))
-        say(mark)
-        if self.status == "ready":
-            say(Text("  It goes on where a worker with its program is open: adjourn worker app.py:agent", style=DIM))
-
-    def as_json(self) -> dict[str, Any]:
-        """The decision as data."""
-        i = self.interrupt
-        return {"interrupt_id": i.id, "run_id": i.run_id, "decision": self.choice.verb, "by": self.by, "seq": self.seq,
-                "status": self.status}  # fmt: skip
-
-
-async def settle(
-    rt: Runtime, i: Interrupt, choice: Choice, by: str, digest: str, request_id: str = "", patience: float = 0.0
-) -> Settled:
-    """Record a decision, then wait `patience` seconds for the run to come to rest."""
-    if choice.verb == "approve":
-        seq = await rt.approve(
-            i.id, by=by, note=choice.note, digest=digest, edit=choice.edit, scope=choice.scope, groups=choice.groups,
-            request_id=request_id,
-        )  # fmt: skip
-    elif choice.verb == "deny":
-        seq = await rt.deny(i.id, by=by, note=choice.note, digest=digest, request_id=request_id)
-    else:
-        seq = await rt.answer(i.id, choice.value, by=by, note=choice.note, request_id=request_id)
-    status = await come_to_rest(rt, i.run_id, patience)
-    step = None
-    if i.call:
-        steps = Timeline.of(await rt.store.load(i.run_id), rt.store.now()).steps
-        step = next((s for s in steps if s.id == i.call.call_id), None)
-    return Settled(i, choice, by, seq, status, step)
-
-
-async def come_to_rest(rt: Runtime, run_id: str, patience: float) -> str:
-    """The run's status once it rests, or after `patience` seconds."""
-    run = await rt.get(run_id)
-    bell = asyncio.Event()
-    end = rt.store.subscribe(run_id, bell.set)
-    try:
-        async with asyncio.timeout(patience or 0.0):
-            while await run.status() not in EXIT:
-                await bell.wait()
-                bell.clear()
-    except TimeoutError:
-        pass
-    finally:
-        end()
-    return await run.status()
 
 
 def _command(

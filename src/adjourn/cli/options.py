@@ -30,6 +30,9 @@ Wait = Annotated[
 RequestId = Annotated[
     str, typer.Option("--request-id", metavar="ID", help="The same id again gets the same answer.", show_default=False)
 ]
+Resources = Annotated[
+    str, typer.Option(metavar="APP.PY:DICT", help="The live objects that tools need.", show_default=False)
+]
 RunId = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, or how it begins.")]
 InterruptId = Annotated[
     str, typer.Argument(metavar="ITEM", help="A number of `adjourn inbox`, an interrupt's id, RUN/CALL, or RUN.")

@@ -1,12 +1,13 @@
-"""From `app.py:agent` or `module:attr` to the agents and flows a worker advances."""
+"""From `app.py:agent` or `module:attr` to agents, flows, and the live objects that their tools need."""
 
 import importlib
 import importlib.util
 import sys
 import traceback
+from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, cast
 
 from adjourn.agent.agent import Agent
 from adjourn.errors import AdjournError, InvalidDefinition
@@ -80,3 +81,23 @@ def programs_of(reference: str) -> list[Agent[Any] | Flow]:
         if not isinstance(one, Agent | Flow):
             raise InvalidDefinition(f"{reference} is {type(one).__name__}; a worker advances agents and flows")
     return found
+
+
+def program_of(reference: str) -> Agent[Any] | Flow:
+    """The one agent or flow behind a reference."""
+    found = programs_of(reference)
+    if len(found) != 1:
+        names = ", ".join(one.name for one in found) or "none"
+        raise InvalidDefinition(f"{reference} is {len(found)} programs ({names}); name one of them")
+    return found[0]
+
+
+def resources_of(reference: str) -> Mapping[str, Any]:
+    """The dict, or what the function gives, behind a reference; nothing for an empty one."""
+    if not reference:
+        return {}
+    thing = load(reference)
+    thing = thing() if callable(thing) else thing
+    if not isinstance(thing, Mapping):
+        raise InvalidDefinition(f"{reference} is {type(thing).__name__}, not a dict of names and objects")
+    return cast("Mapping[str, Any]", thing)

@@ -15,7 +15,7 @@ Line = str | Text
 
 _ASCII = str.maketrans({
     "◆": "!", "●": "*", "‖": "=", "✓": "+", "✗": "x", "⊘": "-", "↶": "<", "○": "o", "■": "#", "·": "-", "›": ">", "–": "-",
-    "…": "...", "⟨": "<", "⟩": ">", "┊": "|", "├": "|", "└": "`", "’": "'", "─": "-", "→": "->",
+    "…": "...", "⟨": "<", "⟩": ">", "┊": "|", "├": "|", "└": "`", "’": "'", "─": "-", "→": "->", "▌": "_", "“": '"', "”": '"',
 })  # fmt: skip
 WIDE = 1_000_000
 """The width of a pipe: nothing is wrapped or shortened there."""
@@ -35,6 +35,23 @@ class Terminal:
             markup=False, emoji=False, soft_wrap=True, width=None if self.tty else WIDE,
         )  # fmt: skip
         self.width = max(40, min(self._console.width, 120)) if self.tty else WIDE
+        self.moves = self.tty and os.environ.get("TERM") != "dumb"
+        """Whether lines that are there can be written again."""
+        self._stream = stream
+
+    @property
+    def columns(self) -> int:
+        """The width as it is now: the window may have been resized."""
+        return self._console.width
+
+    def control(self, sequence: str) -> None:
+        """Write a sequence of our own that moves the cursor; only where `moves`."""
+        if self.moves:
+            self._stream.write(sequence)
+
+    def flush(self) -> None:
+        """Let the reader see everything so far."""
+        self._stream.flush()
 
     def print(self, *lines: Line, end: str = "\n") -> None:
         """Write each line, styled or not."""
@@ -77,6 +94,12 @@ def to_json(value: Any, indent: int | None = 2) -> str:
 def print_json(value: Any) -> None:
     """A value as the command's data."""
     sys.stdout.write(to_json(value) + "\n")
+
+
+def print_line(value: Any) -> None:
+    """A value as one line of a stream of data, at once."""
+    sys.stdout.write(to_json(value, indent=None) + "\n")
+    sys.stdout.flush()
 
 
 def is_attended() -> bool:

@@ -50,6 +50,12 @@ def status_mark(status: str) -> Text:
     return Text(f"{glyph} {word}", style=colour)
 
 
+def sentence_mark(status: str) -> Text:
+    """Glyph and word at the beginning of a sentence."""
+    glyph, colour, word = STATUSES[status]
+    return Text(f"{glyph} {word.capitalize()}", style=colour)
+
+
 def short_id(run_id: str) -> str:
     """The beginning of a generated id (a prefix is accepted everywhere); other ids whole."""
     return run_id[:9] if _GENERATED.fullmatch(run_id) else visible(run_id)

@@ -1,22 +1,20 @@
 """`adjourn worker`: a process that advances runs until it is told to stop, and then hands them back."""
 
 import asyncio
-import logging
 import os
 import signal
 import sys
-import traceback
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, cast
+from typing import Annotated
 
 import typer
 from rich.text import Text
 
 from adjourn.cli.database import address_of
 from adjourn.cli.failure import says
-from adjourn.cli.options import Db, Json
-from adjourn.cli.programs import NotImportable, load, programs_of
+from adjourn.cli.logs import log_to
+from adjourn.cli.options import Db, Json, Resources
+from adjourn.cli.programs import NotImportable, programs_of, resources_of
 from adjourn.cli.steps import Look, look_at
 from adjourn.cli.terminal import out, say, to_json
 from adjourn.cli.visible import lines, visible
@@ -37,9 +35,7 @@ def worker(
     ],
     db: Db = None,
     as_json: Json = False,
-    resources: Annotated[
-        str, typer.Option(metavar="APP.PY:DICT", help="The live objects that tools need.", show_default=False)
-    ] = "",
+    resources: Resources = "",
     concurrency: Annotated[int, typer.Option(help="So many runs at once.", min=1)] = 100,
     lease: Annotated[float, typer.Option(help="Seconds after which a silent worker is replaced.")] = 2.0,
     grace: Annotated[float, typer.Option(help="Seconds that tools in flight get when it stops.")] = 5.0,
@@ -51,25 +47,17 @@ def worker(
     """
     try:
         loaded = [program for reference in programs for program in programs_of(reference)]
-        given: Mapping[str, Any] = _resources(resources) if resources else {}
+        given = resources_of(resources)
     except NotImportable as e:
         say(*lines(e.trace.rstrip()))
         raise
     if on_change not in ("refuse", "warn"):
         raise InvalidDefinition(f"--on-change is 'refuse' or 'warn', not {on_change!r}")
-    _log_to_stderr()
+    log_to(say)
     rt = Runtime(
         address_of(db), loaded, resources=given, concurrency=concurrency, lease=lease, grace=grace, on_change=on_change
     )
     asyncio.run(_serve(rt, [p.name for p in loaded], address_of(db), as_json))
-
-
-def _resources(reference: str) -> Mapping[str, Any]:
-    thing = load(reference)
-    thing = thing() if callable(thing) else thing
-    if not isinstance(thing, Mapping):
-        raise InvalidDefinition(f"{reference} is {type(thing).__name__}, not a dict of names and objects")
-    return cast("Mapping[str, Any]", thing)
 
 
 async def _serve(rt: Runtime, names: list[str], address: str, as_json: bool) -> None:
@@ -147,19 +135,3 @@ async def _report(rt: Runtime, reporter: Reporter) -> None:
             await bell.wait()
     finally:
         end()
-
-
-class _Talk(logging.Handler):
-    """Log records as talk."""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        say(Text(f"! {visible(record.getMessage())}", style=DIM))
-        if record.exc_info and record.exc_info[1] is not None:
-            say(*lines("".join(traceback.format_exception(record.exc_info[1])).rstrip()))
-
-
-def _log_to_stderr() -> None:
-    log = logging.getLogger("adjourn")
-    log.handlers[:] = [_Talk()]
-    log.propagate = False
-    log.setLevel(logging.WARNING)

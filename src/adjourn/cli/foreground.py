@@ -1,0 +1,219 @@
+"""A run in the foreground: it is watched, asked about and steered at one terminal, until it rests."""
+
+import asyncio
+import os
+import signal
+import threading
+from typing import Any
+
+from rich.text import Text
+
+from adjourn.agent.outcome import Paused
+from adjourn.cli.action import look, render
+from adjourn.cli.asking import Choice, Later, Withdrawn, decide, withdrawable
+from adjourn.cli.ending import Ending, Place
+from adjourn.cli.failure import report
+from adjourn.cli.hints import command
+from adjourn.cli.settling import NOT, record
+from adjourn.cli.terminal import Line, err, say
+from adjourn.cli.view import View
+from adjourn.cli.visible import visible
+from adjourn.cli.words import DIM, count, duration, sentence_mark
+from adjourn.core.interrupt import Interrupt
+from adjourn.core.preview import cancel_preview
+from adjourn.driver.threads import in_thread
+from adjourn.errors import Conflict, Refused, RunFailed
+from adjourn.runtime.run import Run
+from adjourn.runtime.runtime import Runtime
+
+FRAME = 0.05
+"""Seconds between two pictures at most often."""
+TICK = 1.0
+"""Seconds between two pictures if nothing happens."""
+KILLED = 130
+
+
+class Foreground:
+    """Follows one run of this process to its rest, asking at the terminal what it waits for.
+
+    The first Ctrl-C pauses it, the second cancels it, the third ends this process; the journal is safe in any case.
+    """
+
+    def __init__(self, rt: Runtime, run: Run[Any], view: View, place: Place, *, by: str, attended: bool) -> None:
+        self._rt, self._run, self._view, self._place, self._by = rt, run, view, place, by
+        self._attended = attended
+        self._ending = Ending(run.id, view, place)
+        self._presses = 0
+        self._news = asyncio.Event()
+        self._asks: threading.Event | None = None
+        self._left = False
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def follow(self) -> int:
+        """Until the run rests and nobody here will change that; the code to exit with."""
+        loop = asyncio.get_running_loop()
+        watcher, painter = loop.create_task(self._watch()), loop.create_task(self._paint())
+        before = signal.signal(signal.SIGINT, lambda number, frame: self._pressed(loop))
+        try:
+            while True:
+                try:
+                    outcome = await self._run.wait()
+                except RunFailed as failed:
+                    await self._catch_up((await self._rt.store.get(self._run.id)).seq)
+                    return self._ending.failed(failed)
+                await self._catch_up(outcome.checkpoint.seq)
+                if isinstance(outcome, Paused) and outcome.status != "paused" and await self._ask(outcome):
+                    continue
+                return self._ending.tell(outcome, self._rt.store.now())
+        finally:
+            signal.signal(signal.SIGINT, before)
+            for task in (watcher, painter, *self._tasks):
+                task.cancel()
+            await asyncio.gather(watcher, painter, *self._tasks, return_exceptions=True)
+            self._view.rest()
+
+    # Watching
+
+    async def _watch(self) -> None:
+        async for event in self._run.watch(self._view.timeline.seq):
+            self._view.take(event)
+            self._news.set()
+
+    async def _paint(self) -> None:
+        while True:
+            if self._asks is None:
+                self._view.status = await self._run.status()
+                self._view.paint(self._rt.store.now())
+            await asyncio.sleep(FRAME)
+            try:
+                async with asyncio.timeout(TICK):
+                    await self._next()
+            except TimeoutError:
+                pass
+
+    async def _next(self) -> None:
+        self._news.clear()
+        await self._news.wait()
+
+    async def _catch_up(self, seq: int) -> None:
+        """Until everything up to a record was shown."""
+        while self._view.timeline.seq < seq:
+            try:
+                async with asyncio.timeout(TICK):
+                    await self._next()
+            except TimeoutError:
+                pass
+
+    def _say(self, *said: Line) -> None:
+        self._view.rest()
+        say(*said)
+
+    # Asking
+
+    async def _ask(self, outcome: Paused) -> bool:
+        """Ask about each open item, in order; True if the run may go on because of that."""
+        if not self._attended or self._left:
+            return False
+        for i in outcome.interrupts:
+            if i.kind in ("timer", "event"):
+                continue
+            choice = await self._decision(i)
+            if self._left:
+                return False
+            if choice == "gone":
+                return True
+            if isinstance(choice, Choice) and await self._settle(i, choice):
+                return True
+        return False
+
+    async def _settle(self, i: Interrupt, choice: Choice) -> bool:
+        """Record a decision; also true if somebody else's was first, because the run goes on then too."""
+        try:
+            await record(self._rt, i, choice, self._by, i.call.digest if i.call else "")
+        except Conflict as e:
+            report(e, NOT[choice.verb])
+        return True
+
+    async def _decision(self, i: Interrupt) -> Choice | str:
+        """What the person decided; `later`, or `gone` if the question was answered elsewhere meanwhile."""
+        self._view.rest()
+        terminal = err()
+        item = await look(self._rt, i)
+        terminal.print("", *render(item, terminal.width), "")
+        asks = self._asks = threading.Event()
+        prompt = asyncio.ensure_future(in_thread(lambda: withdrawable(lambda: decide(i), asks)))
+        try:
+            while not prompt.done():
+                news = asyncio.ensure_future(self._next())
+                await asyncio.wait({prompt, news}, return_when=asyncio.FIRST_COMPLETED)
+                news.cancel()
+                if not any(x.id == i.id for x in self._view.state.interrupts):
+                    asks.set()
+            return prompt.result()
+        except Later:
+            return "later"
+        except Withdrawn:
+            say("")
+            return "gone"
+        finally:
+            self._asks = None
+
+    # Ctrl-C
+
+    def _pressed(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Called by the signal itself, so that the third press works even if the loop is stuck."""
+        self._presses += 1
+        if self._presses > 2:
+            self._kill()
+        loop.call_soon_threadsafe(self._begin, self._presses)
+
+    def _begin(self, press: int) -> None:
+        if self._asks is not None:  # it waits already; there is nothing to stop
+            self._left = True
+            self._asks.set()
+            return
+        task = asyncio.get_running_loop().create_task(self._pause() if press == 1 else self._cancel())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _pause(self) -> None:
+        try:
+            await self._run.pause(by=self._by, reason="Ctrl-C")
+        except Refused:  # it has come to its end by itself
+            return
+        now = self._rt.store.now()
+        flying = [f"{visible(s.name)} ({duration(now - s.since)} so far)" for s in self._view.running()]
+        undos = len((await self._run.cancel_preview()).undo)
+        cancel = f"cancel and undo {undos}" if undos else "cancel; nothing has to be undone"
+        self._say(
+            Text.assemble(
+                sentence_mark("pausing"), f" finishing {', '.join(flying) or 'the model call'}, nothing new starts."
+            ),
+            Text(f"   Ctrl-C again: {cancel}. Or wait: it pauses by itself.", style=DIM),
+        )
+
+    async def _cancel(self) -> None:
+        undos = len((await self._run.cancel_preview()).undo)
+        try:
+            await self._run.cancel(by=self._by, reason="Ctrl-C")
+        except Refused:
+            return
+        what = f"undoing {undos}, last thing first." if undos else "nothing has to be undone."
+        self._say(
+            Text.assemble(sentence_mark("cancelling"), f" {what}"),
+            Text("   Ctrl-C again: stop this process now. The undo list is safe.", style=DIM),
+        )
+
+    def _kill(self) -> None:
+        try:
+            cancelling = self._view.state.cancel is not None
+            owed = len(cancel_preview(self._view.state).undo) if cancelling else 0
+        except Exception:  # the signal came in the middle of a fold
+            owed = 0
+        what = f"{count(owed, 'undo is', 'undos are')} still owed." if owed else "Nothing is lost."
+        goes = "They run when a worker starts" if owed else "It goes on when a worker starts"
+        self._view.rest()
+        say(Text.assemble(("✗ Killed. ", "red"), what))
+        if self._place.saved:
+            say(Text.assemble((f"   {goes}  ", DIM), command(self._place.db, "worker", visible(self._place.program))))
+        os._exit(KILLED)

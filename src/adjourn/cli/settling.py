@@ -1,0 +1,97 @@
+"""Recording a decision, and seeing what comes of it."""
+
+import asyncio
+from dataclasses import dataclass
+from typing import Any
+
+from rich.text import Text
+
+from adjourn.cli.asking import Choice
+from adjourn.cli.terminal import out, say
+from adjourn.cli.visible import visible
+from adjourn.cli.words import DIM, EXIT, arguments, brief, duration, short_id, status_mark
+from adjourn.core.interrupt import Interrupt
+from adjourn.runtime.glance import title
+from adjourn.runtime.runtime import Runtime
+from adjourn.runtime.timeline import Step, Timeline
+
+NOT = {"approve": "Not approved", "deny": "Not denied", "answer": "Not answered"}
+DONE = {"approve": "Approved", "deny": "Denied", "answer": "Answered"}
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """A decision that was recorded, and what came of it within the time that was waited."""
+
+    interrupt: Interrupt
+    choice: Choice
+    by: str
+    seq: int
+    status: str
+    step: Step | None
+
+    def print(self) -> None:
+        """Say what is recorded, and nothing else."""
+        i, terminal = self.interrupt, out()
+        what = (
+            f"{visible(i.call.tool)} {arguments(self.choice.edit or i.call.arguments)}" if i.call else visible(title(i))
+        )
+        edited = ", edited" if self.choice.edit is not None else ""
+        glyph = ("⊘ ", "") if self.choice.verb == "deny" else ("✓ ", "green")
+        terminal.print(Text.assemble(glyph, f"{DONE[self.choice.verb]} by {visible(self.by)}{edited}: {brief(what)}"))
+        step = self.step
+        if step is not None and step.ran and step.took is not None:
+            ran = "ran" if step.status == "completed" else "ran and failed"
+            terminal.print(f"  {visible(step.name)} {ran}, {duration(step.took)}.")
+        mark = Text.assemble("  ", short_id(i.run_id), " is ", status_mark(self.status))
+        say(mark)
+        if self.status == "ready":
+            say(Text("  It goes on where a worker with its program is open: adjourn worker app.py:agent", style=DIM))
+
+    def as_json(self) -> dict[str, Any]:
+        """The decision as data."""
+        i = self.interrupt
+        return {"interrupt_id": i.id, "run_id": i.run_id, "decision": self.choice.verb, "by": self.by, "seq": self.seq,
+                "status": self.status}  # fmt: skip
+
+
+async def record(rt: Runtime, i: Interrupt, choice: Choice, by: str, digest: str, request_id: str = "") -> int:
+    """Record a decision; its seq. Raises what the runtime's verbs raise."""
+    if choice.verb == "approve":
+        return await rt.approve(
+            i.id, by=by, note=choice.note, digest=digest, edit=choice.edit, scope=choice.scope, groups=choice.groups,
+            request_id=request_id,
+        )  # fmt: skip
+    if choice.verb == "deny":
+        return await rt.deny(i.id, by=by, note=choice.note, digest=digest, request_id=request_id)
+    return await rt.answer(i.id, choice.value, by=by, note=choice.note, request_id=request_id)
+
+
+async def settle(
+    rt: Runtime, i: Interrupt, choice: Choice, by: str, digest: str, request_id: str = "", patience: float = 0.0
+) -> Settled:
+    """Record a decision, then wait `patience` seconds for the run to come to rest."""
+    seq = await record(rt, i, choice, by, digest, request_id)
+    status = await come_to_rest(rt, i.run_id, patience)
+    step = None
+    if i.call:
+        steps = Timeline.of(await rt.store.load(i.run_id), rt.store.now()).steps
+        step = next((s for s in steps if s.id == i.call.call_id), None)
+    return Settled(i, choice, by, seq, status, step)
+
+
+async def come_to_rest(rt: Runtime, run_id: str, patience: float) -> str:
+    """The run's status once it rests, or after `patience` seconds."""
+    run = await rt.get(run_id)
+    bell = asyncio.Event()
+    end = rt.store.subscribe(run_id, bell.set)
+    try:
+        async with asyncio.timeout(patience or 0.0):
+            while await run.status() not in EXIT:
+                await bell.wait()
+                bell.clear()
+    except TimeoutError:
+        pass
+    finally:
+        end()
+    return await run.status()
