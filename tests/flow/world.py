@@ -84,6 +84,29 @@ def deep() -> Flow:
     return outer
 
 
+async def keep(ctx: FlowContext) -> None:
+    """A chunk that adds its input to a list in the state."""
+    ctx.state.setdefault("kept", []).append(ctx.input)
+
+
+async def ask(ctx: FlowContext) -> None:
+    """A chunk that pauses."""
+    ctx.pause_for("q", {"about": ctx.input})
+
+
+def gate() -> tuple[Flow, asyncio.Event, asyncio.Event]:
+    """A flow whose first chunk says when it runs and waits to be let go."""
+    flow, inside, go = Flow("gate"), asyncio.Event(), asyncio.Event()
+
+    async def slow(ctx: FlowContext) -> Any:
+        inside.set()
+        await go.wait()
+        return ctx.input
+
+    flow.to(slow).to(keep)
+    return flow, inside, go
+
+
 FLOWS: dict[str, Callable[[], Flow]] = {f.__name__: f for f in (approval, gates, deep)}
 
 
