@@ -158,6 +158,7 @@ OTHER: Callable[[Any], Any] = lambda ctx: 2  # noqa: E731
 NONE: Any = lambda: None  # noqa: E731
 NAMELESS: Any = a
 TEXT: Any = "x"
+ONLY: Any = ONE
 
 
 async def generator(ctx: FlowContext) -> Any:
@@ -186,6 +187,10 @@ WRONG: dict[str, Wrong] = {
     "concurrency": (lambda f: f.for_each(concurrency=-1), "concurrency is a whole number"),
     "a chunk of two parameters": (lambda f: f.to(TWO), "takes one parameter"),
     "a name as the chunk": (lambda f: f.chunk(TEXT), "a chunk is a function; its name is given with @flow.chunk.name='x'"),
+    "an undo of one parameter": (lambda f: f.chunk(undo=ONLY)(a), "'a': undo takes the context, the chunk's input and its"),
+    "a verify of one parameter": (
+        lambda f: f.chunk(effect="verifiable", verify=ONLY)(a), "verify takes the context and the chunk's input",
+    ),
     "a generator": (lambda f: f.to(generator), r"an async generator; return its result, and ctx\.publish"),
     "a chunk of none": (lambda f: f.chunk(name="none")(NONE), "takes one parameter"),
     "a chunk that was called": (lambda f: f.to(a(NOTHING)), "'a' was called; pass the function itself"),

@@ -48,7 +48,9 @@ class Chunk:
         for what, function in (("the chunk", run), ("undo", undo), ("verify", verify)):
             if function is not None and not callable(function):
                 raise InvalidDefinition(f"chunk {name!r}: {what} must be a function, not {function!r:.80}")
-        _takes_one(run, name)
+        _takes(run, 1, f"chunk {name!r} takes one parameter, the FlowContext")
+        _takes(undo, 3, f"chunk {name!r}: undo takes the context, the chunk's input and its result")
+        _takes(verify, 2, f"chunk {name!r}: verify takes the context and the chunk's input")
         if inspect.isasyncgenfunction(run):
             raise InvalidDefinition(
                 f"chunk {name!r} is an async generator; return its result, and ctx.publish what comes on the way"
@@ -82,14 +84,16 @@ def names(resources: Any, where: str) -> tuple[str, ...]:
     return found
 
 
-def _takes_one(function: Callable[..., Any], name: str) -> None:
+def _takes(function: Callable[..., Any] | None, count: int, promise: str) -> None:
+    """Said here, not when it is needed: for an undo that would be in the middle of a cancel."""
+    if function is None:
+        return
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):  # a builtin may have none
         return
     try:
-        signature.bind(None)
+        signature.bind(*[None] * count)
     except TypeError:
-        raise InvalidDefinition(
-            f"chunk {name!r} takes one parameter, the FlowContext; {name}{signature} does not"
-        ) from None
+        name = getattr(function, "__name__", "")
+        raise InvalidDefinition(f"{promise}; {name}{signature} does not") from None
