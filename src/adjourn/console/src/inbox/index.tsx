@@ -1,9 +1,180 @@
-/** What waits for a person. */
+/** What waits for a person: the list at the left, one item at the right; on a phone one after the other. */
+import { signal, useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { Connection, Top } from "../frame";
+import { useKeys } from "../keys";
+import { waiting } from "../live";
+import { back, go, href, place, query, setQuery } from "../router";
+import { Empty, Failure, Skeleton } from "../states";
+import { Button, Command, Icon, Tabs } from "../ui";
+import { visible } from "../visible";
+import { many } from "../words";
+import { Decided } from "./decided";
+import { ItemPane } from "./item";
+import { KINDS } from "./naming";
+import { addressOf, List } from "./list";
+import { agents, failure, filtered, filters, followInbox, gone, itemBy, load, loading, MOST, newer, order, showNewer, truncated } from "./pending";
+
+const phone = matchMedia("(max-width: 640px)");
+const narrow = signal(phone.matches);
+phone.addEventListener("change", (e) => (narrow.value = e.matches));
+
+const ASKED = ["approval", "question", "in_doubt", "limit", "error", "undo"] as const;
+
+function search(): string {
+  const text = query.value.toString();
+  return text ? `?${text}` : "";
+}
 
 export function InboxPage() {
+  const ref = place.value[1] ?? "";
+  const decided = query.value.get("show") === "decided";
+  const focus = useSignal(false);
+  useEffect(() => followInbox(), []);
+  const first = order.value.find((r) => !gone.value.has(r)) ?? "";
+  useEffect(() => {
+    if (!ref && first && !narrow.value && !decided && !loading.value) go(addressOf(first, search()), { replace: true });
+  }, [ref, first, narrow.value, decided, loading.value]);
+  useEffect(() => {
+    document.body.classList.toggle("item-open", Boolean(ref));
+    return () => document.body.classList.remove("item-open");
+  }, [ref]);
+  const show = (next: string, andFocus = false): void => {
+    focus.value = andFocus;
+    go(addressOf(next, search()), { replace: Boolean(ref) });
+  };
+  const step = (by: number): void => {
+    const all = order.peek();
+    const at = all.indexOf(ref);
+    const next = all[at < 0 ? 0 : Math.min(all.length - 1, Math.max(0, at + by))];
+    if (next && next !== ref) show(next);
+  };
+  /** To the new action, or to the next item that is still open; without one, back to the list. */
+  const onward = (to?: string): void => {
+    if (to) return show(to, true);
+    const all = order.peek();
+    const at = all.indexOf(ref);
+    const open = (r: string): boolean => r !== ref && !gone.peek().has(r);
+    const next = all.slice(at + 1).find(open) ?? all.slice(0, Math.max(0, at)).findLast(open);
+    if (next) return show(next, true);
+    if (newer.peek().length) showNewer();
+    go(`/inbox${search()}`, { replace: true });
+    requestAnimationFrame(() => document.querySelector<HTMLElement>(".inbox-head h1")?.focus());
+  };
+  useKeys({ j: () => step(1), k: () => step(-1), ".": showNewer, ...(ref && narrow.value ? { Escape: () => back(`/inbox${search()}`) } : {}) });
   return (
-    <main>
-      <h1>Inbox</h1>
+    <main class={`inbox-page ${ref ? "has-item" : ""}`}>
+      {ref && narrow.value ? <PhoneTop id={ref} /> : <Top title="Inbox" />}
+      <div class="row inbox-head">
+        <h1 tabIndex={-1}>Inbox</h1>
+      </div>
+      <div class="inbox">
+        <section class="il-col" aria-label="List">
+          <Filters decided={decided} />
+          {decided ? <Decided on={ref} search={search()} /> : <Open on={ref} />}
+          <p class="keys-hint sm t3" aria-hidden="true">
+            <span><kbd>j</kbd> <kbd>k</kbd> move</span><span><kbd>a</kbd> approve</span><span><kbd>e</kbd> edit</span><span><kbd>d</kbd> deny</span><span><kbd>?</kbd></span>
+          </p>
+        </section>
+        <div class="item-col">
+          {ref ? <ItemPane key={ref} id={ref} focus={focus.value} onward={onward} /> : null}
+        </div>
+      </div>
     </main>
+  );
+}
+
+function PhoneTop({ id }: { id: string }) {
+  const i = itemBy(id);
+  return (
+    <div class="top">
+      <Button look="q" class="x" label="Back to the list" onClick={() => back(`/inbox${search()}`)}><Icon name="left" size="m" /></Button>
+      <b class="grow clip">{i ? KINDS[i.kind][1] : "Item"}</b>
+      <Connection />
+    </div>
+  );
+}
+
+function Filters({ decided }: { decided: boolean }) {
+  const f = filters.value;
+  const tab = decided ? "decided" : f.mine ? "mine" : "open";
+  const choose = (id: string): void => {
+    const q = new URLSearchParams(query.value);
+    q.delete("show");
+    q.delete("mine");
+    if (id === "decided") q.set("show", "decided");
+    if (id === "mine") q.set("mine", "true");
+    const text = q.toString();
+    go(`/inbox${text ? `?${text}` : ""}`, { replace: true });
+  };
+  const shown = order.value.length - gone.value.size;
+  return (
+    <>
+      <Tabs
+        label="Which items" on={tab} go={(t) => choose(t.id)}
+        tabs={[
+          { id: "open", word: "Open", n: waiting.value === null ? null : many(waiting.value), to: href("/inbox") },
+          { id: "mine", word: narrow.value ? "Mine" : "Assigned to me", n: tab === "mine" && !loading.value ? many(shown) : null, to: href("/inbox?mine=true") },
+          { id: "decided", word: "Decided", to: href("/inbox?show=decided") },
+        ]}
+      />
+      {decided ? null : (
+        <div class="row filter" role="search">
+          <label class="field grow">
+            <Icon name="search" />
+            <input type="search" aria-label="Search the inbox" placeholder="tool, task, run id…" value={f.text} onInput={(e) => typed({ text: e.currentTarget.value })} />
+          </label>
+          <select class="inp" aria-label="Kind" value={f.kind} onChange={(e) => setQuery({ kind: e.currentTarget.value })}>
+            <option value="">every kind</option>
+            {ASKED.map((k) => <option key={k} value={k}>{KINDS[k][1]}</option>)}
+          </select>
+          <select class={`inp ${f.agent ? "" : "unset"}`} aria-label="Agent" value={f.agent} onChange={(e) => setQuery({ agent: e.currentTarget.value })}>
+            <option value="">every agent</option>
+            {[...new Set([...agents.value, f.agent])].filter(Boolean).map((a) => <option key={a} value={a}>{visible(a)}</option>)}
+          </select>
+        </div>
+      )}
+    </>
+  );
+}
+
+let pause = 0;
+/** A filter that is typed is used after a moment of rest. */
+function typed(change: Record<string, string>): void {
+  clearTimeout(pause);
+  pause = window.setTimeout(() => setQuery(change), 250);
+}
+
+function Open({ on }: { on: string }) {
+  if (failure.value && !order.value.length) return <Failure error={failure.value} again={() => void load()} />;
+  if (loading.value && !order.value.length) return <Skeleton rows={5} row={(n) => <div class="il skel-row" key={n}><div class="skel" /><div class="skel" /></div>} />;
+  if (order.value.length) {
+    return (
+      <>
+        <List on={on} search={search()} />
+        {truncated.value ? <p class="sm t3 older">The {many(MOST)} that wait longest. Narrow the list to see others.</p> : null}
+      </>
+    );
+  }
+  return filtered.value ? <NoMatch /> : <Nothing />;
+}
+
+function NoMatch() {
+  const f = filters.value;
+  const named = [f.kind ? `kind ${KINDS[f.kind as keyof typeof KINDS]?.[1] ?? f.kind}` : "", f.agent ? `agent ${f.agent}` : "", f.text ? `“${f.text}”` : "", f.mine ? "assigned to me" : ""].filter(Boolean);
+  return (
+    <Empty icon="search" title="No match">
+      <p>Nothing open fits {named.join(", ")}. {waiting.value ? `${many(waiting.value)} outside this filter.` : ""}</p>
+      <div class="row center"><Button look="p" onClick={() => go("/inbox", { replace: true })}>Show everything</Button></div>
+    </Empty>
+  );
+}
+
+function Nothing() {
+  return (
+    <Empty icon="inbox" title="Nothing waits for a person">
+      <p>Approvals, questions, calls in doubt and limits of all runs appear here, soonest expiry first.</p>
+      <Command text="adjourn demo" />
+    </Empty>
   );
 }

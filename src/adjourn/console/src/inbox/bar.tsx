@@ -1,0 +1,177 @@
+/** Scope, note, decision. A button that is off says why; a key moves the focus, Enter decides. */
+import type { RefObject } from "preact";
+import { useState } from "preact/hooks";
+import { me } from "../api";
+import { Button, Icon, sentence } from "../ui";
+import { Visible, visible } from "../visible";
+import { count } from "../words";
+import type { Deciding, Scope } from "./deciding";
+import { Sent } from "./fields";
+import type { Form } from "./form";
+import type { Item } from "./items";
+import { choiceOf } from "./naming";
+import { alike } from "./pending";
+
+export interface Acts {
+  approve: () => void;
+  deny: () => void;
+  startEdit: () => void;
+  discard: () => void;
+  answer: () => void;
+}
+export interface Refs {
+  approve: RefObject<HTMLButtonElement>;
+  deny: RefObject<HTMLButtonElement>;
+  note: RefObject<HTMLInputElement>;
+}
+interface Props {
+  deciding: Deciding;
+  item: Item;
+  acts: Acts;
+  refs: Refs;
+  extra: Form | null;
+}
+
+const SCOPES: readonly [Scope, string][] = [["once", "Once"], ["run", "This run, these exact arguments"]];
+
+function ScopeChoice({ deciding: d }: { deciding: Deciding }) {
+  return (
+    <div class="seg scope" role="radiogroup" aria-label="Scope">
+      {SCOPES.map(([id, word], n) => (
+        <button key={id} type="button" role="radio" aria-checked={d.scope.value === id} class={d.scope.value === id ? "on" : ""} title={`Key ${n + 1}`} onClick={() => (d.scope.value = id)}>
+          {word}
+        </button>
+      ))}
+    </div>
+  );
+}
+
+function Note({ deciding: d, refs }: { deciding: Deciding; refs: Refs }) {
+  const [open, setOpen] = useState(false);
+  return (
+    <>
+      <div class={`field grow note ${open || d.note.value ? "open" : ""}`}>
+        <input ref={refs.note} aria-label="Note for the record (optional)" placeholder="Note for the record (optional)" maxLength={10_000} value={d.note.value} onInput={(e) => (d.note.value = e.currentTarget.value)} />
+      </div>
+      <Button class="note-open" onClick={() => { setOpen(true); requestAnimationFrame(() => refs.note.current?.focus()); }}>Note…</Button>
+    </>
+  );
+}
+
+/** Who decides, or why nobody can. */
+function Who({ deciding: d, extra = "" }: { deciding: Deciding; extra?: string }) {
+  const why = d.off.value || d.halted.value || extra;
+  const text = !why ? null : d.halted.value && !d.off.value ? `Approve is off: ${d.halted.value}. Deny is possible.` : sentence(why);
+  return (
+    <span class="sm t3 grow who" role="status">
+      {text ? <Visible text={text} /> : <>You decide as <b class="t2"><Visible text={me.value?.name ?? ""} /></b>. Recorded before anything runs.</>}
+    </span>
+  );
+}
+
+function Refused({ deciding: d }: { deciding: Deciding }) {
+  const e = d.refusal.value;
+  if (!e) return null;
+  const text = e.status === 0
+    ? "No answer came: it may be recorded, or not. Send it again: the same decision counts once."
+    : `Not recorded: ${e.detail}`;
+  return (
+    <div class="refused fail" role="alert">
+      <Icon name="fail" /> <span class="grow"><Visible text={text} /> <span class="sm t3 mono">{e.code}{e.status ? ` · ${e.status}` : ""}</span></span>
+    </div>
+  );
+}
+
+export function Bar(p: Props) {
+  const { deciding: d, item: i } = p;
+  if (i.kind === "approval") return d.edit.value ? <EditBar {...p} form={d.edit.value} /> : <ApproveBar {...p} />;
+  return <AnswerBar {...p} />;
+}
+
+function ApproveBar({ deciding: d, item: i, acts, refs }: Props) {
+  const [armed, setArmed] = useState("");
+  const others = alike(i);
+  const all = d.together.value && others.length ? others.length + 1 : 0;
+  const tool = visible(i.call?.tool ?? "");
+  const busy = d.sending.value;
+  const how = d.scope.value === "run" ? "for this run" : "once";
+  const word = all ? `Approve ${all} ${how}` : `Approve ${how}`;
+  const unread = d.off.value || d.halted.value ? "" : d.blocked.value;
+  const arm = (verb: string) => ({ onFocus: () => setArmed(verb), onBlur: () => setArmed("") });
+  return (
+    <div class="decide" role="group" aria-label="Decision">
+      <Refused deciding={d} />
+      <div class="row options">
+        <ScopeChoice deciding={d} />
+        <Note deciding={d} refs={refs} />
+      </div>
+      {others.length ? (
+        <label class="together sm">
+          <input type="checkbox" checked={d.together.value} onChange={(e) => (d.together.value = e.currentTarget.checked)} />
+          Also the {count(others.length, "other", "others")} with exactly the same action
+        </label>
+      ) : null}
+      <div class="row acts">
+        <Who deciding={d} extra={unread} />
+        <span class="act-b" {...arm("deny")}>
+          <Button big keys={armed === "deny" ? "↵" : "d"} focusRef={refs.deny} off={d.off.value} busy={busy === "deny" ? "Sending…" : ""} onClick={acts.deny} name="deny">
+            {all ? `Deny ${all}` : armed === "deny" && !d.off.value ? `Deny ${tool}` : "Deny"}
+          </Button>
+        </span>
+        <Button big keys="e" off={d.off.value || d.halted.value || (all ? "one at a time" : i.approvers > 1 ? `${i.approvers} people must agree to the same arguments; deny it and say what should change` : "")} onClick={acts.startEdit} name="edit">
+          Edit
+        </Button>
+        <span class="act-b" {...arm("approve")}>
+          <Button big look="p" keys={armed === "approve" ? "↵" : "a"} focusRef={refs.approve} off={d.blocked.value} busy={busy === "approve" ? "Sending…" : ""} onClick={acts.approve} name="approve">
+            {armed === "approve" && !all && !d.blocked.value ? `Approve ${tool} ${how}` : word}
+          </Button>
+        </span>
+      </div>
+    </div>
+  );
+}
+
+function EditBar({ deciding: d, acts, refs, form }: Props & { form: Form }) {
+  form.version.value;
+  const { value, faults } = form.read();
+  const wrong = faults.size ? `${count(faults.size, "field")} cannot be sent as they are` : value !== undefined && !form.changed ? "nothing is changed yet" : "";
+  return (
+    <div class="decide" role="group" aria-label="Decision">
+      <Refused deciding={d} />
+      <div class="row options">
+        <ScopeChoice deciding={d} />
+        <Note deciding={d} refs={refs} />
+      </div>
+      <div class="row acts">
+        {d.blocked.value ? <Who deciding={d} extra={d.blocked.value} /> : <span class="sm t3 grow who">An edit is a new action: checked, judged by the policy again, with its own digest.</span>}
+        <Button big look="q" keys="esc" onClick={acts.discard} name="discard">Discard edit</Button>
+        <Button big look="p" keys="⌘↵" focusRef={refs.approve} off={d.blocked.value || wrong} busy={d.sending.value ? "Sending…" : ""} onClick={acts.approve} name="approve-edited">
+          Approve the edited action
+        </Button>
+      </div>
+    </div>
+  );
+}
+
+function AnswerBar({ deciding: d, item: i, acts, refs, extra }: Props) {
+  const form = i.kind === "question" ? d.answer.value : extra;
+  form?.version.value;
+  const { value, faults } = form ? form.read() : { value: undefined, faults: new Map<string, string>() };
+  const chosen = i.choices.find(([name]) => name === d.choice.value);
+  const missing = i.kind === "question" ? "" : chosen ? "" : "choose one";
+  const wrong = form?.tried && faults.size ? `${count(faults.size, "field")} cannot be sent as they are` : "";
+  const deed = i.kind === "question" ? "Answer" : chosen ? choiceOf(i, ...chosen)[2] : "Record it";
+  return (
+    <div class="decide" role="group" aria-label="Decision">
+      <Refused deciding={d} />
+      {i.kind === "question" ? <Sent value={value} /> : null}
+      <div class="row options"><Note deciding={d} refs={refs} /></div>
+      <div class="row acts">
+        <Who deciding={d} extra={d.blocked.value} />
+        <Button big look="p" keys="a" focusRef={refs.approve} off={d.blocked.value || missing || wrong} busy={d.sending.value ? "Sending…" : ""} onClick={acts.answer} name="answer">
+          {deed}
+        </Button>
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,121 @@
+/** What waits for a person, as the API tells it, with every value kept exactly. */
+import type { Kind } from "../types";
+import { list, num, Num, obj, text, type Json, type Obj } from "./json";
+
+export interface PendingCall {
+  id: string;
+  tool: string;
+  arguments: Obj;
+  reason: string;
+  rule: string;
+  description: string;
+  effect: string;
+  undo: boolean;
+}
+
+export interface Item {
+  ref: string;
+  id: string;
+  run: string;
+  agent: string;
+  kind: Kind;
+  type: string;
+  payload: Json;
+  call: PendingCall | null;
+  schema: Json | undefined;
+  path: string;
+  openedAt: number;
+  expiresAt: number | null;
+  choices: [string, string][];
+  onExpiry: string;
+  approvers: number;
+  groups: string[];
+  digest: string;
+  /** Equal for two items if everything that is shown of their calls is; "" without a call to approve. */
+  action: string;
+  said: string;
+}
+
+export interface Vote {
+  by: string;
+  at: number;
+  note: string;
+}
+export interface Attempt extends Vote {
+  verdict: string;
+  refused: string;
+  seq: number;
+}
+export interface Closed {
+  why: string;
+  by: string;
+  at: number;
+  seq: number;
+  note: string;
+  edit: Obj | null;
+  value: Json;
+}
+/** One item with what is around it. */
+export interface Seen {
+  item: Item;
+  open: boolean;
+  status: string;
+  attempts: Attempt[];
+  votes: Vote[];
+  closed: Closed | null;
+  title: string;
+  startedBy: string;
+  agents: string[];
+}
+
+export function itemOf(from: Json | undefined): Item {
+  const o = obj(from);
+  const expires = o.get("expires_at");
+  const call = o.get("call");
+  return {
+    ref: text(o.get("ref")), id: text(o.get("id")), run: text(o.get("run_id")), agent: text(o.get("agent")), kind: text(o.get("kind")) as Kind,
+    type: text(o.get("type")), payload: o.get("payload") ?? null, call: call instanceof Map ? callOf(call) : null, schema: o.get("answer_schema"),
+    path: text(o.get("path")), openedAt: num(o.get("opened_at")), expiresAt: expires instanceof Num ? num(expires) : null,
+    choices: [...obj(o.get("choices"))].map(([k, v]) => [k, text(v)]), onExpiry: text(o.get("on_expiry")), approvers: num(o.get("approvers")),
+    groups: list(o.get("groups")).map(text), digest: text(o.get("digest")), action: text(o.get("action")), said: text(o.get("said")),
+  };
+}
+
+function callOf(o: Obj): PendingCall {
+  return {
+    id: text(o.get("call_id")), tool: text(o.get("tool")), arguments: obj(o.get("arguments")), reason: text(o.get("reason")), rule: text(o.get("rule")),
+    description: text(o.get("description")), effect: text(o.get("effect")), undo: o.get("undo") === true,
+  };
+}
+
+export function seenOf(o: Obj): Seen {
+  const closed = o.get("closed");
+  return {
+    item: itemOf(o.get("interrupt")), open: o.get("open") === true, status: text(o.get("run_status")), attempts: list(o.get("attempts")).map(attemptOf),
+    votes: list(o.get("votes")).map(voteOf), closed: closed instanceof Map ? closedOf(closed) : null, title: text(o.get("title")),
+    startedBy: text(o.get("started_by")), agents: list(o.get("agents")).map(text),
+  };
+}
+
+function voteOf(from: Json): Vote {
+  const o = obj(from);
+  return { by: text(o.get("by")), at: num(o.get("at")), note: text(o.get("note")) };
+}
+
+function attemptOf(from: Json): Attempt {
+  const o = obj(from);
+  return { ...voteOf(from), verdict: text(o.get("verdict")), refused: text(o.get("refused")), seq: num(o.get("seq")) };
+}
+
+function closedOf(o: Obj): Closed {
+  const edit = o.get("edit");
+  return { ...voteOf(o), why: text(o.get("why")), seq: num(o.get("seq")), edit: edit instanceof Map ? edit : null, value: o.get("value") ?? null };
+}
+
+/** The call an item is about, as written after the run in an address; "" for one without a call. */
+export function stepOf(i: Item): string {
+  if (i.call) return i.call.id;
+  const local = i.ref.slice(i.run.length + 1);
+  const call = local.split("?")[0] ?? "";
+  return local.includes("?") && !call.includes(":") && call !== "poison" && i.kind !== "limit" ? call : "";
+}

@@ -1,0 +1,243 @@
+/** The list: what waits for people, soonest expiry first. New items wait behind a count until they are asked for. */
+import { batch, computed, signal } from "@preact/signals";
+import { now } from "../api";
+import { listen, tick, type Changed } from "../live";
+import { query } from "../router";
+import { itemOf, type Item } from "./items";
+import { list, text } from "./json";
+import { ask } from "./wire";
+
+const PAGE = 200;
+/** So many are read; beyond that, a filter is asked for. */
+export const MOST = 10_000;
+/** So long a row that is decided stays, if neither pointer nor focus is in the list. */
+const FADE = 2;
+const SOON = 250;
+const SLACK = 3;
+
+export interface Filters {
+  kind: string;
+  agent: string;
+  text: string;
+  mine: boolean;
+}
+export const filters = computed<Filters>(() => {
+  const q = query.value;
+  return { kind: q.get("kind") ?? "", agent: q.get("agent") ?? "", text: q.get("text") ?? "", mine: q.get("mine") === "true" };
+});
+export const filtered = computed(() => Object.values(filters.value).some(Boolean));
+const keyed = computed(() => JSON.stringify(filters.value));
+
+const items = new Map<string, Item>();
+/** What is shown, in order. */
+export const order = signal<string[]>([]);
+/** What has arrived since, and is not shown. */
+export const newer = signal<string[]>([]);
+/** What is decided, and since when; it leaves when nobody's hand is there. */
+export const gone = signal<ReadonlyMap<string, number>>(new Map());
+export const loading = signal(true);
+export const failure = signal<unknown>(null);
+export const truncated = signal(false);
+/** Whether a pointer or the focus is in the list. */
+export const touched = { pointer: false, focus: false };
+
+/** Every agent that was seen to ask: what can be filtered by. */
+export const agents = signal<string[]>([]);
+
+export const itemBy = (ref: string): Item | undefined => items.get(ref);
+
+/** Soonest expiry first; then what has waited longest. */
+function before(a: string, b: string): number {
+  const [x, y] = [items.get(a), items.get(b)];
+  if (!x || !y) return 0;
+  return (x.expiresAt ?? Infinity) - (y.expiresAt ?? Infinity) || x.openedAt - y.openedAt || (a < b ? -1 : 1);
+}
+
+const sorted = (refs: Iterable<string>): string[] => {
+  const out = [...refs];
+  // Infinity - Infinity is NaN, which `||` passes over.
+  return out.sort(before);
+};
+
+/** How many there are of each action, so that equal ones can be decided together. */
+const actions = computed(() => {
+  const out = new Map<string, string[]>();
+  for (const ref of order.value) {
+    const action = items.get(ref)?.action;
+    if (!action || gone.value.has(ref)) continue;
+    const had = out.get(action);
+    if (had) had.push(ref);
+    else out.set(action, [ref]);
+  }
+  return out;
+});
+/** The other items that are the same action, shown in the list and still open. */
+export function alike(i: Item): Item[] {
+  if (!i.action) return [];
+  return (actions.value.get(i.action) ?? []).filter((ref) => ref !== i.ref).flatMap((ref) => items.get(ref) ?? []);
+}
+
+let control: AbortController | null = null;
+let newest = 0;
+
+async function pages(since: number | undefined, signal: AbortSignal, take: (found: Item[]) => void): Promise<void> {
+  const f = filters.peek();
+  let after: string | undefined;
+  for (let n = 0; n < MOST / PAGE; n += 1) {
+    const answer = await ask("/inbox", { kind: f.kind, agent: f.agent, text: f.text, mine: f.mine || undefined, since, after, limit: PAGE }, signal);
+    take(list(answer.get("items")).map(itemOf));
+    after = text(answer.get("after")) || undefined;
+    if (!after || signal.aborted) return;
+  }
+  truncated.value = true;
+}
+
+/** Read everything: at first, and when a filter changed. With `again`, what is shown stays where it is. */
+export async function load(again = false): Promise<void> {
+  control?.abort();
+  const mine = (control = new AbortController());
+  const found = new Map<string, Item>();
+  truncated.value = false;
+  try {
+    let first = order.peek().length === 0;
+    await pages(undefined, mine.signal, (some) => {
+      for (const i of some) found.set(i.ref, i);
+      if (again || !first || mine.signal.aborted) return;
+      first = false;
+      show(found); // the rest comes in a moment; this much can be read
+    });
+    if (mine.signal.aborted) return;
+    batch(() => {
+      if (again) compared(found);
+      else show(found);
+      loading.value = false;
+      failure.value = null;
+    });
+  } catch (e) {
+    if (mine.signal.aborted) return;
+    batch(() => {
+      failure.value = e;
+      loading.value = false;
+    });
+  }
+}
+
+function show(found: ReadonlyMap<string, Item>): void {
+  items.clear();
+  for (const [ref, i] of found) {
+    items.set(ref, i);
+    newest = Math.max(newest, i.openedAt);
+  }
+  const names = new Set([...agents.peek(), ...[...found.values()].map((i) => i.agent)]);
+  batch(() => {
+    newer.value = [];
+    gone.value = new Map();
+    order.value = sorted(found.keys());
+    if (names.size !== agents.peek().length) agents.value = [...names].sort();
+  });
+}
+
+/** What there is against what is shown: after a break, say. */
+function compared(found: ReadonlyMap<string, Item>): void {
+  const shown = new Set(order.peek());
+  for (const [ref, i] of found) items.set(ref, i);
+  closed([...shown].filter((ref) => !found.has(ref)));
+  newer.value = [...found.keys()].filter((ref) => !shown.has(ref));
+  if (!shown.size) showNewer();
+}
+
+/** Show what has arrived. */
+export function showNewer(): void {
+  batch(() => {
+    const leaving = gone.peek();
+    order.value = sorted([...order.peek().filter((ref) => !leaving.has(ref)), ...newer.peek()]);
+    newer.value = [];
+    gone.value = new Map();
+  });
+}
+
+let timer = 0;
+let looking: AbortController | null = null;
+
+async function arrived(): Promise<void> {
+  looking?.abort();
+  const mine = (looking = new AbortController());
+  const fresh: string[] = [];
+  try {
+    await pages(newest ? newest - SLACK : undefined, mine.signal, (some) => {
+      for (const i of some) {
+        newest = Math.max(newest, i.openedAt);
+        if (!items.has(i.ref)) fresh.push(i.ref);
+        items.set(i.ref, i);
+      }
+    });
+  } catch {
+    return; // the next change, or the next connection, asks again
+  }
+  if (!fresh.length) return;
+  newer.value = [...newer.peek(), ...fresh];
+  if (!order.peek().some((ref) => !gone.peek().has(ref))) showNewer(); // there was nothing under the hand
+}
+
+/** A decision is recorded, by whomever. */
+export function closed(refs: readonly string[]): void {
+  const shown = new Set(order.peek());
+  const leaving = new Map(gone.peek());
+  for (const ref of refs) if (shown.has(ref) && !leaving.has(ref)) leaving.set(ref, now());
+  batch(() => {
+    if (leaving.size !== gone.peek().size) gone.value = leaving;
+    if (newer.peek().some((ref) => refs.includes(ref))) newer.value = newer.peek().filter((ref) => !refs.includes(ref));
+  });
+}
+
+/** Take away what is decided, if no hand is near. */
+function sweep(): void {
+  for (const ref of order.peek()) {
+    const until = items.get(ref)?.expiresAt;
+    if (until === null || until === undefined || until > now()) break; // they are sorted by it
+    if (!gone.peek().has(ref)) closed([ref]);
+  }
+  const leaving = gone.peek();
+  if (!leaving.size || touched.pointer || touched.focus) return;
+  const done = new Set([...leaving].filter(([, since]) => now() - since >= FADE).map(([ref]) => ref));
+  if (!done.size) return;
+  batch(() => {
+    order.value = order.peek().filter((ref) => !done.has(ref));
+    gone.value = new Map([...leaving].filter(([ref]) => !done.has(ref)));
+  });
+}
+
+/** Follow the inbox while its page is open. */
+export function followInbox(): () => void {
+  let was = "";
+  const stops = [
+    keyed.subscribe((key) => {
+      if (key === was) return;
+      was = key;
+      batch(() => {
+        loading.value = true;
+        order.value = [];
+      });
+      void load();
+    }),
+    listen({
+      changed: (c: Changed) => {
+        if (c.closed.length) closed(c.closed);
+        if (!c.opened.length) return;
+        clearTimeout(timer);
+        timer = window.setTimeout(() => void arrived(), SOON);
+      },
+      whole: () => void load(true),
+    }),
+    tick.subscribe(sweep),
+  ];
+  return () => {
+    stops.forEach((stop) => stop());
+    control?.abort();
+    looking?.abort();
+    clearTimeout(timer);
+    order.value = [];
+    items.clear();
+    newest = 0;
+  };
+}
