@@ -1,6 +1,6 @@
 /** What changed while somebody was reading: old → new, who won, that nothing ran. The buttons are off until it was seen. */
 import { now } from "../api";
-import { Button, Icon, sentence, Time } from "../ui";
+import { Button, Icon, Time } from "../ui";
 import { Visible } from "../visible";
 import { grouped, rough } from "../words";
 import type { Deciding, Stale } from "./deciding";
@@ -9,11 +9,12 @@ import { closedWords } from "./naming";
 import { OldNew } from "./reading";
 
 function headline(s: Stale): string {
-  const ago = `${rough(Math.max(0, now() - s.at))} ago`;
+  const since = now() - s.at;
+  const ago = since < 2 ? "just now" : `${rough(since)} ago`;
   if (s.how === "edited") return `This is no longer what would run. ${s.by || "Somebody"} edited it ${ago}, while you were reading.`;
   if (s.how === "changed") return `This is no longer what would run. ${s.by ? `${s.by} changed it ${ago}` : "It changed"}, while you were reading.`;
   const words = s.closed ? closedWords(s.closed) : "It no longer waits";
-  return s.closed?.by ? `${words} ${ago}, before you did.` : sentence(words);
+  return s.closed?.by ? `${words} ${ago}, before you did.` : `${words}.`;
 }
 
 function consequence(s: Stale): string {
@@ -30,7 +31,7 @@ export function StaleBanner({ deciding: d, onward }: { deciding: Deciding; onwar
     <div class="banner" role="alert" data-stale={s.how}>
       <span class="fail"><Icon name={s.closed?.why === "expired" ? "clock" : "fail"} size="l" /></span>
       <div class="grow">
-        <b><Visible text={head ?? ""} /></b> <Visible text={rest.join(" ")} />
+        <div><b><Visible text={head ?? ""} /></b> <Visible text={rest.join(" ")} /></div>
         {s.changes.length || s.digests ? (
           <ul class="changes t2">
             {s.changes.slice(0, 12).map((c) => (
@@ -61,7 +62,7 @@ export function ClosedStrip({ closed: c }: { closed: Closed }) {
     <div class="strip-closed" data-closed={c.why}>
       <span class={good ? "done" : c.why === "expired" ? "t3" : "fail"}><Icon name={good ? "done" : c.why === "expired" ? "clock" : c.why === "deny" ? "fail" : "cancel"} size="m" /></span>
       <div class="grow">
-        <b><Visible text={sentence(closedWords(c))} /></b> {c.at ? <span class="t3"><Time at={c.at} /></span> : null}
+        <b><Visible text={`${closedWords(c)}.`} /></b> {c.at ? <span class="t3"><Time at={c.at} /></span> : null}
         {c.note ? <div class="t2">“<Visible text={c.note} />”</div> : null}
       </div>
     </div>

@@ -97,7 +97,7 @@ function ApproveBar({ deciding: d, item: i, acts, refs }: Props) {
   const how = d.scope.value === "run" ? "for this run" : "once";
   const word = all ? `Approve ${all} ${how}` : `Approve ${how}`;
   const unread = d.off.value || d.halted.value ? "" : d.blocked.value;
-  const arm = (verb: string) => ({ onFocus: () => setArmed(verb), onBlur: () => setArmed("") });
+  const arm = (verb: string) => ({ onFocusIn: () => setArmed(verb), onFocusOut: () => setArmed("") });
   return (
     <div class="decide" role="group" aria-label="Decision">
       <Refused deciding={d} />
@@ -134,7 +134,7 @@ function ApproveBar({ deciding: d, item: i, acts, refs }: Props) {
 function EditBar({ deciding: d, acts, refs, form }: Props & { form: Form }) {
   form.version.value;
   const { value, faults } = form.read();
-  const wrong = faults.size ? `${count(faults.size, "field")} cannot be sent as they are` : value !== undefined && !form.changed ? "nothing is changed yet" : "";
+  const wrong = faults.size ? `${count(faults.size, "field")} cannot be sent yet` : value !== undefined && !form.changed ? "nothing is changed yet" : "";
   return (
     <div class="decide" role="group" aria-label="Decision">
       <Refused deciding={d} />
@@ -159,7 +159,7 @@ function AnswerBar({ deciding: d, item: i, acts, refs, extra }: Props) {
   const { value, faults } = form ? form.read() : { value: undefined, faults: new Map<string, string>() };
   const chosen = i.choices.find(([name]) => name === d.choice.value);
   const missing = i.kind === "question" ? "" : chosen ? "" : "choose one";
-  const wrong = form?.tried && faults.size ? `${count(faults.size, "field")} cannot be sent as they are` : "";
+  const wrong = form?.tried && faults.size ? `${count(faults.size, "field")} cannot be sent yet` : "";
   const deed = i.kind === "question" ? "Answer" : chosen ? choiceOf(i, ...chosen)[2] : "Record it";
   return (
     <div class="decide" role="group" aria-label="Decision">
@@ -167,7 +167,7 @@ function AnswerBar({ deciding: d, item: i, acts, refs, extra }: Props) {
       {i.kind === "question" ? <Sent value={value} /> : null}
       <div class="row options"><Note deciding={d} refs={refs} /></div>
       <div class="row acts">
-        <Who deciding={d} extra={d.blocked.value} />
+        <Who deciding={d} extra={d.blocked.value || wrong} />
         <Button big look="p" keys="a" focusRef={refs.approve} off={d.blocked.value || missing || wrong} busy={d.sending.value ? "Sending…" : ""} onClick={acts.answer} name="answer">
           {deed}
         </Button>

@@ -4,7 +4,7 @@ import { at, denied, me, now } from "../api";
 import { haltedFor, offline } from "../live";
 import { diff, type Change } from "./diff";
 import { Form } from "./form";
-import { seenOf, stepOf, type Closed, type Item, type Seen } from "./items";
+import { itemOf, seenOf, stepOf, type Closed, type Item, type Seen } from "./items";
 import { from, isObj, list, num, obj, text, type Json, type Obj } from "./json";
 import { closed as leave } from "./pending";
 import { placeOf } from "./schema";
@@ -98,12 +98,14 @@ export class Deciding {
     }
     if (!had.open) return;
     const closed = found.closed;
-    const next = found.open ? this.ref : closed?.edit ? await nextOf(found.item) : "";
+    const later = closed?.edit ? await nextOf(found.item) : null;
+    const next = found.open ? this.ref : (later?.ref ?? "");
+    const digest = found.open ? found.item.digest : (later?.digest ?? "");
     if (!this.alive || this.sending.peek()) return;
     this.becomes({
       how: found.open ? "changed" : next ? "edited" : "closed", by: closed?.by ?? "", at: closed?.at ?? now(), sent: false,
       changes: diff(shownOf(had.item), found.open ? shownOf(found.item) : (closed?.edit ?? shownOf(had.item))),
-      digests: found.open ? [had.item.digest, found.item.digest] : null, closed, next,
+      digests: digest ? [had.item.digest, digest] : null, closed, next,
     });
   }
 
@@ -170,11 +172,16 @@ export class Deciding {
     if (role) return role;
     const who = me.value;
     if (s.item.groups.length && who && !s.item.groups.some((g) => who.groups.includes(g))) return `this is for ${s.item.groups.join(", ")}; you are not one of them`;
-    if (s.votes.some((v) => v.by === who?.name)) return "you have approved it; it waits for somebody else";
     return offline.value;
   });
+  /** Whether this person is one of those who approved it; it waits for somebody else then, and can still be denied. */
+  readonly voted = computed(() => this.seen.value?.votes.some((v) => v.by === me.value?.name) === true);
   /** Why it cannot be approved or answered, or "". */
-  readonly blocked = computed(() => this.off.value || this.halted.value || (this.seen.value?.item.call ? this.reading.off : ""));
+  readonly blocked = computed(() => {
+    if (this.off.value || this.halted.value) return this.off.value || this.halted.value;
+    if (this.voted.value) return "you have approved it; it waits for somebody else";
+    return this.seen.value?.item.call ? this.reading.off : "";
+  });
 
   // Doing it
 
@@ -280,11 +287,10 @@ const facts = (o: Obj): Json => (isObj(o.get("arguments")) ? o.get("arguments")!
 const shownOf = (i: Item): Json => i.call?.arguments ?? i.payload;
 
 /** The open item about the same call: an edit that another rule asks about. */
-async function nextOf(i: Item): Promise<string> {
-  if (!i.call) return "";
+async function nextOf(i: Item): Promise<Item | null> {
+  if (!i.call) return null;
   const found = await ask("/inbox", { run: i.run }).catch(() => null);
-  const same = list(found?.get("items")).map(obj).find((o) => text(obj(o.get("call")).get("call_id")) === i.call!.id && text(o.get("ref")) !== i.ref);
-  return same ? text(same.get("ref")) : "";
+  return list(found?.get("items")).map(itemOf).find((x) => x.call?.id === i.call!.id && x.ref !== i.ref) ?? null;
 }
 
 /** What a choice asks for beside itself. */

@@ -127,7 +127,7 @@ function Control(p: ControlProps) {
     case "text":
       return (
         <>
-          <input {...own} class="inp" type="text" value={f.input} autocomplete="off" spellcheck={false} onInput={(e) => set(e.currentTarget.value)} />
+          <input {...own} class={`inp ${hidden(f.input) ? "forced" : ""}`} type="text" value={f.input} autocomplete="off" spellcheck={false} onInput={(e) => set(e.currentTarget.value)} />
           <After {...p} />
         </>
       );
@@ -179,7 +179,7 @@ function TextArea(p: ControlProps) {
   }, [f.input]);
   return (
     <>
-      <textarea {...own} ref={box} class="inp" rows={2} value={f.input} spellcheck={false} autocomplete="off" onScroll={look} onInput={(e) => form.set(f, { input: e.currentTarget.value })} />
+      <textarea {...own} ref={box} class={`inp ${hidden(f.input) ? "forced" : ""}`} rows={2} value={f.input} spellcheck={false} autocomplete="off" onScroll={look} onInput={(e) => form.set(f, { input: e.currentTarget.value })} />
       {f.touched && typeof f.original === "string" && /\r/.test(f.original) ? <div class="sm t3">Line ends are sent as line feeds, without carriage returns.</div> : null}
       <After {...p} />
     </>

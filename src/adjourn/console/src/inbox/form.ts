@@ -107,7 +107,8 @@ function field(schema: Json | undefined, value: Json | undefined, root: Json | u
   const given = value !== undefined ? value : s.get("default");
   const modes: Mode[] = ["value", ...(nullable ? (["null"] as const) : []), ...(required ? [] : (["absent"] as const))];
   const found = shapeOf(s, given, root);
-  const shape = found === "group" && given === undefined && path.length >= DEEP ? "json" : found; // it may contain itself
+  const item = found === "long" && typeof path.at(-1) === "number" && given === undefined; // one of a list is one line
+  const shape = item ? "text" : found === "group" && given === undefined && path.length >= DEEP ? "json" : found; // it may contain itself
   const made: Field = {
     path, label: String(path.at(-1) ?? ""), shape, schema, required, modes, original: value, choices: choicesOf(s, given),
     mode: given === null && nullable ? "null" : given === undefined && !required ? "absent" : "value",

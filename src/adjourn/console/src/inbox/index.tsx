@@ -51,7 +51,10 @@ export function InboxPage() {
   };
   /** To the new action, or to the next item that is still open; without one, back to the list. */
   const onward = (to?: string): void => {
-    if (to) return show(to, true);
+    if (to) {
+      if (newer.peek().includes(to)) showNewer();
+      return show(to, true);
+    }
     const all = order.peek();
     const at = all.indexOf(ref);
     const open = (r: string): boolean => r !== ref && !gone.peek().has(r);

@@ -68,7 +68,7 @@ export function ItemPane({ id, focus, onward }: Props) {
       <Head seen={seen} editing={d.edit.value !== null} heading={heading} />
       <Content deciding={d} seen={seen} choose={choose} extra={extra} />
       <Meta seen={seen} deciding={d} />
-      <Words text={seen.item.said} />
+      {seen.open ? <Words text={seen.item.said} /> : null /* what it says by now, it did not say then */}
       <History seen={seen} />
       {seen.open && !(d.stale.value?.how === "closed") ? <Bar deciding={d} item={seen.item} acts={acts} refs={refs} extra={extra} /> : null}
     </article>
@@ -97,9 +97,9 @@ function useActs(d: Deciding, extra: Form | null, onward: (to?: string) => void)
     if (seq === null) return;
     const what = i.call ? `${i.call.tool}${verb === "approve" ? (value !== undefined ? ", edited" : scope === "run" ? ", for this run" : ", once") : ""}` : KINDS[i.kind][1];
     recorded(`${DONE[verb]}.`, `${what}. Recorded as record ${seq}.`, i, seq);
-    if (i.approvers > 1 && verb === "approve") await d.look();
-    if (i.approvers > 1 && verb === "approve" && d.seen.peek()?.open) return;
-    onward();
+    if (i.approvers === 1 || verb !== "approve") return onward();
+    await d.look(); // others must agree too: it stays here until they have
+    if (!d.seen.peek()?.open || d.stale.peek()) onward();
   };
   const several = async (verb: "approve" | "deny"): Promise<void> => {
     const i = d.seen.peek()?.item;
@@ -199,7 +199,7 @@ function Head({ seen, editing, heading }: { seen: Seen; editing: boolean; headin
   return (
     <header class="act">
       <div class="row sm t3 over">
-        <span>{editing ? "Edit this action" : KINDS[i.kind][2]}</span>
+        <span>{editing ? "Edit this action" : headingOf(i) === KINDS[i.kind][2] && !c ? KINDS[i.kind][1] : KINDS[i.kind][2]}</span>
         <span class="grow" />
         <Crumbs seen={seen} />
       </div>
@@ -209,7 +209,7 @@ function Head({ seen, editing, heading }: { seen: Seen; editing: boolean; headin
       {c?.description ? <div class="t2 def"><Visible text={c.description} /> <span class="t3">(from the tool’s definition)</span></div> : null}
       {c && hidden(c.tool) ? <Hiding n={hidden(c.tool)} /> : null}
       {words ? <div class="sm t3">the agent’s own words, not checked</div> : null}
-      {i.kind === "in_doubt" ? <p class="t2 def">The worker stopped after the call began and before it was recorded. Nobody here knows if it happened.</p> : null}
+      {i.kind === "in_doubt" ? <p class="t2 def">The call began, and its end was not recorded. Nobody here knows if it happened.</p> : null}
       <div class="row wrap tags">
         {c?.effect ? <span class="tag"><Icon name={c.effect === "unsafe" ? "fail" : "done"} /><Visible text={EFFECTS[c.effect] ?? c.effect} /></span> : null}
         {c ? <span class="tag"><Icon name="undo" />{c.undo ? "can be undone" : "has no undo"}</span> : null}
@@ -282,6 +282,7 @@ function Meta({ seen, deciding: d }: { seen: Seen; deciding: Deciding }) {
     };
     poll(30);
   };
+  const done = d.stale.value?.closed?.why === "expired";
   const past = d.over.value || (i.expiresAt !== null && i.expiresAt <= now());
   return (
     <div class="meta">
@@ -293,11 +294,13 @@ function Meta({ seen, deciding: d }: { seen: Seen; deciding: Deciding }) {
         </div>
       ) : null}
       {i.call && i.kind === "in_doubt" && i.call.reason ? <div><h3>What is known</h3><Visible text={i.call.reason} /></div> : null}
-      <div data-expires>
-        <h3>Expires</h3>
-        {i.expiresAt === null ? "never" : !seen.open ? <Time at={i.expiresAt} /> : past ? <span class="fail">its time is over</span> : <Countdown to={i.expiresAt} over={over} />}
-        <div class="sm t3">{past && seen.open ? "waiting for the record of it" : afterwards(i)}</div>
-      </div>
+      {seen.open ? (
+        <div data-expires>
+          <h3>Expires</h3>
+          {i.expiresAt === null ? "never" : past ? <span class="fail">{done ? "expired" : "its time is over"}</span> : <Countdown to={i.expiresAt} over={over} />}
+          <div class="sm t3">{!past ? afterwards(i) : done ? "recorded as expiry" : "waiting for the record of it"}</div>
+        </div>
+      ) : null}
       {i.approvers > 1 ? (
         <div data-quorum>
           <h3>Approvals</h3>

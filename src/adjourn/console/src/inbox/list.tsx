@@ -82,7 +82,7 @@ function Row({ item: i, on, n, of, search }: { item: Item; on: boolean; n: numbe
   const leaving = gone.value.has(i.ref);
   const others = leaving ? 0 : alike(i).length;
   const tone = i.kind === "error" || i.kind === "undo" ? "fail" : "wait";
-  const why = i.call?.reason || (i.kind === "limit" ? "extend it or stop" : i.kind === "in_doubt" ? "worker stopped during the call" : "");
+  const why = i.call?.reason || (i.kind === "limit" ? "extend it or stop" : i.kind === "in_doubt" ? "its end was not recorded" : "");
   return (
     <li class="il-at" style={{ transform: `translateY(${n * ROW}px)` }} aria-setsize={of} aria-posinset={n + 1} data-ref={i.ref}>
       <Link to={addressOf(i.ref, search)} class={`il ${on ? "on" : ""} ${leaving ? "leaving" : ""}`} aria-current={on ? "true" : undefined}>

@@ -59,10 +59,12 @@ interface BoxProps {
   place?: string;
   class?: string;
   quoted?: boolean;
+  /** JSON on lines: its line feeds are ours, those of the value are escaped. */
+  pretty?: boolean;
 }
 
 /** A text, whole. Over twenty lines it scrolls, and its end is marked as seen when it was. */
-export function Whole({ text, name, reading, place = name, class: look = "val", quoted = false }: BoxProps) {
+export function Whole({ text, name, reading, place = name, class: look = "val", quoted = false, pretty = false }: BoxProps) {
   const box = useRef<HTMLDivElement>(null);
   const parts = useMemo(() => blocks(text), [text]);
   const [drawn, setDrawn] = useState(1);
@@ -92,7 +94,7 @@ export function Whole({ text, name, reading, place = name, class: look = "val", 
     >
       <bdi>
         {parts.slice(0, drawn).map((part, n) => (
-          <Block key={n} text={part} />
+          <Block key={n} text={part} pretty={pretty} />
         ))}
       </bdi>
       {all ? null : <span class="t3 more"> … more follows as you scroll</span>}
@@ -100,8 +102,8 @@ export function Whole({ text, name, reading, place = name, class: look = "val", 
   );
 }
 
-function Block({ text }: { text: string }) {
-  const drawn = useMemo(() => pieces(text).map((p, n) => <Shown key={n} piece={p} />), [text]);
+function Block({ text, pretty }: { text: string; pretty: boolean }) {
+  const drawn = useMemo(() => pieces(text).map((p, n) => (pretty && p.code === 10 ? "\n" : <Shown key={n} piece={p} />)), [text]);
   return <>{drawn}</>;
 }
 
@@ -142,10 +144,11 @@ export function Value({ value, name, place, reading }: { value: Json; name: stri
     );
   }
   if (value === null || typeof value === "boolean") return <div class="val">{write(value)}</div>;
-  const text = write(value, 2);
+  const line = write(value);
+  const text = line.length <= SHORT ? line : write(value, 2);
   return (
     <>
-      <Whole text={text} name={name} place={place} reading={reading} />
+      <Whole text={text} name={name} place={place} reading={reading} pretty />
       <Hiding n={hidden(text)} />
     </>
   );
