@@ -41,7 +41,13 @@ def words(topic: str, data: dict[str, Any], link: str) -> tuple[str, str]:
 
 def shown(text: str) -> str:
     """A name as it is, without characters that hide, move or command; and not long."""
-    return "".join(c if c.isprintable() and unicodedata.category(c) != "Cf" else "\ufffd" for c in text[:200])
+    return "".join("\ufffd" if _hides(c) else c for c in text[:200])
+
+
+def _hides(c: str) -> bool:
+    blank = c in "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0"
+    selects = "\ufe00" <= c <= "\ufe0f" or "\U000e0100" <= c <= "\U000e01ef"
+    return blank or selects or not c.isprintable() or unicodedata.category(c) == "Cf"
 
 
 async def send(url: str, title: str, text: str) -> None:

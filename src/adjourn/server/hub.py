@@ -91,6 +91,7 @@ class Hub:
             self._bells.discard(bell)
             if not self._bells and self._task is not None:
                 self._task.cancel()
+                self._task = None  # whoever comes next needs another one, also before this one has ended
 
     def _whole(self) -> Change:
         data = {"open": list(self._open or {}), "halts": self._halts, "now": self._rt.store.now()}
@@ -106,7 +107,8 @@ class Hub:
                 await self._look()
                 await asyncio.sleep(max(PAUSE, SHARE * (time.monotonic() - began)))
                 try:
-                    await asyncio.wait_for(bell.wait(), STALE)
+                    async with asyncio.timeout(STALE):  # not wait_for: it may swallow a cancellation
+                        await bell.wait()
                 except TimeoutError:
                     continue
         finally:

@@ -23,6 +23,8 @@ BACKOFF = (5.0, 300.0, 1800.0, 7200.0, 18_000.0, 36_000.0, 50_400.0, 72_000.0, 8
 AT_ONCE, EACH = 32, 8
 HOLD = 60.0
 IDLE, SOON = 30.0, 0.2
+SEEN, CROWDED = 200, 1.0
+"""So many letters are looked at; with more of them waiting, what is due now may be behind those, and is asked for so often."""
 LONGEST = 86_400.0
 GONE = 410
 
@@ -74,6 +76,16 @@ class Postman:
             task.cancel()  # what was on its way is due again when its hold is over
         await asyncio.gather(*tasks, return_exceptions=True)
 
+    async def once(self) -> int:
+        """Deliver what is due now and wait for the answers; how many letters it tried. For a loop of your own, or a timer."""
+        tried = 0
+        while True:
+            await self._round()
+            if not self._active:
+                return tried
+            tried += len(self._active)
+            await asyncio.gather(*self._active, return_exceptions=True)
+
     async def _run(self) -> None:
         end = self._store.subscribe("", self._bell.set)
         try:
@@ -84,9 +96,10 @@ class Postman:
                 except Exception as e:
                     log.warning("delivering stopped and goes on in a while: %s", e)
                     wait = IDLE
-                await asyncio.sleep(SOON)  # a burst is one round
+                await asyncio.sleep(CROWDED if wait == CROWDED else SOON)  # a burst is one round
                 try:
-                    await asyncio.wait_for(self._bell.wait(), wait)
+                    async with asyncio.timeout(wait):  # not wait_for: it may swallow a cancellation
+                        await self._bell.wait()
                 except TimeoutError:
                     continue
         finally:
@@ -98,13 +111,15 @@ class Postman:
         if not endpoints:
             return IDLE
         now = self._store.now()
-        due = await self._store.letters("due", limit=200)
-        if any(x.due_at <= now for x in due) and len(self._active) < AT_ONCE:
+        due = await self._store.letters("due", limit=SEEN)
+        crowded = len(due) == SEEN
+        if (crowded or any(x.due_at <= now for x in due)) and len(self._active) < AT_ONCE:
             busy = [name for name, n in Counter(self._active.values()).items() if n >= EACH]
             for letter in await self._store.post(take=min(EACH, AT_ONCE - len(self._active)), hold=HOLD, but=busy):
-                self._start(endpoints[letter.endpoint], letter)
+                if letter.endpoint in endpoints:  # else it is new, and its letter due again when the hold is over
+                    self._start(endpoints[letter.endpoint], letter)
         later = [x.due_at - now for x in due if x.due_at > now]
-        return min([IDLE, *(max(SOON, t) for t in later)])
+        return CROWDED if crowded else min([IDLE, *(max(SOON, t) for t in later)])
 
     def _start(self, endpoint: Endpoint, letter: Letter) -> None:
         task = asyncio.get_running_loop().create_task(

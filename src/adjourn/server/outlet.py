@@ -10,6 +10,7 @@ import socket
 import ssl
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from urllib.parse import SplitResult, urlsplit
 
 import h11
@@ -128,7 +129,7 @@ async def post(
         addresses = await resolve(host, port, allow)
         if not secure and any(is_public(ipaddress.ip_address(a)) for a in addresses):
             raise Blocked(f"{host!r:.100} is public, and would be told without encryption")
-        context = (tls or ssl.create_default_context()) if secure else None
+        context = (tls or _trusting()) if secure else None
         name = host if secure else None
         reader, writer = await asyncio.open_connection(addresses[0], port, ssl=context, server_hostname=name)
         try:
@@ -137,6 +138,12 @@ async def post(
             raise OSError(f"the answer is not HTTP: {e}") from None
         finally:
             writer.close()
+
+
+@cache
+def _trusting() -> ssl.SSLContext:
+    """Reading the authorities' certificates takes a while."""
+    return ssl.create_default_context()
 
 
 async def _exchange(

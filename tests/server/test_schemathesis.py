@@ -1,0 +1,66 @@
+"""The whole API, driven by its own document: no 5xx, no answer that is not in it. (Schemathesis, all checks, stateful.)"""
+
+import asyncio
+import json
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+from tests.server.process import Process
+
+from adjourn.server.operations import OPERATIONS
+
+CONFIG = """
+[parameters]
+"query.follow" = "false"
+
+[phases.stateful]
+generation.max-examples = {stateful}
+
+# Whether an answer fits its question, an edit its tool, or a number a boundary is known to the run, not to the document.
+[[operations]]
+include-name = [
+    "POST /api/v1/interrupts/{{interrupt}}/answer", "POST /api/v1/interrupts/{{interrupt}}/approve",
+    "POST /api/v1/interrupts/{{interrupt}}/deny", "POST /api/v1/runs/{{run}}/fork", "POST /api/v1/runs/{{run}}/resume",
+]
+checks.positive_data_acceptance.expected-statuses = ["2xx", "401", "403", "404", "409", "422", "423", "429"]
+"""
+
+
+ALL = "coverage,fuzzing,stateful"
+
+
+async def campaign(folder: Path, role: str, examples: int, stateful: int, *, phases: str = ALL, seed: str = "") -> None:
+    """One server, one client of this role, every operation. One worker: with a seed, it is the same campaign every time."""
+    config = folder / "schemathesis.toml"
+    config.write_text(CONFIG.format(stateful=stateful))
+    server = await Process.begin(address="memory://", own_users=True, seed=True)
+    key = json.loads(server.up["keys"]).get(role)
+    try:
+        tool = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "schemathesis.cli", "--config-file", str(config), "run", f"{server.up['url']}/api/v1/openapi.json",
+            *(["-H", f"Authorization: Bearer {key}"] if key else []), "--checks", "all", "--max-examples", str(examples),
+            "--no-color", "--workers", "1", "--phases", phases, "--generation-database", "none", *(["--seed", seed] if seed else []),
+            cwd=folder, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
+        )  # fmt: skip
+        said, _ = await tool.communicate()
+        assert tool.returncode == 0, said.decode()[-20_000:]
+        assert f"{len(OPERATIONS)} selected / {len(OPERATIONS)} total".encode() in said
+    finally:
+        assert await server.end(signal.SIGTERM) == 0
+
+
+async def test_no_request_is_answered_in_a_way_that_is_not_documented(tmp_path: Path) -> None:
+    await campaign(tmp_path, "admin", examples=50, stateful=10, seed="1")
+
+
+@pytest.mark.parametrize("role", ["viewer", "operator", "approver", "run", "nobody"])
+async def test_whoever_asks_the_answers_are_documented(tmp_path: Path, role: str) -> None:
+    await campaign(tmp_path, role, examples=10, stateful=3, phases="fuzzing,stateful", seed="1")
+
+
+@pytest.mark.crash
+@pytest.mark.parametrize("role", ["admin", "operator", "approver"])
+async def test_no_request_at_all_is_answered_in_a_way_that_is_not_documented(tmp_path: Path, role: str) -> None:
+    await campaign(tmp_path, role, examples=1000, stateful=200)
