@@ -60,6 +60,7 @@ AUDITED: dict[str, Schema] = {
 }  # fmt: skip
 TITLE: Schema = {"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9 ._-]{0,99}$"}
 KEY: Schema = {"type": "string", "minLength": 1, "maxLength": 500}
+SIGNAL: Schema = {"type": "string", "minLength": 1, "maxLength": 200, "pattern": "^[^@]"}
 SAYS: Schema = {"type": "string", "minLength": 1, "maxLength": 100_000}
 AT: Schema = {"type": "integer", "minimum": 1, "maximum": 2**31}
 TOPICS: Schema = {"type": "array", "items": TOPIC, "uniqueItems": True}
@@ -116,7 +117,7 @@ OPERATIONS = [
     Operation("POST", "/runs/{run}/say", "say_to_run", "control", "Tell the agent something.", doing.say_to_run, answer(dropped=TEXTS),
               problems=CONTROLS, body=thing(("text",), text=SAYS, abandon=FLAG)),
     Operation("POST", "/runs/{run}/emit", "emit_to_run", "control", "Send an event.", doing.emit_to_run, OK, problems=CONTROLS,
-              body=thing(("event",), event=NAME, value=ANYTHING)),
+              body=thing(("event",), event=SIGNAL, value=ANYTHING)),
     Operation("POST", "/runs/{run}/fork", "fork_run", "control", "A new run from a boundary of this one.", doing.fork_run, RUN_REF,
               problems=CONTROLS, body=thing(at=AT, input=ANYTHING, instruction=NOTE)),
     Operation("GET", "/glances", "list_glances", "read", "Some runs, each as a line of a list.", views.list_glances,
