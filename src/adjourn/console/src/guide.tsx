@@ -92,7 +92,7 @@ export function GuideCard() {
               {item.done ? "✓" : n + 1}
             </span>
             <div>
-              <div class={`task ${item.done ? "t2" : ""}`}>
+              <div class={`todo ${item.done ? "t2" : ""}`}>
                 <Visible text={item.title} />
               </div>
               <div class="sm t2">

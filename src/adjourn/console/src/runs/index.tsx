@@ -83,7 +83,7 @@ function Newer({ list }: { list: List }) {
   const n = list.newer.value.length;
   if (!n) return null;
   return (
-    <button type="button" class="newer sm t3" onClick={() => list.showNewer()} data-newer={n}>
+    <button type="button" class="newer-runs sm t3" onClick={() => list.showNewer()} data-newer={n}>
       {many(n)} newer <kbd aria-hidden="true">.</kbd> show
     </button>
   );

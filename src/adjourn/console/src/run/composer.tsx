@@ -1,0 +1,70 @@
+/** Say something to the agent: it reads this at its next step. */
+import type { RefObject } from "preact";
+import { useState } from "preact/hooks";
+import { at, intent, post } from "../api";
+import { Button, refused, toast } from "../ui";
+import { count } from "../words";
+import { reasons } from "./verbs";
+import type { Interrupt, Run } from "../types";
+
+export function Composer({ run, questions, field }: { run: Run; questions: Interrupt[]; field: RefObject<HTMLTextAreaElement> }) {
+  const [text, setText] = useState("");
+  const [abandon, setAbandon] = useState(false);
+  const [busy, setBusy] = useState(false);
+  const [key, setKey] = useState(intent);
+  const off = reasons(run).say;
+  const asks = questions.filter((i) => i.kind === "question").length;
+  const send = (): void => {
+    const said = text.trim();
+    if (!said || busy || off) return;
+    setBusy(true);
+    post<{ dropped: string[] }>(`/runs/${at(run.id)}/say`, { text: said, ...(abandon ? { abandon: true } : {}) }, key)
+      .then(
+        (answer) => {
+          setText("");
+          setAbandon(false);
+          toast("done", "Said.", answer.dropped.length ? `${count(answer.dropped.length, "question was", "questions were")} dropped; the agent goes on with what you said.` : "The agent reads it at its next step.");
+        },
+        (e: unknown) => refused("Not said", e),
+      )
+      .finally(() => {
+        setBusy(false);
+        setKey(intent());
+      });
+  };
+  return (
+    <form
+      class="card composer"
+      onSubmit={(e) => {
+        e.preventDefault();
+        send();
+      }}
+    >
+      <textarea
+        ref={field}
+        rows={1}
+        aria-label={`Say something to ${run.program}`}
+        placeholder={off ? `Say: ${off}.` : `Say something to ${run.program}. It reads this at its next step.`}
+        value={text}
+        maxLength={100000}
+        readOnly={!!off}
+        onInput={(e) => setText(e.currentTarget.value)}
+        onKeyDown={(e) => {
+          if (e.key === "Enter" && (e.metaKey || e.ctrlKey)) {
+            e.preventDefault();
+            send();
+          }
+        }}
+      />
+      {asks && text ? (
+        <label class="row sm t2">
+          <input type="checkbox" checked={abandon} onChange={(e) => setAbandon(e.currentTarget.checked)} />
+          instead of answering {asks === 1 ? "its question" : `its ${asks} questions`}
+        </label>
+      ) : null}
+      <Button type="submit" keys="⌘↵" off={off || (text.trim() ? "" : "write something first")} busy={busy ? "Sending…" : ""} label="Say it" name="say-now">
+        Say
+      </Button>
+    </form>
+  );
+}

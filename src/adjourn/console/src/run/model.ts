@@ -1,0 +1,135 @@
+/** One run, followed: its state, its steps, and the text that is being written. Read again only as far as it changed. */
+import { effect, signal, type Signal } from "@preact/signals";
+import { address, at, get, setClock } from "../api";
+import { looking } from "../live";
+import { merge } from "../rows";
+import { follow, type Event } from "../sse";
+import type { Recorded, RunState, Step, Thinking, Timeline } from "../types";
+
+const PAINT = 50;
+const GATHER = 60;
+
+interface TextArrived { type: string; path: string; text: string; thinking?: boolean; whole?: boolean }
+
+export class RunModel {
+  readonly state = signal<RunState | null>(null);
+  readonly steps = signal<Step[]>([]);
+  readonly clock = signal<{ now: number; worked: number; waited: number; seq: number }>({ now: 0, worked: 0, waited: 0, seq: 0 });
+  readonly thinking = signal<Thinking[]>([]);
+  readonly error = signal<unknown>(null);
+  /** What each agent is writing, by its path; painted at most every 50 ms. */
+  readonly texts = signal<ReadonlyMap<string, string>>(new Map());
+  /** Records as they arrive, for whoever reads the journal. */
+  readonly last: Signal<Recorded | null> = signal(null);
+
+  private buffer = new Map<string, string>();
+  private painting = 0;
+  private gathering = 0;
+  private reading = false;
+  private again = false;
+  private stopFollowing: (() => void) | null = null;
+  private readonly stopEffect: () => void;
+  private control = new AbortController();
+  private seen = 0;
+  private over = false;
+
+  constructor(readonly id: string) {
+    this.stopEffect = effect(() => {
+      if (looking.value) void this.begin();
+      else this.pause();
+    });
+  }
+
+  end(): void {
+    this.stopEffect();
+    this.pause();
+    this.control.abort();
+    clearTimeout(this.painting);
+    clearTimeout(this.gathering);
+  }
+
+  private pause(): void {
+    this.stopFollowing?.();
+    this.stopFollowing = null;
+  }
+
+  async begin(): Promise<void> {
+    this.error.value = null;
+    try {
+      await this.read();
+    } catch (e) {
+      if (!this.control.signal.aborted) this.error.value = e;
+      return;
+    }
+    if (this.stopFollowing || this.over || this.control.signal.aborted || !looking.peek()) return;
+    this.stopFollowing = follow(address(`/runs/${at(this.id)}/events`, { after: this.clock.peek().seq || undefined }), {
+      event: (e) => this.heard(e),
+      open: () => void this.soon(),
+    });
+  }
+
+  private heard(e: Event): void {
+    if (e.kind === "record") {
+      const found = e.data as Recorded;
+      this.last.value = found;
+      const { t, path } = found.record as { t: string; path?: string };
+      if (t === "replied" || t === "broke") this.write(path ?? "", null);
+      this.soon();
+    } else if (e.kind === "live") {
+      const found = e.data as TextArrived;
+      if (found.type === "text" && !found.thinking) this.write(found.path, found.text, found.whole);
+    } else if (e.kind === "end") {
+      this.over = true;
+      this.pause();
+      this.soon();
+    }
+  }
+
+  private write(path: string, text: string | null, whole = false): void {
+    if (text === null) this.buffer.delete(path);
+    else this.buffer.set(path, whole ? text : (this.buffer.get(path) ?? "") + text);
+    this.painting ||= window.setTimeout(() => {
+      this.painting = 0;
+      this.texts.value = new Map(this.buffer);
+    }, PAINT);
+  }
+
+  /** Something was recorded: read what changed, once for a burst. */
+  soon(): void {
+    this.gathering ||= window.setTimeout(() => {
+      this.gathering = 0;
+      if (this.reading) this.again = true;
+      else void this.read().catch(() => undefined);
+    }, GATHER);
+  }
+
+  private async read(): Promise<void> {
+    this.reading = true;
+    try {
+      const [state, timeline] = await Promise.all([
+        get<RunState>(`/runs/${at(this.id)}`, {}, this.control.signal),
+        get<Timeline>(`/runs/${at(this.id)}/timeline`, { after: this.seen || undefined }, this.control.signal),
+      ]);
+      setClock(timeline.now);
+      merge([state.run]);
+      this.state.value = state;
+      if (timeline.steps.length) this.steps.value = placed(this.steps.peek(), timeline.steps);
+      this.seen = timeline.seq;
+      this.thinking.value = timeline.thinking;
+      this.clock.value = { now: timeline.now, worked: timeline.worked, waited: timeline.waited, seq: timeline.seq };
+    } finally {
+      this.reading = false;
+      if (this.again) {
+        this.again = false;
+        this.soon();
+      }
+    }
+  }
+}
+
+/** The steps, with those that changed in their places. */
+function placed(old: Step[], changed: Step[]): Step[] {
+  const next = old.slice();
+  for (const step of changed) next[step.n] = step;
+  return next;
+}

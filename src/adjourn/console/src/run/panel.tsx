@@ -1,0 +1,201 @@
+/** The selected step, whole: arguments, result, policy, identity. */
+import { go, to } from "../router";
+import { denied } from "../api";
+import { Button, CopyText, Duration, Pill } from "../ui";
+import { LongText, Value, Values } from "../values";
+import { Visible } from "../visible";
+import { clock, count, EFFECTS, exactTime, grouped } from "../words";
+import { nameOf } from "./tree";
+import type { RunState, Step } from "../types";
+
+interface Props { step: Step; state: RunState; total: number; fork: () => void; record: (n: number) => void; close?: () => void; text: string | undefined }
+
+export function Panel({ step, state, total, fork, record, close, text }: Props) {
+  const tool = ["call", "child", "chunk", "undo", "left"].includes(step.kind);
+  const where = [state.run.program, ...agentsOf(step, state), ...(tool ? [step.name] : [])];
+  const open = step.interrupt && state.interrupts.some((i) => i.ref === step.interrupt) ? step.interrupt : "";
+  return (
+    <aside class="card panel" aria-label={`Step ${step.id || nameOf(step)}`} data-panel={step.id || `@${step.record}`}>
+      <header>
+        <div class="row wrap">
+          <span class="mono stepname">
+            <Visible text={nameOf(step)} />
+          </span>
+          {step.status ? <Pill status={step.note === "in doubt" ? "in_doubt" : step.status} /> : null}
+          <span class="grow" />
+          {step.id ? <span class="sm t3 num">step {step.id}</span> : null}
+          {close ? (
+            <Button look="q" class="x drawer-x" label="Close the step" onClick={close}>
+              ×
+            </Button>
+          ) : null}
+        </div>
+        <div class="sm t3 where">
+          <Visible text={where.join(" › ")} /> · <time title={exactTime(step.at)}>{step.status === "waiting" ? "asked" : "at"} {clock(step.spans.at(-1)?.from ?? step.at)}</time>
+        </div>
+      </header>
+      {step.kind === "writing" ? <Section title="Text so far"><p class="prose"><LongText text={text ?? ""} limit={4000} /></p></Section> : null}
+      {tool ? (
+        <Section title={step.kind === "chunk" ? "Input" : "Arguments"}>
+          <Values value={step.arguments ?? null} />
+        </Section>
+      ) : null}
+      {!tool && step.text && step.kind !== "writing" ? (
+        <Section title={step.kind === "model" ? "Text" : step.kind === "end" ? "Output" : "What"}>
+          <p class="prose">
+            <LongText text={step.text} limit={4000} />
+          </p>
+        </Section>
+      ) : null}
+      {step.kind === "end" && step.result !== null && step.result !== undefined && typeof step.result !== "string" ? (
+        <Section title="Output">
+          <Values value={step.result} />
+        </Section>
+      ) : null}
+      {step.error ? (
+        <Section title="Error">
+          <p class="fail prose">
+            <LongText text={step.error} limit={2000} />
+          </p>
+        </Section>
+      ) : tool && (step.status === "completed" || step.ran) && step.kind !== "left" ? (
+        <Section title="Result">
+          <div class="mono rawv">
+            <Value value={step.result} limit={2000} />
+          </div>
+        </Section>
+      ) : null}
+      {step.note && step.note !== step.error && !(open && step.status === "waiting") ? (
+        <Section title="Note">
+          <p class="prose">
+            <Visible text={step.note} />
+          </p>
+        </Section>
+      ) : null}
+      {step.reason || step.rules.length || step.effect ? <PolicyPart step={step} open={!!open} /> : null}
+      <Identity step={step} total={total} />
+      <div class="sec row wrap">
+        {open ? (
+          <Button look="p" onClick={() => go(to("inbox", open))} label={`Review ${nameOf(step)}`}>
+            Review
+          </Button>
+        ) : null}
+        {step.record ? (
+          <>
+            <Button icon="fork" off={denied("control")} onClick={fork} name="fork-here">
+              Fork from here
+            </Button>
+            <span class="grow" />
+            <Button look="q" icon="right" onClick={() => record(step.record)} label={`See record ${step.record} in the journal`}>
+              Record
+            </Button>
+          </>
+        ) : null}
+      </div>
+    </aside>
+  );
+}
+
+function agentsOf(step: Step, state: RunState): string[] {
+  if (!step.path) return [];
+  const parts = step.path.split("/");
+  return parts.flatMap((_, n) => state.children.find((c) => c.path === parts.slice(0, n + 1).join("/"))?.agent ?? []);
+}
+
+function Section({ title, children }: { title: string; children: preact.ComponentChildren }) {
+  return (
+    <div class="sec">
+      <h3>{title}</h3>
+      {children}
+    </div>
+  );
+}
+
+function PolicyPart({ step, open }: { step: Step; open: boolean }) {
+  return (
+    <Section title="Policy">
+      <dl class="kv">
+        {step.reason || step.rules.length ? (
+          <>
+            <dt>Verdict</dt>
+            <dd>
+              <b>{open || step.rules.length ? "ASK" : ""}</b>
+              {step.reason ? ", " : ""}
+              <Visible text={step.reason} />
+            </dd>
+          </>
+        ) : null}
+        {step.rules.length ? (
+          <>
+            <dt>Rule</dt>
+            <dd class="mono">
+              <Visible text={step.rules.join(", ")} />
+            </dd>
+          </>
+        ) : null}
+        {step.effect ? (
+          <>
+            <dt>Effect</dt>
+            <dd>{EFFECTS[step.effect] ?? step.effect}</dd>
+            <dt>Undo</dt>
+            <dd>{step.undo ? "a cancel takes it back" : step.effect === "read" ? "nothing to undo" : "none: a cancel leaves it behind"}</dd>
+          </>
+        ) : null}
+      </dl>
+    </Section>
+  );
+}
+
+function Identity({ step, total }: { step: Step; total: number }) {
+  const open = step.spans.at(-1);
+  return (
+    <Section title="Identity">
+      <dl class="kv">
+        {step.digest ? (
+          <>
+            <dt>Digest</dt>
+            <dd>
+              <CopyText text={step.digest}>{grouped(step.digest)}</CopyText>
+            </dd>
+          </>
+        ) : null}
+        {step.key ? (
+          <>
+            <dt>Key</dt>
+            <dd>
+              <CopyText text={step.key}>{grouped(step.key)}</CopyText>
+            </dd>
+          </>
+        ) : null}
+        {step.attempt > 1 ? (
+          <>
+            <dt>Attempt</dt>
+            <dd>{step.attempt}</dd>
+          </>
+        ) : null}
+        {step.tokens ? (
+          <>
+            <dt>Tokens</dt>
+            <dd class="num">{count(step.tokens, "token")}</dd>
+          </>
+        ) : null}
+        {open ? (
+          <>
+            <dt>{open.kind === "run" ? "Ran" : "Waited"}</dt>
+            <dd class="num">
+              <Duration from={open.from} to={open.to} />
+            </dd>
+          </>
+        ) : null}
+        {step.record ? (
+          <>
+            <dt>Record</dt>
+            <dd class="num">
+              {step.record} of {total}
+            </dd>
+          </>
+        ) : null}
+      </dl>
+    </Section>
+  );
+}

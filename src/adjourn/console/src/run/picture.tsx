@@ -1,0 +1,201 @@
+/** The flow's picture: what happened is solid, what has not is dashed; arrow keys walk it, and the same is there as a list. */
+import { useMemo, useRef } from "preact/hooks";
+import { tick } from "../live";
+import { now } from "../api";
+import { Icon } from "../ui";
+import { visible } from "../visible";
+import { duration, gist, rough } from "../words";
+import { H, planeOf, W, type Box, type Join } from "./layout";
+import type { RunState, Step } from "../types";
+
+type Look = "done" | "running" | "waiting" | "failed" | "not reached" | "not taken" | "undone";
+const LOOKS: Record<Look, { glyph: string; tone: string; fill: string; stroke: string; dash: boolean; width: number }> = {
+  done: { glyph: "done", tone: "done", fill: "var(--surface)", stroke: "var(--done)", dash: false, width: 1.5 },
+  running: { glyph: "run", tone: "run", fill: "var(--run-t)", stroke: "var(--run)", dash: false, width: 2 },
+  waiting: { glyph: "wait", tone: "wait", fill: "var(--wait-t)", stroke: "var(--wait-m)", dash: false, width: 2 },
+  failed: { glyph: "fail", tone: "fail", fill: "var(--fail-t)", stroke: "var(--fail)", dash: false, width: 2 },
+  undone: { glyph: "undo", tone: "cancel", fill: "var(--surface)", stroke: "var(--cancel)", dash: false, width: 1.5 },
+  "not reached": { glyph: "ready", tone: "idle", fill: "var(--bg)", stroke: "var(--edge)", dash: true, width: 1.5 },
+  "not taken": { glyph: "cancel", tone: "idle", fill: "var(--bg)", stroke: "var(--line)", dash: true, width: 1.5 },
+};
+
+/** A call's id without its counts: `if#0/ask#1` and `if#1/ask#0` are the same place. */
+const placeOf = (id: string): string => id.replace(/#\d+/g, "").replace(/\[\d+\]/g, "");
+
+interface Seen { look: Look; text: string; step: Step | null; times: number }
+
+function seenAt(box: Box, steps: Map<string, Step[]>, over: boolean, taken: Set<string>): Seen {
+  const key = box.key.replace(/~\d+$/, "");
+  const found = steps.get(key) ?? [];
+  const step = found.findLast((s) => s.status === "waiting") ?? found.findLast((s) => s.status === "running") ?? found.at(-1) ?? null;
+  if (!step) {
+    const skipped = over || (box.branch !== "" && [...taken].some((t) => t !== box.branch && parent(t) === parent(box.branch) && /\bif|match/.test(box.branch)));
+    return { look: skipped ? "not taken" : "not reached", text: skipped ? "not taken" : "not reached", step: null, times: 0 };
+  }
+  const times = found.length;
+  const since = step.spans.at(-1)?.from ?? step.at;
+  if (step.status === "waiting") return { look: "waiting", text: `waiting ${rough((tick.value, now()) - since)} · ${step.note}`, step, times };
+  if (step.status === "running") return { look: "running", text: `live · ${rough((tick.value, now()) - since)}`, step, times };
+  if (step.status === "failed") return { look: "failed", text: step.error || step.note, step, times };
+  const result = gist(step.result);
+  const took = step.took === null ? "" : duration(step.took);
+  return { look: step.status === "cancelled" ? "undone" : "done", text: [result.length > 12 ? `${result.slice(0, 11)}…` : result, took, times > 1 ? `${times}×` : ""].filter(Boolean).join(" · "), step, times };
+}
+
+const parent = (branch: string): string => branch.replace(/[^/]*\/$/, "");
+
+interface Props { state: RunState; steps: Step[]; selected: Step | null; select: (s: Step, open?: boolean) => void }
+
+export function Picture({ state, steps, selected, select }: Props) {
+  const svg = useRef<SVGSVGElement>(null);
+  const plane = useMemo(() => (state.graph ? planeOf(state.graph) : null), [state.graph]);
+  const by = useMemo(() => {
+    const map = new Map<string, Step[]>();
+    for (const s of steps) if (s && ["chunk", "child", "call"].includes(s.kind)) map.set(placeOf(s.id), [...(map.get(placeOf(s.id)) ?? []), s]);
+    return map;
+  }, [steps]);
+  if (!plane) return null;
+  const over = ["completed", "cancelled", "stopped"].includes(state.run.status);
+  const taken = new Set([...by.keys()].map((k) => k.slice(0, k.lastIndexOf("/") + 1)).filter(Boolean));
+  const seen = new Map(plane.boxes.map((b) => [b.key, seenAt(b, by, over, taken)]));
+  const passed = (key: string): boolean => {
+    const s = seen.get(key);
+    if (s) return s.look === "done" || s.look === "undone";
+    const join = plane.joins.find((j) => j.key === key);
+    return !!join && join.parts.every(passed);
+  };
+  const reached = (key: string): boolean => (seen.get(key)?.step ?? null) !== null || passed(key);
+  const walk = (e: KeyboardEvent): void => {
+    const at = plane.boxes.find((b) => seen.get(b.key)?.step?.n === selected?.n) ?? plane.boxes[0];
+    const next = at && nearest(plane.boxes.filter((b) => seen.get(b.key)?.step), at, e.key);
+    const step = next && seen.get(next.key)?.step;
+    if (!step) return;
+    e.preventDefault();
+    select(step);
+    svg.current?.querySelector<SVGGElement>(`[data-box="${CSS.escape(next.key)}"]`)?.focus();
+  };
+  const centre = (key: string, side: "in" | "out"): [number, number] => {
+    const b = plane.boxes.find((x) => x.key === key);
+    if (b) return [side === "out" ? b.x + W : b.x, b.y + H / 2];
+    const j = plane.joins.find((x) => x.key === key);
+    return j ? [side === "out" ? j.x + 12 : j.x - 12, j.y] : [0, 0];
+  };
+  const label = `Flow ${state.run.program}: ${plane.boxes.map((b) => `${b.name} ${seen.get(b.key)?.look ?? ""}`).join("; ")}`;
+  return (
+    <section class="card picture" aria-label="Picture">
+      <div class="scroller">
+        <svg ref={svg} viewBox={`0 0 ${plane.w} ${plane.h}`} style={{ maxWidth: `${plane.w}px`, minWidth: `${Math.min(plane.w, 620)}px` }} role="group" aria-label={label} onKeyDown={walk}>
+          {plane.frames.map((f) => (
+            <g key={f.key}>
+              <rect x={f.x} y={f.y} width={f.w} height={f.h} rx="14" fill="var(--bg)" stroke="var(--line)" />
+              <text x={f.x + 16} y={f.y + 22} class="ps">
+                {visible(f.label)} {countIn(f.key, plane.joins, passed)}
+              </text>
+            </g>
+          ))}
+          {plane.edges.map((e, i) => {
+            const [[x1, y1], [x2, y2]] = [centre(e.from, "out"), centre(e.to, "in")];
+            const happened = passed(e.from) && (plane.joins.some((j) => j.key === e.to) || reached(e.to));
+            const bend = Math.max(16, Math.min(60, (x2 - x1) / 2));
+            return (
+              <g key={i}>
+                <path class={happened ? "pe" : "pe no"} d={`M${x1} ${y1}C${x1 + bend} ${y1} ${x2 - bend} ${y2} ${x2 - 2} ${y2}`} marker-end="url(#m-to)" />
+                {e.label ? (
+                  <text class="pl" x={x2 - 8} y={y2 - 8} text-anchor="end">
+                    {visible(e.label.slice(0, 22))}
+                  </text>
+                ) : null}
+              </g>
+            );
+          })}
+          {plane.joins.map((j) => (
+            <g key={j.key}>
+              <circle cx={j.x} cy={j.y} r="11" fill="var(--surface)" stroke="var(--ink-2)" stroke-width="1.5" />
+              <text x={j.x} y={j.y + 4} text-anchor="middle" class="pj">
+                {j.parts.filter(passed).length}
+              </text>
+              <text x={j.x} y={j.y + 30} text-anchor="middle" class="ps">
+                join of {j.of}
+              </text>
+            </g>
+          ))}
+          {plane.boxes.map((b) => (
+            <Node key={b.key} box={b} seen={seen.get(b.key) as Seen} on={!!selected && seen.get(b.key)?.step?.n === selected.n} select={select} />
+          ))}
+        </svg>
+      </div>
+      <ol class="hide" aria-label="The picture as a list">
+        {plane.boxes.map((b) => (
+          <li key={b.key}>
+            {visible(b.name)}: {visible(seen.get(b.key)?.text || seen.get(b.key)?.look || "")}
+          </li>
+        ))}
+      </ol>
+      <div class="row legend">
+        {(["done", "running", "waiting", "not reached", "not taken"] as Look[]).map((l) => (
+          <span key={l} class="row sm t2">
+            <span class={LOOKS[l].tone}>
+              <Icon name={LOOKS[l].glyph} />
+            </span>
+            {l}
+          </span>
+        ))}
+        <span class="grow" />
+        <span class="sm t3">
+          <kbd>←</kbd> <kbd>→</kbd> walk the picture
+        </span>
+      </div>
+    </section>
+  );
+}
+
+function countIn(key: string, joins: Join[], passed: (k: string) => boolean): string {
+  const join = joins.find((j) => j.key.startsWith(`${key}!join`));
+  return join ? `· ${join.parts.filter(passed).length} of ${join.of} done` : "";
+}
+
+function Node({ box: b, seen, on, select }: { box: Box; seen: Seen; on: boolean; select: Props["select"] }) {
+  const look = LOOKS[seen.look];
+  const name = visible(b.name);
+  const { step } = seen;
+  return (
+    <g
+      class={step ? "pn" : "pn off"}
+      data-box={b.key}
+      data-look={seen.look}
+      role={step ? "button" : "img"}
+      tabIndex={on ? 0 : -1}
+      aria-label={`${name}, ${seen.look}${seen.text && seen.text !== seen.look ? `, ${visible(seen.text)}` : ""}`}
+      aria-pressed={step ? on : undefined}
+      onClick={() => step && select(step, true)}
+      onKeyDown={(e) => (e.key === "Enter" || e.key === " ") && step && select(step, true)}
+    >
+      {on ? <rect x={b.x - 5} y={b.y - 5} width={W + 10} height={H + 10} rx="13" fill="none" stroke="var(--ink)" stroke-width="2" /> : null}
+      <rect x={b.x} y={b.y} width={W} height={H} rx="9" fill={look.fill} stroke={look.stroke} stroke-width={look.width} stroke-dasharray={look.dash ? "4 4" : undefined} />
+      <svg x={b.x + 12} y={b.y + 13} width="14" height="14" class={look.tone} aria-hidden="true">
+        <use href={`#i-${look.glyph}`} />
+      </svg>
+      <text x={b.x + 34} y={b.y + 25} class="pt">
+        {name.length > 20 ? `${name.slice(0, 19)}…` : name}
+      </text>
+      <text x={b.x + 34} y={b.y + 43} class="ps2">
+        {visible(seen.text.length > 22 ? `${seen.text.slice(0, 21)}…` : seen.text)}
+      </text>
+      <title>{`${name}: ${visible(seen.text)}`}</title>
+    </g>
+  );
+}
+
+/** The next box in the direction of an arrow key. */
+function nearest(boxes: Box[], at: Box, key: string): Box | null {
+  const way: Record<string, [number, number]> = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowDown: [0, 1], ArrowUp: [0, -1] };
+  const [dx, dy] = way[key] ?? [0, 0];
+  if (!dx && !dy) return null;
+  const score = (b: Box): number => {
+    const [x, y] = [b.x - at.x, b.y - at.y];
+    const along = x * dx + y * dy;
+    return along <= 0 ? Infinity : along + 3 * Math.abs(dx ? y : x);
+  };
+  const best = boxes.filter((b) => b !== at).sort((a, b) => score(a) - score(b))[0];
+  return best && score(best) < Infinity ? best : null;
+}

@@ -1,0 +1,281 @@
+/** The timeline: every step with its bar; nested agents below their call; the text that is being written under it. */
+import { signal } from "@preact/signals";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { memo } from "../memo";
+import { now } from "../api";
+import { useKeys } from "../keys";
+import { tick } from "../live";
+import { Icon, Switch } from "../ui";
+import { Visible } from "../visible";
+import { useWindow } from "../window";
+import { argumentLine, clock, duration, rough } from "../words";
+import { RIGHT, scaleOf, type Scale } from "./scale";
+import { address, lookOf, nameOf, spansOf, type Line } from "./tree";
+import type { RunModel } from "./model";
+import type { Span, Step } from "../types";
+
+const narrow = matchMedia("(max-width: 640px)");
+const height = signal(narrow.matches ? 44 : 34);
+narrow.addEventListener("change", (e) => (height.value = e.matches ? 44 : 34));
+
+export const cutting = signal(true);
+export const following = signal(true);
+
+export function Switches() {
+  return (
+    <span class="row sm t2 switches">
+      <Switch on={cutting.value} set={(on) => (cutting.value = on)}>
+        Cut quiet time
+      </Switch>
+      <Switch on={following.value} set={(on) => (following.value = on)}>
+        Follow
+      </Switch>
+    </span>
+  );
+}
+
+interface Props {
+  model: RunModel; lines: Line[]; alive: boolean; selected: Step | null;
+  select: (step: Step, open?: boolean) => void; fold: (id: string, open: boolean) => void; children?: preact.ComponentChildren;
+}
+
+export function Waterfall({ model, lines, alive, selected, select, fold, children }: Props) {
+  const box = useRef<HTMLDivElement>(null);
+  const h = height.value;
+  const range = useWindow(box, lines.length, h);
+  const moving = alive && lines.some((l) => l.step.status === "running" || l.step.status === "waiting" || l.step.status === "paused");
+  const at = moving ? (tick.value, now()) : model.clock.value.now;
+  const scale = useMemo(() => scaleOf(lines.map((l) => l.step), at, alive, cutting.value), [lines, at, alive, cutting.value]);
+  useFollow(box, lines, h, alive);
+  const step = (by: number): void => {
+    const i = lines.findIndex((l) => l.step === selected || l.step.n === selected?.n);
+    const next = lines[Math.min(lines.length - 1, Math.max(0, i + by))];
+    if (!next) return;
+    following.value = false;
+    select(next.step);
+    const top = (box.current?.getBoundingClientRect().top ?? 0) + lines.indexOf(next) * h;
+    if (top < 100) scrollBy(0, top - 100);
+    else if (top + h > innerHeight - 90) scrollBy(0, top + h - innerHeight + 90);
+  };
+  const folding = (open: boolean): void => {
+    const line = lines.find((l) => l.step.n === selected?.n);
+    const id = line?.children ? line.step.id : line?.step.path;
+    if (id) fold(id, open);
+  };
+  useKeys({
+    j: () => step(1), k: () => step(-1), ArrowDown: () => step(1), ArrowUp: () => step(-1), "[": () => folding(false), "]": () => folding(true),
+    Enter: () => selected && select(selected, true),
+  });
+  return (
+    <section class="card" aria-label="Timeline">
+      <div class="wr axis" aria-hidden="true">
+        <span />
+        <span />
+        <span class="tr">
+          <Axis scale={scale} />
+        </span>
+        <span />
+      </div>
+      <div class="wf" role="treegrid" aria-label="Steps" aria-rowcount={lines.length} ref={box} style={{ height: `${lines.length * h}px` }}>
+        <div class="grid-lines" aria-hidden="true">
+          <span class="tr">
+            {scale.parts.filter((p) => p.cut).map((p) => (
+              <i class="gap" key={p.from} style={{ left: `${p.left}%`, width: `${p.right - p.left}%` }} />
+            ))}
+            {alive ? <i class="now" style={{ left: `${RIGHT}%` }} /> : null}
+          </span>
+        </div>
+        {lines.slice(range.from, range.to).map((line, i) => (
+          <Row key={line.step.n} line={line} index={range.from + i} top={(range.from + i) * h} scale={scale} selected={line.step.n === selected?.n} select={select} fold={fold} lines={lines} />
+        ))}
+      </div>
+      {children}
+    </section>
+  );
+}
+
+/** While it follows, the running step stays in view; scrolling up ends that. */
+function useFollow(box: preact.RefObject<HTMLElement>, lines: Line[], h: number, alive: boolean): void {
+  const count = lines.length;
+  const [y, setY] = useState(0);
+  const before = useRef(count);
+  useEffect(() => {
+    // What was there when the page opened does not move it.
+    const grown = before.current > 0 && count > before.current;
+    before.current = count;
+    if (!alive || !following.value || !grown) return;
+    const bottom = (box.current?.getBoundingClientRect().top ?? 0) + count * h;
+    if (bottom > innerHeight - 160 && bottom - innerHeight < 4000) scrollBy(0, bottom - innerHeight + 200);
+    setY(scrollY);
+  }, [count, following.value]);
+  useEffect(() => {
+    const scrolled = (): void => {
+      if (scrollY < y - 40) following.value = false;
+    };
+    addEventListener("wheel", scrolled, { passive: true });
+    return () => removeEventListener("wheel", scrolled);
+  }, [y]);
+}
+
+function Axis({ scale }: { scale: Scale }) {
+  const labels: { x: number; text: string; tone: string; mid?: boolean }[] = [];
+  const put = (x: number, text: string, tone = "", mid = false): void => {
+    const room = mid ? 0 : 10;
+    if (!labels.some((l) => Math.abs(l.x - x) < room)) labels.push({ x, text, tone, mid });
+  };
+  const first = scale.parts[0];
+  if (first) put(first.left, clock(first.from));
+  scale.parts.forEach((p, i) => {
+    if (!p.cut) return;
+    put((p.left + p.right) / 2, rough(p.to - p.from), "pause", true);
+    if (scale.parts[i + 1] && p.right < RIGHT - 16) put(p.right + 0.6, clock(p.to));
+  });
+  const busiest = scale.parts.filter((p) => !p.cut).reduce((a, b) => (b.right - b.left > a.right - a.left ? b : a), { from: 0, to: 0, left: 0, right: 0, cut: false });
+  const unit = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600].find((s) => s >= (busiest.to - busiest.from) / 3);
+  if (unit && busiest.right - busiest.left > 30) {
+    for (let t = busiest.from + unit; t < busiest.to; t += unit) {
+      const x = scale.x(t);
+      if (x < RIGHT - 13) put(x, `+${duration(t - busiest.from).replace(/\.0 s$/, " s").replace(/ 00 [sm]$/, "")}`);
+    }
+  }
+  return (
+    <>
+      {scale.parts.filter((p) => p.cut).map((p) => (
+        <i class="gap" key={p.from} style={{ left: `${p.left}%`, width: `${p.right - p.left}%` }} />
+      ))}
+      {labels.map((l) => (
+        <span key={`${l.x}${l.text}`} class={`${l.tone} ${l.mid ? "mid" : ""}`} style={{ left: `${l.x}%` }}>
+          {l.tone ? <b>{l.text}</b> : l.text}
+        </span>
+      ))}
+      {scale.alive ? (
+        <span class="run mid on" style={{ left: `${RIGHT}%` }}>
+          <b>now</b>
+        </span>
+      ) : null}
+    </>
+  );
+}
+
+interface RowProps {
+  line: Line; index: number; top: number; scale: Scale; selected: boolean; lines: Line[];
+  select: (step: Step, open?: boolean) => void; fold: (id: string, open: boolean) => void;
+}
+
+const Row = memo(function Row({ line, index, top, scale, selected, select, fold, lines }: RowProps) {
+  const { step, level, children, open, last } = line;
+  const { glyph, tone } = lookOf(step);
+  const took = spentOf(step);
+  const words = textOf(step, lines);
+  return (
+    <div
+      role="row"
+      class={`wr ${selected ? "sel" : ""}`}
+      style={{ top: `${top}px` }}
+      aria-level={level + 1}
+      aria-rowindex={index + 1}
+      aria-expanded={children ? open : undefined}
+      aria-selected={selected}
+      tabIndex={selected ? 0 : -1}
+      data-step={step.id || `@${step.record}`}
+      data-kind={step.kind}
+      data-status={step.status}
+      onClick={() => select(step, true)}
+    >
+      <span class="sq" role="gridcell">
+        {address(step)}
+      </span>
+      <span class="nm" role="gridcell">
+        {Array.from({ length: level }, (_, i) => (
+          <span key={i} class={`ind ${i === level - 1 ? (last ? "last" : "") : "rail"}`} aria-hidden="true" />
+        ))}
+        <span class={`${tone} ${glyph === "run" ? "turning" : ""}`}>
+          <Icon name={glyph} />
+        </span>
+        <b>
+          <Visible text={nameOf(step)} />
+        </b>
+        <span class={`t3 clip grow ${words.mono ? "mono" : "q"}`}>
+          <Visible text={words.text} />
+        </span>
+        {step.undo && step.kind !== "undo" ? (
+          <span class="t3" title="can be undone">
+            <Icon name="undo" />
+          </span>
+        ) : null}
+        {children ? (
+          <button
+            type="button"
+            class={`fold ${open ? "open" : ""}`}
+            aria-label={`${open ? "Collapse" : "Expand"} ${nameOf(step)}`}
+            onClick={(e) => {
+              e.stopPropagation();
+              fold(step.id, !open);
+            }}
+          >
+            <Icon name="right" />
+          </button>
+        ) : null}
+      </span>
+      <span class="tr" aria-hidden="true">
+        <Bars step={step} scale={scale} />
+      </span>
+      <span class="du" role="gridcell">
+        {took === null ? null : step.status === "running" || step.status === "waiting" ? <b class={tone}>{rough(took)}</b> : duration(took)}
+      </span>
+      <span class="hide">{spoken(step, took)}</span>
+    </div>
+  );
+});
+
+function spentOf(step: Step): number | null {
+  if (step.kind === "start" || step.kind === "resume" || step.kind === "say" || step.kind === "end") return null;
+  const open = step.spans.at(-1);
+  if (open && open.to === null) return (tick.value, now()) - open.from;
+  return step.took;
+}
+
+function spoken(step: Step, took: number | null): string {
+  const wait = step.status === "waiting" ? `, waiting, ${step.note}` : step.status ? `, ${step.status}` : "";
+  return `${nameOf(step)}${wait}${took === null ? "" : `, ${duration(took)}`}${step.id ? `, step ${step.id}` : ""}`;
+}
+
+/** One line about a step: what was said, the arguments, or what happened. */
+export function textOf(step: Step, lines: Line[]): { text: string; mono: boolean } {
+  const brief = (text: string): string => (text.length > 160 ? `${text.slice(0, 160)}…` : text);
+  if (step.kind === "child") return { text: "child", mono: false };
+  if (step.kind === "model" && !step.text) {
+    const calls = lines.filter((l) => l.step.path === step.path && l.step.id.startsWith(`${step.id}.`)).map((l) => l.step.name);
+    return { text: step.note || (calls.length ? `calls ${calls.slice(0, 3).join(" and ")}${calls.length > 3 ? ` and ${calls.length - 3} more` : ""}` : ""), mono: false };
+  }
+  if (step.text) return { text: step.quoted ? `“${brief(step.text)}”` : brief(step.text), mono: false };
+  if (step.status === "failed" || step.kind === "fault") return { text: brief(step.error || step.note), mono: false };
+  if (step.arguments !== null && step.arguments !== undefined) return { text: argumentLine(step.arguments), mono: true };
+  return { text: brief(step.note), mono: false };
+}
+
+const POINTS = new Set(["start", "resume", "say", "cancel", "end", "event", "left", "worker", "fault"]);
+
+function Bars({ step, scale }: { step: Step; scale: Scale }) {
+  const spans = spansOf(step);
+  if (!spans.length) return POINTS.has(step.kind) ? <i class="dot" style={{ left: `${scale.x(step.at)}%` }} /> : null;
+  return (
+    <>
+      {spans.map((s) => {
+        const left = scale.x(s.from);
+        const right = s.to === null ? RIGHT : scale.x(s.to);
+        return <i key={`${s.kind}${s.from}`} class={`bar ${barOf(step, s)}`} style={{ left: `${left}%`, width: `${Math.max(0, right - left)}%` }} />;
+      })}
+    </>
+  );
+}
+
+function barOf(step: Step, s: Span): string {
+  if (s.kind === "wait") return s.to === null ? "open" : "open shut";
+  if (s.kind === "pause") return "held";
+  if (step.kind === "child") return "child";
+  if (s.to === null) return "live";
+  if (step.status === "failed") return "bad";
+  if (step.kind === "undo") return "undo";
+  return step.kind === "model" ? "model" : "tool";
+}
