@@ -20,8 +20,8 @@ RANK = {
     "runtime": 6,
     "engines": 7,
     "server": 8,
-    "cli": 8,
-    "__main__": 9,
+    "cli": 9,  # `adjourn serve` starts the server
+    "__main__": 10,
 }
 
 # Importer -> imported, where a layer may look beside or above itself. Every entry is a debt with a reason.

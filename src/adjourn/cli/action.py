@@ -1,6 +1,6 @@
 """What waits for a person, complete and exact: what would run, why it asks, and last the agent's own words."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,7 @@ from adjourn.core.interrupt import Interrupt
 from adjourn.core.state import State
 from adjourn.runtime.glance import title
 from adjourn.runtime.runtime import Runtime
-from adjourn.runtime.timeline import Timeline, gist
+from adjourn.runtime.timeline import Numbered, Timeline, gist
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +32,12 @@ class Item:
 
 async def look(rt: Runtime, interrupt: Interrupt) -> Item:
     """Read what surrounds an interrupt."""
-    records = await rt.store.load(interrupt.run_id)
+    return item_of(await rt.store.load(interrupt.run_id), interrupt, rt.store.now())
+
+
+def item_of(records: Sequence[Numbered], interrupt: Interrupt, now: float) -> Item:
+    """An interrupt in the journal that opened it."""
     state = State().fold_all(records)
-    now = rt.store.now()
     words = Timeline.of(records, now).words.get(address_in_run(interrupt), "")
     where = [state.started.program, *path_names(state, interrupt.path), address_in_run(interrupt)]
     is_open = any(i.id == interrupt.id for i in state.interrupts)

@@ -210,10 +210,13 @@ class Foreground:
             owed = len(cancel_preview(self._view.state).undo) if cancelling else 0
         except Exception:  # the signal came in the middle of a fold
             owed = 0
+        self._view.rest()
+        if not self._place.saved:
+            left = f"{count(owed, 'undo was', 'undos were')} not run. " if owed else ""
+            say(Text.assemble(("✗ Killed. ", "red"), f"{left}The checkpoint that was resumed is as it was."))
+            os._exit(KILLED)
         what = f"{count(owed, 'undo is', 'undos are')} still owed." if owed else "Nothing is lost."
         goes = "They run when a worker starts" if owed else "It goes on when a worker starts"
-        self._view.rest()
         say(Text.assemble(("✗ Killed. ", "red"), what))
-        if self._place.saved:
-            say(Text.assemble((f"   {goes}  ", DIM), command(self._place.db, "worker", visible(self._place.program))))
+        say(Text.assemble((f"   {goes}  ", DIM), command(self._place.db, "worker", visible(self._place.program))))
         os._exit(KILLED)

@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from adjourn.cli.completing import complete_items, complete_programs, complete_runs
+
 Db = Annotated[
     str | None,
     typer.Option(
@@ -33,9 +35,21 @@ RequestId = Annotated[
 Resources = Annotated[
     str, typer.Option(metavar="APP.PY:DICT", help="The live objects that tools need.", show_default=False)
 ]
-RunId = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, or how it begins.")]
+RunId = Annotated[
+    str, typer.Argument(metavar="RUN", help="A run's id, or how it begins.", autocompletion=complete_runs)
+]
 InterruptId = Annotated[
-    str, typer.Argument(metavar="ITEM", help="A number of `adjourn inbox`, an interrupt's id, RUN/CALL, or RUN.")
+    str,
+    typer.Argument(
+        metavar="ITEM", help="A number of `adjourn inbox`, an interrupt's id, RUN/CALL, or RUN.",
+        autocompletion=complete_items,
+    ),
+]  # fmt: skip
+Program = Annotated[
+    str,
+    typer.Argument(
+        metavar="APP.PY:NAME", help="A file or module, and its agent or flow.", autocompletion=complete_programs
+    ),
 ]
 
 

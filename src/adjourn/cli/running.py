@@ -15,7 +15,7 @@ from adjourn.cli.ending import Place
 from adjourn.cli.failure import says
 from adjourn.cli.foreground import Foreground
 from adjourn.cli.logs import log_to
-from adjourn.cli.options import By, Db, Json, Resources, who
+from adjourn.cli.options import By, Db, Json, Program, Resources, who
 from adjourn.cli.programs import NotImportable, program_of, resources_of
 from adjourn.cli.screen import Screen
 from adjourn.cli.terminal import err, say
@@ -74,7 +74,7 @@ class Wanted:
 @app.command()
 @says("Not run")
 def run(
-    program: Annotated[str, typer.Argument(metavar="APP.PY:NAME", help="A file or module, and its agent or flow.")],
+    program: Program,
     input: Annotated[
         str | None,
         typer.Argument(metavar="[INPUT]", help="What it begins with; - reads it from stdin.", show_default=False),

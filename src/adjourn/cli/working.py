@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
+from adjourn.cli.completing import complete_programs
 from adjourn.cli.database import address_of
 from adjourn.cli.failure import says
 from adjourn.cli.logs import log_to
@@ -31,7 +32,10 @@ PACE = 0.2
 @says("Not started")
 def worker(
     programs: Annotated[
-        list[str], typer.Argument(metavar="APP.PY:NAME", help="A file or module, and its agent or flow.")
+        list[str],
+        typer.Argument(
+            metavar="APP.PY:NAME", help="A file or module, and its agent or flow.", autocompletion=complete_programs
+        ),
     ],
     db: Db = None,
     as_json: Json = False,

@@ -1,0 +1,138 @@
+"""`adjourn db`: the database file itself: what is in it, its schema, a copy of it, whether it is whole."""
+
+import asyncio
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.text import Text
+
+from adjourn.cli.database import address_of, file_of
+from adjourn.cli.failure import says
+from adjourn.cli.file import DatabaseFile, newest_schema
+from adjourn.cli.findings import exit_of, print_findings
+from adjourn.cli.health import is_whole
+from adjourn.cli.options import Db, Json
+from adjourn.cli.terminal import out, print_json, say
+from adjourn.cli.visible import visible
+from adjourn.cli.words import DIM, count
+from adjourn.errors import Conflict, Invalid, StoreError
+from adjourn.runtime.runtime import Runtime
+from adjourn.stores.migrate import pending
+
+app = typer.Typer(name="db", help="The database file: info, migrate, backup, check.", no_args_is_help=True)
+
+
+def _file(db: str | None) -> DatabaseFile:
+    address = address_of(db)
+    path = file_of(address)
+    if path is None:
+        raise Invalid(f"{address!r} is not a file; name one with --db")
+    file = DatabaseFile(path)
+    if not file.schema:
+        raise StoreError(f"{path!r} is not an Adjourn database; nothing was changed; name another with --db")
+    return file
+
+
+@app.command()
+@says("Not shown")
+def info(db: Db = None, as_json: Json = False) -> None:
+    """Show what is in a database: its schema, size, runs and records. Nothing is changed."""
+    file = _file(db)
+    found: dict[str, Any] = {
+        "path": file.path,
+        "schema": file.schema,
+        "newest": newest_schema(),
+        "bytes": file.size,
+        **file.counts(),
+    }
+    if as_json:
+        print_json(found)
+        return
+    rows = [
+        ("path", visible(file.path)),
+        ("schema", f"{file.schema}" + ("" if file.schema == newest_schema() else f" of {newest_schema()}")),
+        ("size", f"{file.size:,} bytes"),
+        ("runs", f"{found['runs']:,}"),
+        *((f"  {status}", f"{n:,}") for status, n in found["statuses"].items()),
+        ("records", f"{found['records']:,}"),
+        ("open", f"{count(found['open'], 'interrupt')}"),
+        ("halts", f"{found['halts']:,}"),
+    ]
+    out().print(*(Text.assemble((f"{name:<13}", DIM), text) for name, text in rows))
+
+
+@app.command()
+@says("Not migrated")
+def migrate(
+    db: Db = None,
+    check: Annotated[
+        bool, typer.Option("--check", help="Change nothing; exit with 1 if something is to be done.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Bring a database's schema up to date. Every command that opens it does that, too; this one does nothing else."""
+    file = _file(db)
+    before = file.schema
+    todo = [number for number, _ in pending(before, repr(file.path))]
+    if todo and not check:
+
+        async def touch() -> None:
+            async with Runtime(address_of(db)):
+                pass
+
+        asyncio.run(touch())
+    after = file.schema
+    if as_json:
+        print_json({"path": file.path, "from": before, "to": after, "pending": todo if check else []})
+    elif not todo:
+        out().print(f"schema {after}: nothing to do")
+    else:
+        out().print(
+            f"schema {before}: {count(len(todo), 'migration')} to do" if check else f"schema {before} → {after}"
+        )
+    if todo and check:
+        raise typer.Exit(1)
+
+
+@app.command()
+@says("Not copied")
+def backup(
+    target: Annotated[str, typer.Argument(metavar="FILE", help="Where the copy goes; it must not be there yet.")],
+    db: Db = None,
+    as_json: Json = False,
+) -> None:
+    """Copy a database as of one moment, while workers go on. The copy is checked, and only its owner can read it."""
+    file = _file(db)
+    if Path(target).exists():
+        raise Conflict(f"there is a file {target!r} already; name another, nothing was copied")
+    try:
+        file.copy_to(target)
+    except OSError as e:
+        raise StoreError(f"{target!r} cannot be written: {e.strerror or e}; name another place") from None
+    copy = DatabaseFile(target)
+    if damage := copy.damage(deep=True):
+        raise StoreError(f"the copy {target!r} is damaged: {damage[0]}; check the database with `adjourn db check`")
+    found: dict[str, Any] = {
+        "path": target,
+        "bytes": copy.size,
+        **{k: v for k, v in copy.counts().items() if k != "statuses"},
+    }
+    if as_json:
+        print_json(found)
+    else:
+        out().print(visible(target))
+        runs, records = count(found["runs"], "run"), count(found["records"], "record")
+        say(Text(f"{runs}, {records}, {found['bytes']:,} bytes. Users and keys are in a file of their own.", style=DIM))
+
+
+@app.command()
+@says("Not checked")
+def check(db: Db = None, as_json: Json = False) -> None:
+    """Check that a database is whole: its structure, every journal and the audit. Exits with 1 if it is not."""
+    found = asyncio.run(is_whole(_file(db), deep=True))
+    if as_json:
+        print_json([f.as_json() for f in found])
+    else:
+        print_findings(found, out())
+    raise typer.Exit(exit_of(found))
