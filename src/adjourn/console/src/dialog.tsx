@@ -21,11 +21,11 @@ export function Dialog({ title, close, children, footer, lead, wide, label }: Di
   useEffect(() => {
     const opener = document.activeElement as HTMLElement | null;
     const body = box.current;
-    (body?.querySelector<HTMLElement>("[data-safe] button, button[data-safe], [data-first]") ?? body?.querySelector<HTMLElement>(FOCUSABLE))?.focus({ focusVisible: true } as FocusOptions);
+    (body?.querySelector<HTMLElement>("[data-safe] button, button[data-safe], [data-first]") ?? body?.querySelector<HTMLElement>(FOCUSABLE))?.focus({ focusVisible: true, preventScroll: true } as FocusOptions);
     document.body.classList.add("still");
     return () => {
       if (!document.querySelector("[role=dialog] [role=dialog]")) document.body.classList.remove("still");
-      opener?.focus();
+      opener?.focus({ preventScroll: true });
     };
   }, []);
   const keep = (e: KeyboardEvent): void => {

@@ -149,7 +149,7 @@ function Axis({ scale }: { scale: Scale }) {
         </span>
       ))}
       {scale.alive ? (
-        <span class="run mid on" style={{ left: `${RIGHT}%` }}>
+        <span class="run mid nowl" style={{ left: `${RIGHT}%` }}>
           <b>now</b>
         </span>
       ) : null}

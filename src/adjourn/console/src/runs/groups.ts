@@ -26,11 +26,14 @@ export const TABS: { id: TabId; word: string; statuses: Status[] }[] = [
   { id: "all", word: "All", statuses: [...NEEDS, ...WORKS, ...RESTS] },
 ];
 
+/** Whether a halt, and nothing else, keeps it from going on. */
+export const isHeld = (run: Run): boolean => run.held.length > 0 && (run.status === "ready" || (run.status === "waiting" && run.interrupts === 0));
+
 /** Where a run belongs. While a halt is on, what still finishes and what is held are groups of their own. */
 export function groupOf(run: Run, halted: boolean): GroupId {
+  if (isHeld(run)) return "held";
   if (NEEDS.includes(run.status)) return "needs";
   if (!WORKS.includes(run.status)) return "rest";
-  if (run.held.length) return "held";
   return halted && run.status !== "ready" ? "finishing" : "working";
 }
 
