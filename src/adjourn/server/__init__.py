@@ -1,11 +1,12 @@
 """The HTTP API and the console: translation only, over the runtime's verbs. Needs `adjourn[server]`."""
 
-from adjourn.server.app import create_app
+from adjourn.server.app import create_app, lifespan
 from adjourn.server.auth import Guard, Identity
 from adjourn.server.notify import Postman, add_chat, add_webhook
 from adjourn.server.serving import Serving, serve, serving
 from adjourn.server.users import User, Users, users_path
 
 __all__ = [
-    "create_app", "serve", "serving", "Serving", "Guard", "Identity", "User", "Users", "users_path", "Postman", "add_webhook", "add_chat",
+    "create_app", "lifespan", "serve", "serving", "Serving", "Guard", "Identity", "User", "Users", "users_path", "Postman",
+    "add_webhook", "add_chat",
 ]  # fmt: skip

@@ -1,17 +1,21 @@
 """The application: the table of operations behind the guard, and the console. Mountable in another ASGI application."""
 
 import logging
+from collections.abc import AsyncGenerator, Iterable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from typing import Any
 
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from adjourn.errors import AdjournError
+from adjourn.errors import AdjournError, Misused
 from adjourn.runtime.runtime import Runtime
 from adjourn.server.auth import Guard, Identity
 from adjourn.server.desk import Desk
 from adjourn.server.document import API, openapi
+from adjourn.server.notify import Postman
 from adjourn.server.operation import Operation, answered
 from adjourn.server.operations import OPERATIONS
 from adjourn.server.page import HEADERS, page
@@ -24,13 +28,42 @@ log = logging.getLogger("adjourn.server")
 NOBODY = Identity("", "viewer")
 
 
-def create_app(runtime: Runtime, *, guard: Guard) -> Starlette:
-    """The API under `/api/v1` and the console at `/`, for an open runtime."""
+def create_app(runtime: Runtime, *, guard: Guard, url: str = "", allow: Iterable[str] = ()) -> Starlette:
+    """The API under `/api/v1` and the console at `/`: an ASGI application of its own, or mounted in another one.
+
+    Its lifespan opens the runtime, if nobody has, and delivers notifications: `url` is where people find the console,
+    `allow` names networks that webhooks may reach although they are not public. An application that it is mounted in enters
+    `lifespan(app)` in its own.
+    """
     desk = Desk(runtime, guard)
-    app = Starlette()
+    told = url or min(guard.origins, default="")
+
+    @asynccontextmanager
+    async def alive(_: Starlette) -> AsyncGenerator[None]:
+        async with AsyncExitStack() as stack:
+            if not _is_open(runtime):
+                await stack.enter_async_context(runtime)
+            await stack.enter_async_context(Postman(runtime.store, url=told, allow=allow))
+            desk.closing.clear()
+            stack.callback(desk.closing.set)
+            yield
+
+    app = Starlette(lifespan=alive)
     app.router.default = Door(desk)  # no route's pattern matches every path
     app.state.desk = desk
     return app
+
+
+def lifespan(app: Starlette) -> AbstractAsyncContextManager[Any]:
+    """What an application does while it is up, for the lifespan of the one that it is mounted in."""
+    return app.router.lifespan_context(app)
+
+
+def _is_open(runtime: Runtime) -> bool:
+    try:
+        return runtime.store is not None  # pyright: ignore[reportUnnecessaryComparison]
+    except Misused:
+        return False
 
 
 class Door:

@@ -24,7 +24,7 @@ class Desk:
 
     def __init__(self, runtime: Runtime, guard: Guard) -> None:
         self.runtime, self.guard = runtime, guard
-        self.folds = Folds(runtime.store)
+        self.folds = Folds(runtime)
         self.hub = Hub(runtime)
         self.glances = Glances()
         self.guide: Guide | None = None

@@ -3,8 +3,9 @@
 from collections import OrderedDict
 
 from adjourn.core.state import State
+from adjourn.runtime.runtime import Runtime
 from adjourn.runtime.timeline import Timeline
-from adjourn.stores.store import RunRow, Store
+from adjourn.stores.store import RunRow
 
 KEPT = 128
 TRIES = 5
@@ -13,8 +14,8 @@ TRIES = 5
 class Folds:
     """The states of the runs that were looked at last."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, runtime: Runtime) -> None:
+        self._rt = runtime
         self._states: OrderedDict[str, tuple[State, Timeline]] = OrderedDict()
 
     async def of(self, run: str) -> tuple[RunRow, State]:
@@ -24,17 +25,18 @@ class Folds:
 
     async def whole(self, run: str) -> tuple[RunRow, State, Timeline]:
         """The same, with the timeline."""
-        row = await self._store.get(run)
+        store = self._rt.store
+        row = await store.get(run)
         state, timeline = self._states.pop(row.id, None) or (State(), Timeline())
         for _ in range(TRIES):
             if state.seq < row.seq:
-                for seq, record in await self._store.load(row.id, state.seq):
+                for seq, record in await store.load(row.id, state.seq):
                     if seq == state.seq + 1:  # somebody else may have folded it meanwhile
                         state.fold(seq, record)
                         timeline.take(seq, record)
             if state.seq == row.seq:
                 break
-            row = await self._store.get(row.id)
+            row = await store.get(row.id)
         self._states[row.id] = state, timeline
         while len(self._states) > KEPT:
             self._states.popitem(last=False)

@@ -16,10 +16,9 @@ from adjourn.agent.agent import Agent
 from adjourn.errors import InvalidDefinition, Misused
 from adjourn.flow.flow import Flow
 from adjourn.runtime.runtime import Runtime
-from adjourn.server.app import create_app
+from adjourn.server.app import create_app, lifespan
 from adjourn.server.auth import Guard, is_loopback
 from adjourn.server.desk import Desk, Guide
-from adjourn.server.notify import Postman
 from adjourn.server.users import Users, users_path
 
 PORT = 8765
@@ -110,14 +109,11 @@ async def serving(
         found = _origins(host, taken, origins, bool(certfile))
         token = secrets.token_urlsafe(32) if is_loopback(host) else ""
         guard = Guard(found, users=users, token=token, token_name=name or _name(), rate=rate, burst=rate * 2)
-        if isinstance(address, str):
-            runtime = await stack.enter_async_context(Runtime(address, programs, resources=resources, work=work))
-        else:
-            runtime = address
+        runtime = Runtime(address, programs, resources=resources, work=work) if isinstance(address, str) else address
         url = found[0]
-        await stack.enter_async_context(Postman(runtime.store, url=url, allow=allow))
-        app = create_app(runtime, guard=guard)
+        app = create_app(runtime, guard=guard, url=url, allow=allow)
         app.state.desk.guide = guide
+        await stack.enter_async_context(lifespan(app))
         config = uvicorn.Config(
             app, lifespan="off", log_config=None, access_log=False, server_header=False, ws="none", proxy_headers=False,
             ssl_certfile=certfile or None, ssl_keyfile=keyfile or None, timeout_graceful_shutdown=GRACE,
