@@ -207,6 +207,11 @@ export function Shown({ piece: p }: { piece: Piece }) {
   return <span class="inv" title={shown(p.code) + times} data-name={name}>{numberOf(p.code) + times}</span>;
 }
 
+/** A text for a place that is drawn often: plain text needs no element of its own. */
+export function shownText(text: string) {
+  return PLAIN.test(text) ? text : <Visible text={text} />;
+}
+
 /** A text as it is, with a chip for every character that hides. Its place decides whether lines break (`white-space`). */
 export function Visible({ text }: { text: string }) {
   if (PLAIN.test(text)) return <bdi>{text}</bdi>;

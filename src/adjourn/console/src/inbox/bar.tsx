@@ -10,7 +10,7 @@ import { Sent } from "./fields";
 import type { Form } from "./form";
 import type { Item } from "./items";
 import { choiceOf } from "./naming";
-import { alike } from "./pending";
+import { alikeCount } from "./pending";
 
 export interface Acts {
   approve: () => void;
@@ -90,8 +90,8 @@ export function Bar(p: Props) {
 
 function ApproveBar({ deciding: d, item: i, acts, refs }: Props) {
   const [armed, setArmed] = useState("");
-  const others = alike(i);
-  const all = d.together.value && others.length ? others.length + 1 : 0;
+  const others = alikeCount(i);
+  const all = d.together.value && others ? others + 1 : 0;
   const tool = visible(i.call?.tool ?? "");
   const busy = d.sending.value;
   const how = d.scope.value === "run" ? "for this run" : "once";
@@ -105,16 +105,16 @@ function ApproveBar({ deciding: d, item: i, acts, refs }: Props) {
         <ScopeChoice deciding={d} />
         <Note deciding={d} refs={refs} />
       </div>
-      {others.length ? (
+      {others ? (
         <label class="together sm">
           <input type="checkbox" checked={d.together.value} onChange={(e) => (d.together.value = e.currentTarget.checked)} />
-          Also the {count(others.length, "other", "others")} with exactly the same action
+          Also the {count(others, "other", "others")} with exactly the same action
         </label>
       ) : null}
       <div class="row acts">
         <Who deciding={d} extra={unread} />
         <span class="act-b" {...arm("deny")}>
-          <Button big keys={armed === "deny" ? "↵" : "d"} focusRef={refs.deny} off={d.off.value} busy={busy === "deny" ? "Sending…" : ""} onClick={acts.deny} name="deny">
+          <Button big keys={armed === "deny" ? "↵" : "d"} focusRef={refs.deny} off={d.off.value} busy={busy === "deny" ? `Sending…${d.progress.value}` : ""} onClick={acts.deny} name="deny">
             {all ? `Deny ${all}` : armed === "deny" && !d.off.value ? `Deny ${tool}` : "Deny"}
           </Button>
         </span>
@@ -122,7 +122,7 @@ function ApproveBar({ deciding: d, item: i, acts, refs }: Props) {
           Edit
         </Button>
         <span class="act-b" {...arm("approve")}>
-          <Button big look="p" keys={armed === "approve" ? "↵" : "a"} focusRef={refs.approve} off={d.blocked.value} busy={busy === "approve" ? "Sending…" : ""} onClick={acts.approve} name="approve">
+          <Button big look="p" keys={armed === "approve" ? "↵" : "a"} focusRef={refs.approve} off={d.blocked.value} busy={busy === "approve" ? `Sending…${d.progress.value}` : ""} onClick={acts.approve} name="approve">
             {armed === "approve" && !all && !d.blocked.value ? `Approve ${tool} ${how}` : word}
           </Button>
         </span>

@@ -46,6 +46,8 @@ export class Deciding {
   readonly error = signal<unknown>(null);
   readonly stale = signal<Stale | null>(null);
   readonly sending = signal<Verb | "">("");
+  /** Of several: how many are recorded. */
+  readonly progress = signal("");
   readonly refusal = signal<Refusal | null>(null);
   readonly scope = signal<Scope>("once");
   readonly note = signal("");
@@ -267,6 +269,7 @@ export class Deciding {
     const out: Outcome[] = [];
     try {
       for (const item of [s.item, ...others]) {
+        this.progress.value = ` ${out.length} of ${others.length + 1}`;
         try {
           await new Intention(`/interrupts/${at(item.ref)}/${verb}`, this.body(item, verb)).send();
           out.push({ item, error: null });
@@ -277,7 +280,7 @@ export class Deciding {
         }
       }
     } finally {
-      this.sending.value = "";
+      this.sending.value = this.progress.value = "";
     }
     return out;
   }

@@ -17,7 +17,7 @@ import { Form } from "./form";
 import { stepOf, type Item, type Seen } from "./items";
 import { from, isObj, obj, text, write, type Json } from "./json";
 import { afterwards, choiceOf, headingOf, KINDS, prose } from "./naming";
-import { alike } from "./pending";
+import { alike, alikeCount } from "./pending";
 import { Hiding, Rows, Whole } from "./reading";
 
 interface Props {
@@ -113,12 +113,12 @@ function useActs(d: Deciding, extra: Form | null, onward: (to?: string) => void)
     approve: () => {
       const form = d.edit.peek();
       if (d.blocked.peek()) return;
-      if (!form) return void (d.together.peek() && alike(d.seen.peek()!.item).length ? several("approve") : finish("approve"));
+      if (!form) return void (d.together.peek() && alikeCount(d.seen.peek()!.item) ? several("approve") : finish("approve"));
       form.try();
       const { value } = form.read();
       if (value !== undefined && form.changed) void finish("approve", value);
     },
-    deny: () => void (d.off.peek() ? undefined : d.together.peek() && alike(d.seen.peek()!.item).length ? several("deny") : finish("deny")),
+    deny: () => void (d.off.peek() ? undefined : d.together.peek() && alikeCount(d.seen.peek()!.item) ? several("deny") : finish("deny")),
     startEdit: () => {
       const i = d.seen.peek()?.item;
       if (!i?.call || d.off.peek() || d.halted.peek() || i.approvers > 1) return;
@@ -206,7 +206,7 @@ function Head({ seen, editing, heading }: { seen: Seen; editing: boolean; headin
       <h2 class={c ? "call" : "ask"} id="item-head" tabIndex={-1} ref={heading}>
         <Visible text={c ? c.tool : headingOf(i)} />
       </h2>
-      {c?.description ? <div class="t2 def"><Visible text={c.description} /> <span class="t3">(from the tool’s definition)</span></div> : null}
+      {c?.description ? <Definition text={c.description} /> : null}
       {c && hidden(c.tool) ? <Hiding n={hidden(c.tool)} /> : null}
       {words ? <div class="sm t3">the agent’s own words, not checked</div> : null}
       {i.kind === "in_doubt" ? <p class="t2 def">The call began, and its end was not recorded. Nobody here knows if it happened.</p> : null}
@@ -219,6 +219,14 @@ function Head({ seen, editing, heading }: { seen: Seen; editing: boolean; headin
       {seen.title ? <div class="sm t3 task">Asked for: <Visible text={seen.title.length > 300 ? `${seen.title.slice(0, 300)}…` : seen.title} /></div> : null}
     </header>
   );
+}
+
+const LONG = 600;
+
+/** What the tool says of itself, from its definition and not from the agent. */
+function Definition({ text: said }: { text: string }) {
+  if (said.length > LONG) return <><Whole text={said} name="The tool’s definition" class="t2 def" /><div class="sm t3">(from the tool’s definition)</div></>;
+  return <div class="t2 def"><Visible text={said} /> <span class="t3">(from the tool’s definition)</span></div>;
 }
 
 function Content({ deciding: d, seen, choose, extra }: { deciding: Deciding; seen: Seen; choose: (name: string) => void; extra: Form | null }) {
@@ -289,11 +297,11 @@ function Meta({ seen, deciding: d }: { seen: Seen; deciding: Deciding }) {
       {i.call && i.kind === "approval" ? (
         <div>
           <h3>Why it asks</h3>
-          <Visible text={i.call.reason ? i.call.reason.charAt(0).toUpperCase() + i.call.reason.slice(1) : "Its policy asks every time"} />
-          {i.call.rule ? <div class="sm t3 mono"><Visible text={i.call.rule} /></div> : null}
+          <Whole text={i.call.reason ? i.call.reason.charAt(0).toUpperCase() + i.call.reason.slice(1) : "Its policy asks every time"} name="Why it asks" class="" />
+          {i.call.rule ? <Whole text={i.call.rule} name="Rule" class="sm t3 mono" /> : null}
         </div>
       ) : null}
-      {i.call && i.kind === "in_doubt" && i.call.reason ? <div><h3>What is known</h3><Visible text={i.call.reason} /></div> : null}
+      {i.call && i.kind === "in_doubt" && i.call.reason ? <div><h3>What is known</h3><Whole text={i.call.reason} name="What is known" class="" /></div> : null}
       {seen.open ? (
         <div data-expires>
           <h3>Expires</h3>
@@ -320,6 +328,7 @@ function Meta({ seen, deciding: d }: { seen: Seen; deciding: Deciding }) {
 }
 
 function Words({ text: said }: { text: string }) {
+  const unseen = useMemo(() => hidden(said), [said]);
   if (!said) return null;
   return (
     <section class="words" aria-label="The agent’s own words, not checked">
@@ -328,7 +337,7 @@ function Words({ text: said }: { text: string }) {
         <span><b>The agent’s own words</b> <span class="t3">not checked, not part of what you approve</span></span>
       </div>
       <Whole text={said} name="The agent’s own words" class="said" />
-      <Hiding n={hidden(said)} />
+      <Hiding n={unseen} />
     </section>
   );
 }

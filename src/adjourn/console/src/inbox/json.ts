@@ -19,8 +19,8 @@ export class BadJson extends Error {
   }
 }
 
-const SPACE = /[ \t\n\r]*/y;
 const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
+const CONTROL = /[\u0000-\u001f]/;
 const DEEP = 200;
 
 /** Read JSON; raises `BadJson`, saying what is wrong and where. A key that is there twice is refused. */
@@ -31,19 +31,16 @@ export function parse(text: string): Json {
     const lines = text.slice(0, where).split("\n");
     throw new BadJson(`${what}, at line ${lines.length}, character ${(lines.at(-1) ?? "").length + 1}`, where);
   }
-  function take(pattern: RegExp): string | null {
-    pattern.lastIndex = at;
-    const found = pattern.exec(text);
-    if (!found) return null;
-    at += found[0].length;
-    return found[0];
+  function space(): void {
+    for (let c = text.charCodeAt(at); c === 32 || c === 10 || c === 13 || c === 9; c = text.charCodeAt(at)) at += 1;
   }
   function string(): string {
     const start = at;
-    // A long text is one literal: `JSON.parse` finds its end and says what is wrong with it faster than any pattern.
     const end = closing(text, at);
     if (end < 0) fail("this text has no closing quote");
     at = end + 1;
+    const inner = text.slice(start + 1, end);
+    if (!inner.includes("\\") && !CONTROL.test(inner)) return inner;
     try {
       return JSON.parse(text.slice(start, at)) as string;
     } catch {
@@ -52,32 +49,34 @@ export function parse(text: string): Json {
   }
   function value(depth: number): Json {
     if (depth > DEEP) fail(`nested deeper than ${DEEP} levels`);
-    take(SPACE);
+    space();
     const c = text[at];
+    if (c === '"') return string();
     if (c === "{") return object(depth);
     if (c === "[") return list(depth);
-    if (c === '"') return string();
-    for (const [word, meaning] of WORDS) {
-      if (text.startsWith(word, at)) {
-        at += word.length;
-        return meaning;
+    if (c === "t" || c === "f" || c === "n") {
+      for (const [word, meaning] of WORDS) {
+        if (text.startsWith(word, at)) {
+          at += word.length;
+          return meaning;
+        }
       }
     }
-    const digits = take(NUMBER);
-    if (digits !== null) {
-      if (/[0-9.]/.test(text[at] ?? "")) fail("this is not a number");
-      return new Num(digits);
-    }
-    return fail(c === undefined ? "a value is missing" : "this is not a JSON value: texts need quotes");
+    NUMBER.lastIndex = at;
+    const digits = NUMBER.exec(text)?.[0];
+    if (digits === undefined) return fail(c === undefined ? "a value is missing" : "this is not a JSON value: texts need quotes");
+    at += digits.length;
+    if (/[0-9.]/.test(text[at] ?? "")) fail("this is not a number");
+    return new Num(digits);
   }
   function list(depth: number): Json[] {
     const out: Json[] = [];
     at += 1;
-    take(SPACE);
+    space();
     if (text[at] === "]") return (at += 1), out;
     for (;;) {
       out.push(value(depth + 1));
-      take(SPACE);
+      space();
       if (text[at] === "]") return (at += 1), out;
       if (text[at] !== ",") fail("a comma or ] is missing");
       at += 1;
@@ -86,19 +85,19 @@ export function parse(text: string): Json {
   function object(depth: number): Obj {
     const out: Obj = new Map();
     at += 1;
-    take(SPACE);
+    space();
     if (text[at] === "}") return (at += 1), out;
     for (;;) {
-      take(SPACE);
+      space();
       const start = at;
       if (text[at] !== '"') fail("a name in quotes is missing");
       const key = string();
       if (out.has(key)) fail(`the name ${JSON.stringify(key)} is there twice`, start);
-      take(SPACE);
+      space();
       if (text[at] !== ":") fail("a colon is missing");
       at += 1;
       out.set(key, value(depth + 1));
-      take(SPACE);
+      space();
       if (text[at] === "}") return (at += 1), out;
       if (text[at] !== ",") fail("a comma or } is missing");
       at += 1;
@@ -106,7 +105,7 @@ export function parse(text: string): Json {
   }
 
   const found = value(0);
-  take(SPACE);
+  space();
   if (at < text.length) fail("there is more after the value");
   return found;
 }

@@ -5,14 +5,14 @@ import { now } from "../api";
 import { tick } from "../live";
 import { Link } from "../router";
 import { Icon } from "../ui";
-import { Visible } from "../visible";
+import { shownText } from "../visible";
 import { count, rough } from "../words";
 import type { Item } from "./items";
 import { KINDS, titleOf } from "./naming";
-import { alike, gone, itemBy, newer, order, showNewer, touched } from "./pending";
+import { alikeCount, gone, itemBy, newer, order, showNewer, touched } from "./pending";
 
 export const ROW = 84;
-const MARGIN = 6;
+const MARGIN = 4;
 
 /** Where an item is. */
 export const addressOf = (ref: string, search: string): string => `/inbox/${encodeURIComponent(ref)}${search}`;
@@ -51,7 +51,7 @@ export function List({ on, search }: { on: string; search: string }) {
         onPointerEnter={() => (touched.pointer = true)} onPointerLeave={() => (touched.pointer = false)}
         onFocusIn={() => (touched.focus = true)} onFocusOut={() => (touched.focus = false)}
       >
-        <ul class="il-list" aria-label="Waiting for a person" style={{ height: `${refs.length * ROW}px` }}>
+        <ul class="il-list" role="list" aria-label="Waiting for a person" style={{ height: `${refs.length * ROW}px` }}>
           {refs.slice(from, to).map((ref, n) => {
             const item = itemBy(ref);
             return item ? <Row key={ref} item={item} on={ref === on} n={from + n} of={refs.length} search={search} /> : null;
@@ -80,11 +80,11 @@ function Row({ item: i, on, n, of, search }: { item: Item; on: boolean; n: numbe
   const [glyph, word] = KINDS[i.kind];
   const { tool, rest } = titleOf(i);
   const leaving = gone.value.has(i.ref);
-  const others = leaving ? 0 : alike(i).length;
+  const others = leaving ? 0 : alikeCount(i);
   const tone = i.kind === "error" || i.kind === "undo" ? "fail" : "wait";
   const why = i.call?.reason || (i.kind === "limit" ? "extend it or stop" : i.kind === "in_doubt" ? "its end was not recorded" : "");
   return (
-    <li class="il-at" style={{ transform: `translateY(${n * ROW}px)` }} aria-setsize={of} aria-posinset={n + 1} data-ref={i.ref}>
+    <li class="il-at" style={{ top: `${n * ROW}px` }} aria-setsize={of} aria-posinset={n + 1} data-ref={i.ref}>
       <Link to={addressOf(i.ref, search)} class={`il ${on ? "on" : ""} ${leaving ? "leaving" : ""}`} aria-current={on ? "true" : undefined}>
         <div class="row sm">
           <span class={tone}><Icon name={glyph} /></span>
@@ -93,10 +93,10 @@ function Row({ item: i, on, n, of, search }: { item: Item; on: boolean; n: numbe
           {leaving ? null : <When item={i} />}
         </div>
         <div class="clip what">
-          {tool ? <span class="mono"><Visible text={tool} /></span> : null} <Visible text={rest} />
+          {tool ? <span class="mono">{shownText(tool)}</span> : null} {shownText(rest)}
         </div>
         <div class="row sm t3">
-          <span class="clip grow"><Visible text={i.agent} />{why ? <> · <Visible text={why.slice(0, 200)} /></> : null}</span>
+          <span class="clip grow">{shownText(i.agent)}{why ? " · " : ""}{shownText(why.slice(0, 200))}</span>
           {others ? <span class="tag"><Icon name="copy" />{others} more the same</span> : null}
         </div>
       </Link>

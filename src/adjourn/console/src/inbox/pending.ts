@@ -7,7 +7,7 @@ import { itemOf, type Item } from "./items";
 import { list, text } from "./json";
 import { ask } from "./wire";
 
-const PAGE = 200;
+const PAGE = 100;
 /** So many are read; beyond that, a filter is asked for. */
 export const MOST = 10_000;
 /** So long a row that is decided stays, if neither pointer nor focus is in the list. */
@@ -71,6 +71,8 @@ const actions = computed(() => {
   }
   return out;
 });
+/** How many others are the same action. */
+export const alikeCount = (i: Item): number => (i.action ? Math.max(0, (actions.value.get(i.action)?.length ?? 0) - 1) : 0);
 /** The other items that are the same action, shown in the list and still open. */
 export function alike(i: Item): Item[] {
   if (!i.action) return [];

@@ -123,8 +123,8 @@ const SHORT = 80;
 
 /** One value: exact, with what helps the eye beside it in grey. */
 export function Value({ value, name, place, reading }: { value: Json; name: string; place: string; reading?: Reading | undefined }) {
+  const unseen = useMemo(() => (typeof value === "string" ? hidden(value) : 0), [value]);
   if (typeof value === "string") {
-    const unseen = hidden(value);
     const plain = value.length <= SHORT && !unseen && !/[\n\t]/.test(value);
     if (plain) return <div class="val"><Visible text={JSON.stringify(value)} /></div>;
     return (
@@ -193,30 +193,26 @@ export function Rows({ value, schema, reading, changes = [], label }: { value: J
   if (isObj(value) && !value.size) return <p class="none t3">No arguments.</p>;
   return (
     <dl class="form" aria-label={label}>
-      {found.map((leaf) => {
-        const name = nameOfPath(leaf.path);
-        const changed = news.get(keyOf(leaf.path));
-        return (
-          <div class="fr" key={keyOf(leaf.path)} data-field={name}>
-            <dt>
-              <div class="k">
-                <Visible text={name || "value"} />
-              </div>
-              <div class="ty">
-                <Visible text={typeLine(leaf, schema)} />
-              </div>
-            </dt>
-            <dd>
-              {changed && changed.now !== undefined ? (
-                <div class="val"><OldNew change={changed} /></div>
-              ) : (
-                <Value value={leaf.value} name={name} place={keyOf(leaf.path)} reading={reading} />
-              )}
-            </dd>
-          </div>
-        );
-      })}
+      {found.map((leaf) => (
+        <Row key={keyOf(leaf.path)} leaf={leaf} root={schema} reading={reading} change={news.get(keyOf(leaf.path))} />
+      ))}
     </dl>
+  );
+}
+
+function Row({ leaf, root, reading, change }: { leaf: Leaf; root: Json | undefined; reading?: Reading | undefined; change: Change | undefined }) {
+  const name = nameOfPath(leaf.path);
+  const type = useMemo(() => typeLine(leaf, root), [leaf.value, root]);
+  return (
+    <div class="fr" data-field={name}>
+      <dt>
+        <div class="k"><Visible text={name || "value"} /></div>
+        <div class="ty"><Visible text={type} /></div>
+      </dt>
+      <dd>
+        {change && change.now !== undefined ? <div class="val"><OldNew change={change} /></div> : <Value value={leaf.value} name={name} place={keyOf(leaf.path)} reading={reading} />}
+      </dd>
+    </div>
   );
 }
 
