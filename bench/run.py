@@ -30,6 +30,7 @@ PLAN: list[tuple[str, tuple[str, ...], int]] = [
     *((name, ("1000",), 3) for name in ("floor.park", "park")),
     *((name, ("100",), 3) for name in ("floor.crowd", "crowd")),
     *((name, ("100000",), 1) for name in ("floor.pending", "inbox")),
+    ("served.status", ("5",), 3),
     ("floor.cancel", ("200",), 1),
     ("cancel", ("40",), 3),
     ("floor.fsync", ("200",), 3),

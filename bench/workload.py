@@ -16,13 +16,15 @@ class Talker:
 
     name = "talker"
 
-    def __init__(self, turns: int, gated_from: int = -1, pace: Pace | None = None) -> None:
-        self.turns, self.gated_from, self.pace = turns, gated_from, pace
+    def __init__(self, turns: int, gated_from: int = -1, pace: Pace | None = None, pause: float = 0.0) -> None:
+        self.turns, self.gated_from, self.pace, self.pause = turns, gated_from, pace, pause
 
     async def request(self, request: ModelRequest) -> AsyncIterator[Reply]:
         n = request.index
         if self.pace is not None:
             self.pace.at(n)
+        if self.pause:
+            await asyncio.sleep(self.pause)
         said = Text(text=text(n))
         used = Usage(1, SIZE // 4, SIZE // 4)
         if n >= self.turns:
@@ -59,9 +61,9 @@ class Bodies:
 POLICY = Policy([allow("look"), ask("act", reason="it costs money")])
 
 
-def talker(turns: int, pace: Pace | None = None) -> Agent[Any]:
-    """An agent that does `turns` turns and ends."""
-    model = Talker(turns, pace=pace)
+def talker(turns: int, pace: Pace | None = None, pause: float = 0.0) -> Agent[Any]:
+    """An agent that does `turns` turns and ends; its model takes `pause` seconds for each."""
+    model = Talker(turns, pace=pace, pause=pause)
     return Agent("talker", model=model, instructions="Look things up.", tools=[look], stop=MaxSteps(turns + 10))
 
 
