@@ -15,7 +15,7 @@ import { KINDS } from "./naming";
 import { addressOf, List } from "./list";
 import { agents, failure, filtered, filters, followInbox, gone, itemBy, load, loading, MOST, newer, order, showNewer, truncated } from "./pending";
 
-const phone = matchMedia("(max-width: 640px)");
+const phone = matchMedia("(max-width: 900px)");
 const narrow = signal(phone.matches);
 phone.addEventListener("change", (e) => (narrow.value = e.matches));
 
@@ -70,6 +70,8 @@ export function InboxPage() {
       {ref && narrow.value ? <PhoneTop id={ref} /> : <Top title="Inbox" />}
       <div class="row inbox-head">
         <h1 tabIndex={-1}>Inbox</h1>
+        <span class="grow" />
+        {ref && narrow.value ? <Button icon="left" onClick={() => back(`/inbox${search()}`)}>Back to the list</Button> : null}
       </div>
       <div class="inbox">
         <section class="il-col" aria-label="List">

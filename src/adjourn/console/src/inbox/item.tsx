@@ -273,6 +273,7 @@ function Choices({ deciding: d, item: i, choose, extra, off }: { deciding: Decid
               <span><b><Visible text={word} /></b><span class="sm t3"><Visible text={means} /></span></span>
             </label>
             {on && extra ? <Fields form={extra} root={word} off={off} /> : null}
+            {on && extra && i.kind === "in_doubt" ? <p class="sm t3 hint">Left out: it is recorded without a result.</p> : null}
             {on && extra && again ? <p class="sm t3 hint">Left out: by as much again, {again}.</p> : null}
           </div>
         );
