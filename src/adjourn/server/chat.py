@@ -1,6 +1,8 @@
 """Chat and mail, through Apprise (`adjourn[notify]`). A message says where to look; no link in it decides anything."""
 
 import unicodedata
+import warnings
+from functools import cache
 from typing import Any
 
 from adjourn.errors import Invalid, Misused
@@ -15,12 +17,17 @@ HAPPENED = {
 }  # fmt: skip
 
 
+@cache
 def _apprise() -> Any:
     try:
         import apprise
     except ImportError:
         raise Misused("chat and mail need Apprise: pip install 'adjourn[notify]'") from None
-    return apprise
+    loaded: Any = apprise
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # its services import modules that are on their way out
+        loaded.Apprise().add("json://localhost")  # with the first address, it loads all of them
+    return loaded
 
 
 def check_address(url: str) -> None:
