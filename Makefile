@@ -1,4 +1,4 @@
-# make demo   the console, with four things to try; no key    make check  lint, format and types
+# make demo   the console, with four things to try; no key   make check  lint, format and types
 # make test   the test suite (ARGS="-k name" narrows it)     make docs   the documentation, into site/
 # make crash  the long crash campaigns                       make bench  speed, beside the raw SQLite floor
 # make setup  the development environment, into .venv        make clean  remove everything that was built

@@ -2,6 +2,7 @@
 
 from itertools import pairwise
 from typing import Any
+from urllib.parse import quote
 
 from adjourn.core import records as r
 from adjourn.core.state import State
@@ -28,7 +29,8 @@ def _refund(journal: list[Numbered]) -> dict[str, Any]:
     decided = next((x for _, x in journal if isinstance(x, r.Decided)), None)
     if decided is None:
         text = "The agent wants to pay 48250 back. Read it, change the amount, approve: only what you approved runs."
-        return _task("refund", title, text, False, "/inbox?run=DEMO-1")
+        asked = next((x.i for _, x in journal if isinstance(x, r.Asked)), "")
+        return _task("refund", title, text, False, f"/inbox/{quote(f'DEMO-1:{asked}', safe='')}" if asked else "/inbox")
     state = State().fold_all(journal)
     asked: Any = next((x.args for _, x in journal if isinstance(x, r.Asked)), None)
     if decided.edit is not None:

@@ -1,0 +1,79 @@
+"""The list of runs: live, grouped by what needs a person, filters in the address."""
+
+from playwright.async_api import Browser, Locator, expect
+from tests.browser.world import Visit, World, eventually, visit
+
+from adjourn.core.records import Started
+
+
+async def test_a_run_that_starts_elsewhere_appears_and_follows_its_status(ana: Visit) -> None:
+    page, on = ana.page, ana.world
+    run = await on.waiting("refunds", "Order 4417 arrived broken")
+    line = page.locator(f"[data-run='{run}']")
+    newer = page.locator("[data-newer]")
+    await eventually(lambda: _either(line, newer))
+    if await newer.count():
+        await page.keyboard.press(".")
+    await expect(line).to_contain_text("Waiting")
+    await expect(line).to_contain_text("refund needs approval")
+    await expect(line).to_contain_text("large refund")
+    await expect(line).to_contain_text("Order 4417 arrived broken")
+    await expect(line.locator("xpath=ancestor::section")).to_have_attribute("data-group", "needs")
+    [interrupt] = await on.rt.inbox(run=run)
+    await on.rt.deny(interrupt.id, by="ben")
+    await on.status(run, "completed")
+    await expect(line).to_contain_text("Completed")
+
+
+async def _either(*locators: Locator) -> bool:
+    return any([await x.count() for x in locators])
+
+
+async def test_filters_are_in_the_address_and_survive_a_reload(ana: Visit) -> None:
+    page, on = ana.page, ana.world
+    waits, failed = await on.waiting("asker", "A question"), await on.waiting("failing", "It breaks")
+    await ana.go("/runs?tab=failed")
+    await expect(page.locator(f"[data-run='{failed}']")).to_contain_text("no such model")
+    await expect(page.locator(f"[data-run='{waits}']")).to_have_count(0)
+    await page.get_by_role("searchbox").fill("agent:asker")
+    await page.wait_for_url("**q=*")
+    await page.reload()
+    await expect(page.get_by_role("searchbox")).to_have_value("agent:asker")
+    await expect(page.locator(f"[data-run='{failed}']")).to_have_count(0)
+    await ana.go("/runs?q=agent%3Aasker")
+    await expect(page.locator(f"[data-run='{waits}']")).to_be_visible()
+
+
+async def test_a_run_is_started_from_the_page(ana: Visit) -> None:
+    page, on = ana.page, ana.world
+    await page.get_by_role("button", name="Start a run…").click()
+    dialog = page.get_by_role("dialog")
+    await dialog.get_by_role("combobox").select_option("refunds")
+    await dialog.get_by_role("textbox").first.fill("Order 99")
+    await dialog.get_by_role("button", name="Start").last.click()
+    await page.wait_for_url("**/runs/*")
+    run = page.url.rpartition("/")[2].partition("?")[0]
+    [started] = await on.records(run, Started)
+    assert (started.program, started.input, started.by) == ("refunds", "Order 99", "ana")
+
+
+async def test_a_reader_goes_through_the_list_with_the_keyboard(ana: Visit) -> None:
+    page = ana.page
+    run = await ana.world.waiting("asker", "Keyboard")
+    await ana.go("/runs?q=Keyboard")
+    await expect(page.locator(f"[data-run='{run}']")).to_be_visible()
+    await page.keyboard.press("j")
+    await expect(page.locator(f"[data-row-link='{run}']")).to_be_focused()
+    await page.keyboard.press("Enter")
+    await page.wait_for_url(f"**/runs/{run}")
+    await page.keyboard.press("?")
+    await expect(page.get_by_role("dialog")).to_be_visible()
+    await page.keyboard.press("Escape")
+    await expect(page.get_by_role("dialog")).to_have_count(0)
+
+
+async def test_nothing_to_see_says_what_will_appear(browser: Browser, own: World) -> None:
+    async with visit(browser, own) as ana:
+        await expect(ana.page.get_by_text("No runs yet")).to_be_visible()
+        await ana.go("/inbox")
+        await expect(ana.page.get_by_text("Nothing waits for a person")).to_be_visible()
