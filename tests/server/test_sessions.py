@@ -106,6 +106,14 @@ def test_behind_https_the_cookie_goes_nowhere_else(tmp_path: Path) -> None:
     guard.users.close()
 
 
+def test_behind_a_proxy_a_cookie_is_for_https_and_at_home_it_is_not() -> None:
+    guard = Guard(["https://ops.example.com", "http://127.0.0.1:8765"])
+    assert set_cookie(guard, "x", "ops.example.com").endswith("; Secure")
+    assert set_cookie(guard, "x", "OPS.example.com:443").endswith("; Secure")
+    assert "Secure" not in set_cookie(guard, "x", "127.0.0.1:8765")
+    guard.users.close()
+
+
 async def test_attempts_to_log_in_are_few(server: Serving) -> None:
     async with Client(server) as browser:
         answers = [(await browser.post("session", json={"key": f"guess{n}"})).status_code for n in range(15)]

@@ -77,6 +77,11 @@ class Guard:
         self._requests, self._logins = Limit(rate, burst), Limit(0.5, 10)
         self._streams: dict[str, int] = {}
 
+    def is_encrypted(self, host: str) -> bool:
+        """Whether browsers reach this host by https only, perhaps through a proxy that speaks plainly with us."""
+        schemes = {o.partition(":")[0] for o in self.origins if host.lower() in _hosts(o)}
+        return schemes == {"https"}
+
     # Before anything is read
 
     def check_host(self, request: Request) -> None:
@@ -170,10 +175,10 @@ class Guard:
         return leave
 
 
-def set_cookie(guard: Guard, cookie: str) -> str:
-    """The Set-Cookie header for a session; an empty cookie ends it."""
+def set_cookie(guard: Guard, cookie: str, host: str = "") -> str:
+    """The Set-Cookie header for a session of whoever came to `host`; an empty cookie ends it."""
     age = int(SESSION_LIFE) if cookie else 0
-    secure = "; Secure" if guard.secure else ""
+    secure = "; Secure" if guard.secure or guard.is_encrypted(host) else ""
     return f"{guard.cookie}={cookie}; Max-Age={age}; Path=/; HttpOnly; SameSite=Strict{secure}"
 
 

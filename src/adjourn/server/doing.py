@@ -196,10 +196,10 @@ async def log_in(c: Call) -> Any:
     c.desk.guard.limit(c.request, login=True)
     cookie, who = c.desk.guard.login(c.body["key"])
     body = {"name": who.name, "role": who.role, "groups": list(who.groups), "csrf": who.csrf}
-    return answered(body, {"Set-Cookie": set_cookie(c.desk.guard, cookie)})
+    return answered(body, {"Set-Cookie": set_cookie(c.desk.guard, cookie, c.request.headers["host"])})
 
 
 async def log_out(c: Call) -> Response:
     """End a browser's session."""
     c.desk.guard.logout(c.request)
-    return answered({"ok": True}, {"Set-Cookie": set_cookie(c.desk.guard, "")})
+    return answered({"ok": True}, {"Set-Cookie": set_cookie(c.desk.guard, "", c.request.headers["host"])})
