@@ -226,7 +226,7 @@ def resume(
     saved = Checkpoint.from_json(data)
     answers = _answers(saved, item, approve, deny, answer, edit, note)
     try:
-        wanted = Resumption(data, program_of(program), answers, instruction, who(by), on_change)
+        wanted = Resumption(data, _its_program(saved, program), answers, instruction, who(by), on_change)
         given = resources_of(resources)
     except NotImportable as e:
         say(*lines(e.trace.rstrip()))
@@ -235,6 +235,16 @@ def resume(
     code, new = asyncio.run(_resumed(wanted, place, given, as_json))
     _hand_over(new, output, as_json, quiet=new.state.ended is not None or place.saved)
     raise typer.Exit(code)
+
+
+def _its_program(saved: Checkpoint, reference: str) -> Agent[Any] | Flow:
+    """The program behind the reference; another one could not go on with the run."""
+    program = program_of(reference)
+    if program.name != saved.started.program:
+        raise Invalid(
+            f"it is a run of {saved.started.program!r}, and {reference} is {program.name!r}; name its program"
+        )
+    return program
 
 
 def _answers(

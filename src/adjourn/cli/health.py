@@ -13,7 +13,7 @@ from adjourn.cli.extras import NotInstalled, needs
 from adjourn.cli.file import DatabaseFile, commit_time, newest_schema
 from adjourn.cli.findings import Finding, fine, look, wrong
 from adjourn.cli.words import count, duration, short_id
-from adjourn.core.status import Status
+from adjourn.core.status import RUNNABLE, Status
 from adjourn.driver.checkpoint import SECRET, key_ring
 from adjourn.driver.identity import is_dead
 from adjourn.errors import InvalidDefinition, StoreError
@@ -86,11 +86,10 @@ async def is_whole(file: DatabaseFile, *, deep: bool) -> list[Finding]:
     async with Runtime(f"sqlite:///{file.path}") as rt:
         broken = await rt.store.verify()
     runs = file.count("select 'runs', count(*) from run")["runs"]
-    for what, name, many in (
-        ("journal", "journals", f"{count(runs, 'journal')} checked"),
-        ("audit", "audit", "checked"),
-    ):
-        places = [str(b) for b in broken if b.what == what]
+    audit = [str(b) for b in broken if b.what.startswith("audit")]
+    journals = [str(b) for b in broken if not b.what.startswith("audit")]
+    checked = f"{count(runs, 'journal')} checked"
+    for name, places, many in (("journals", journals, checked), ("audit", audit, "checked")):
         advice = ("Look", "somebody has edited the file; compare it with a copy")
         found.append(
             wrong(name, f"{count(len(places), 'place')} broken: {places[0]}", *advice, broken=places)
@@ -155,12 +154,16 @@ async def workers(rt: Runtime, programs: Sequence[str]) -> list[Finding]:
     due = [row for row in await rt.store.due(list(programs), 1000) if row.due(now, halts)]
     died = [r for r in due if r.worker and is_dead(r.worker)]
     alone = [r for r in due if r not in died and (not r.worker or r.lease_until <= now)]
-    alone = [r for r in alone if now - max(r.updated_at, min(r.wake_at, now)) > ALONE]
+    alone = [r for r in alone if now - _due_since(r) > ALONE]
     found = _named("died", [(r, f"{short_id(r.id)} was left by a worker that died") for r in died])
-    waited = [(r, f"{short_id(r.id)} has had no worker for {duration(now - r.updated_at)}") for r in alone]
+    waited = [(r, f"{short_id(r.id)} has had no worker for {duration(now - _due_since(r))}") for r in alone]
     found += _named("alone", waited)
     held = len(due) - len(died) - len(alone)
     return found or [fine("workers", f"{count(held, 'run')} to advance, none is left alone")]
+
+
+def _due_since(row: RunRow) -> float:
+    return row.updated_at if row.status in RUNNABLE else max(row.updated_at, row.wake_at)
 
 
 def _named(name: str, rows: list[tuple[RunRow, str]]) -> list[Finding]:
