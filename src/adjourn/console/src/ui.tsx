@@ -115,7 +115,7 @@ export function CopyText({ text, children, label }: { text: string; children?: C
       type="button"
       class="copy mono"
       title={done ? "Copied" : `Copy ${text}`}
-      aria-label={label ?? `Copy ${text}`}
+      aria-label={label}
       onClick={(e) => {
         e.preventDefault();
         e.stopPropagation();
@@ -127,7 +127,7 @@ export function CopyText({ text, children, label }: { text: string; children?: C
       }}
     >
       {children ?? text}
-      {done ? " copied" : null}
+      {done ? " copied" : label ? null : <span class="hide"> copy</span>}
     </button>
   );
 }

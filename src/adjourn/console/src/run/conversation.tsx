@@ -26,23 +26,23 @@ export function Conversation({ model }: { model: RunModel }) {
     <ol class="card talk" aria-label="Conversation">
       {data.items.map((m, i) => (
         <li key={i} class={`msg ${m.type}`}>
-          <h3>
+          <h2>
             <Icon name={m.type === "user" ? "person" : m.type === "result" ? "tool" : "model"} />
             {m.type === "user" ? "Told" : m.type === "result" ? <>Result of <span class="mono"><Visible text={m.tool ?? ""} /></span></> : "Agent"}
             {m.interrupted ? <span class="tag">cut off</span> : null}
             {m.error ? <span class="tag fail">error</span> : null}
-          </h3>
+          </h2>
           <MessageBody message={m} />
         </li>
       ))}
       {writing ? (
         <li class="msg assistant" aria-live="off">
-          <h3>
+          <h2>
             <span class="run turning">
               <Icon name="run" />
             </span>
             Agent, writing
-          </h3>
+          </h2>
           <p class="prose">
             <Lines text={writing} />
             <span class="caret" />

@@ -48,12 +48,10 @@ export function Journal({ model }: { model: RunModel }) {
         {records.slice(range.from, range.to).map((r, i) => {
           const { t, at: when, ...rest } = r.record;
           return (
+            <div role="listitem" key={r.seq} class="jw" style={{ top: `${(range.from + i) * LINE}px` }}>
             <button
               type="button"
-              role="listitem"
-              key={r.seq}
               class={`jl ${r.seq === shown ? "sel" : ""}`}
-              style={{ top: `${(range.from + i) * LINE}px` }}
               data-record={r.seq}
               aria-expanded={r.seq === shown}
               onClick={() => setQuery({ record: r.seq === shown ? null : String(r.seq) })}
@@ -69,15 +67,16 @@ export function Journal({ model }: { model: RunModel }) {
                 <Visible text={json(rest).slice(0, 220)} />
               </span>
             </button>
+            </div>
           );
         })}
       </div>
       {open ? (
         <div class="jopen" role="region" aria-label={`Record ${open.seq}`}>
           <div class="row">
-            <h3 class="grow">
+            <h2 class="grow lb">
               Record {open.seq} of {seq}
-            </h3>
+            </h2>
             <CopyText text={json(open.record)} label={`Copy record ${open.seq}`}>
               copy
             </CopyText>

@@ -77,13 +77,18 @@ export class RunModel {
       this.soon();
     } else if (e.kind === "live") {
       const found = e.data as TextArrived;
-      if (found.type === "text" && !found.thinking) this.write(found.path, found.text, found.whole);
+      if (found.type !== "text" || found.thinking) return;
+      const another = this.uptos.get(found.path) !== found.upto; // a reply that was begun anew
+      this.uptos.set(found.path, found.upto);
+      this.write(found.path, found.text, found.whole || another);
     } else if (e.kind === "end") {
       this.over = true;
       this.pause();
       this.soon();
     }
   }
+
+  private readonly uptos = new Map<string, number | undefined>();
 
   private write(path: string, text: string | null, whole = false): void {
     if (text === null) this.buffer.delete(path);

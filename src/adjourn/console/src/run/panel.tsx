@@ -18,9 +18,9 @@ export function Panel({ step, state, total, fork, record, close, text }: Props) 
     <aside class="card panel" aria-label={`Step ${step.id || nameOf(step)}`} data-panel={step.id || `@${step.record}`}>
       <header>
         <div class="row wrap">
-          <span class="mono stepname">
+          <h2 class="mono stepname">
             <Visible text={nameOf(step)} />
-          </span>
+          </h2>
           {step.status ? <Pill status={step.note === "in doubt" ? "in_doubt" : step.status} /> : null}
           <span class="grow" />
           {step.id ? <span class="sm t3 num">step {step.id}</span> : null}

@@ -83,7 +83,7 @@ export function Picture({ state, steps, selected, select }: Props) {
   const label = `Flow ${state.run.program}: ${plane.boxes.map((b) => `${b.name} ${seen.get(b.key)?.look ?? ""}`).join("; ")}`;
   return (
     <section class="card picture" aria-label="Picture">
-      <div class="scroller">
+      <div class="scroller" role="region" aria-label="Picture, scrolls sideways" tabIndex={0}>
         <svg ref={svg} viewBox={`0 0 ${plane.w} ${plane.h}`} style={{ maxWidth: `${plane.w}px`, minWidth: `${Math.min(plane.w, 620)}px` }} role="group" aria-label={label} onKeyDown={walk}>
           {plane.frames.map((f) => (
             <g key={f.key}>
@@ -156,7 +156,8 @@ function countIn(key: string, joins: Join[], passed: (k: string) => boolean): st
 
 function Node({ box: b, seen, on, select }: { box: Box; seen: Seen; on: boolean; select: Props["select"] }) {
   const look = LOOKS[seen.look];
-  const name = visible(b.name);
+  const name = visible(b.name.length > 20 ? `${b.name.slice(0, 19)}…` : b.name);
+  const text = visible(seen.text.length > 22 ? `${seen.text.slice(0, 21)}…` : seen.text);
   const { step } = seen;
   return (
     <g
@@ -164,8 +165,8 @@ function Node({ box: b, seen, on, select }: { box: Box; seen: Seen; on: boolean;
       data-box={b.key}
       data-look={seen.look}
       role={step ? "button" : "img"}
-      tabIndex={on ? 0 : -1}
-      aria-label={`${name}, ${seen.look}${seen.text && seen.text !== seen.look ? `, ${visible(seen.text)}` : ""}`}
+      tabindex={on ? 0 : -1}
+      aria-label={`${name} ${text}${text === seen.look ? "" : `, ${seen.look}`}`}
       aria-pressed={step ? on : undefined}
       onClick={() => step && select(step, true)}
       onKeyDown={(e) => (e.key === "Enter" || e.key === " ") && step && select(step, true)}
@@ -176,12 +177,11 @@ function Node({ box: b, seen, on, select }: { box: Box; seen: Seen; on: boolean;
         <use href={`#i-${look.glyph}`} />
       </svg>
       <text x={b.x + 34} y={b.y + 25} class="pt">
-        {name.length > 20 ? `${name.slice(0, 19)}…` : name}
-      </text>
+        {name}
+      </text>{" "}
       <text x={b.x + 34} y={b.y + 43} class="ps2">
-        {visible(seen.text.length > 22 ? `${seen.text.slice(0, 21)}…` : seen.text)}
+        {text}
       </text>
-      <title>{`${name}: ${visible(seen.text)}`}</title>
     </g>
   );
 }

@@ -96,7 +96,8 @@ function Search({ value }: { value: string }) {
     if (box.current && box.current.value !== value && document.activeElement !== box.current) box.current.value = value;
   }, [value]);
   return (
-    <label class="field search" role="search">
+    <div role="search" class="search">
+    <label class="field">
       <Icon name="search" />
       <span class="hide">Search runs</span>
       <input
@@ -115,6 +116,7 @@ function Search({ value }: { value: string }) {
       />
       <kbd aria-hidden="true">/</kbd>
     </label>
+    </div>
   );
 }
 

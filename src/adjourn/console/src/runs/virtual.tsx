@@ -112,7 +112,8 @@ export function Rows({ list }: { list: List }) {
         const kept = tabbed === undefined ? -1 : s.ids.indexOf(tabbed);
         if (kept >= 0 && (kept < w.from || kept >= w.to)) shown.push({ id: s.ids[kept] as string, at: kept });
         return (
-          <section key={s.id} role="rowgroup" aria-label={GROUPS[s.id].word} data-group={s.id}>
+          <div key={s.id} role="rowgroup" aria-label={GROUPS[s.id].word}>
+            <section role="presentation" data-group={s.id}>
             <GroupHead section={s} />
             <div
               class="card list"
@@ -124,7 +125,8 @@ export function Rows({ list }: { list: List }) {
               ))}
             </div>
             {s.feed && !s.feed.done ? <EmptyRow n={0} /> : null}
-          </section>
+            </section>
+          </div>
         );
       })}
     </div>
