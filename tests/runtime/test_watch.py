@@ -7,6 +7,7 @@ from tests.runtime.conftest import Begin
 from tests.runtime.world import LIMIT, Ledger, completed, notes, refunds, slowly
 
 from adjourn import Event, Recorded, Runtime, TextArrived, ToolCallApprovalRequired
+from adjourn.core.records import Replied
 
 
 async def collect(events: AsyncIterator[Event]) -> list[Event]:
@@ -98,3 +99,19 @@ async def test_two_watchers_see_the_same(address: str, ledger: Ledger) -> None:
         run = await rt.start(notes(ledger), "go")
         one, two = await asyncio.gather(collect(run.watch()), collect(run.watch()))
     assert [e for e in one if isinstance(e, Recorded)] == [e for e in two if isinstance(e, Recorded)]
+
+
+async def test_text_that_comes_later_than_its_whole_reply_is_not_shown(address: str, ledger: Ledger) -> None:
+    async with Runtime(address, resources={"ledger": ledger}) as rt:
+        run = await rt.start(refunds(ledger), "go")
+        seen: list[Event] = []
+        async with asyncio.timeout(LIMIT):
+            async for event in run.watch():
+                seen.append(event)
+                if isinstance(event, Recorded) and isinstance(event.record, Replied):
+                    upto = event.record.upto
+                    rt.feed.hear(TextArrived(run.id, "", "late", upto=upto))
+                    rt.feed.hear(TextArrived(run.id, "", "next", upto=upto + 9))
+                if isinstance(event, TextArrived) and event.text == "next":
+                    break
+        assert "late" not in [e.text for e in seen if isinstance(e, TextArrived)]

@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 
 from adjourn.core.interrupt import Interrupt, PendingToolCall, view
-from adjourn.core.records import AnyRecord, Asked, Cancelled, Completed
+from adjourn.core.records import AnyRecord, Asked, Broke, Cancelled, Completed, Replied
 from adjourn.core.status import ENDED
 from adjourn.driver.feed import Feed, Published, TextArrived
 from adjourn.stores.store import Store
@@ -60,7 +60,7 @@ def keep(live: list[TextArrived | Published], item: TextArrived | Published) -> 
 
 
 def _goes_on(last: TextArrived, item: TextArrived) -> bool:
-    same = (item.path, item.thinking) == (last.path, last.thinking)
+    same = (item.path, item.thinking, item.upto) == (last.path, last.thinking, last.upto)
     return same and not item.whole and len(last.text) < TOGETHER
 
 
@@ -70,6 +70,7 @@ async def watch(
     """Every record after `after`, once and in order, and live items as they come; ends with the run, or when `until()`."""
     bell = asyncio.Event()
     live: list[TextArrived | Published] = []
+    written: dict[str, int] = {}  # text from another process may come later than the record of the whole reply
 
     def hear(item: object) -> None:
         if isinstance(item, TextArrived | Published):
@@ -86,9 +87,13 @@ async def watch(
             last = until()
             records = await store.load(run, after)
             while live:
-                yield live.pop(0)
+                item = live.pop(0)
+                if isinstance(item, Published) or item.upto > written.get(item.path, -1):
+                    yield item
             for seq, record in records:
                 after = seq
+                if isinstance(record, Replied | Broke):
+                    written[record.path] = record.upto
                 yield Recorded(run, seq, record)
                 if isinstance(record, Asked) and record.kind == "approval":
                     yield ToolCallApprovalRequired(run, seq, view(run, seq, record))

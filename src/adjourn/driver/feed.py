@@ -20,13 +20,15 @@ class Live(msgspec.Struct, frozen=True, tag_field="type", omit_defaults=True):
 class TextArrived(Live, frozen=True, tag="text"):
     """A piece of a reply that is still being written. `path` names the agent ("" is the root).
 
-    `whole`: everything so far, for somebody who has just begun to watch.
+    `whole`: everything so far, for somebody who has just begun to watch. `upto` is the last record that the model had read:
+    another number is another reply, and a reply that is in the journal says the same number.
     """
 
     path: str
     text: str
     thinking: bool = False
     whole: bool = False
+    upto: int = 0
 
 
 class Published(Live, frozen=True, tag="published"):
@@ -41,7 +43,7 @@ class Feed:
 
     def __init__(self) -> None:
         self._listeners: dict[str, list[Callable[[Live], None]]] = {}
-        self._partial: dict[tuple[str, str], str] = {}
+        self._partial: dict[tuple[str, str], tuple[int, str]] = {}
         self.tap: Callable[[Live], None] | None = None
         """Hears everything that this process's own runs say: what carries it to other processes."""
 
@@ -63,14 +65,17 @@ class Feed:
     def so_far(self, run: str) -> list[TextArrived]:
         """The replies of a run that are being written."""
         return [
-            TextArrived(r, path, text, whole=True) for (r, path), text in self._partial.items() if r == run and text
+            TextArrived(r, path, text, whole=True, upto=upto)
+            for (r, path), (upto, text) in self._partial.items()
+            if r == run and text
         ]
 
     def send(self, item: Live) -> None:
         """Give an item of a run of this process to whoever listens."""
         if isinstance(item, TextArrived) and not item.thinking:
             key = (item.run_id, item.path)
-            self._partial[key] = self._partial.get(key, "") + item.text
+            upto, before = self._partial.get(key, (item.upto, ""))
+            self._partial[key] = item.upto, (before if upto == item.upto else "") + item.text
         if self.tap is not None:
             self.tap(item)
         self.hear(item)

@@ -92,7 +92,7 @@ class Desk:
         else:
             if not thinking:
                 self.partial += item
-            self._drive.feed.send(TextArrived(self.run_id, path, item, thinking))
+            self._drive.feed.send(TextArrived(self.run_id, path, item, thinking, upto=self.upto))
 
 
 class Drive:
