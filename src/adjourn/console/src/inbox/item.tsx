@@ -140,7 +140,7 @@ function useActs(d: Deciding, extra: Form | null, onward: (to?: string) => void)
 }
 
 function recorded(head: string, body: string, i: Item, seq: number): void {
-  toast("done", head, body, { word: "Record", go: () => go(`${to("runs", i.run)}?tab=journal&record=${seq}`) });
+  toast("done", head, body, { word: "Record", go: () => go(`${to("runs", i.run, "journal")}?record=${seq}`) });
   say(head);
 }
 

@@ -66,7 +66,8 @@ interface BoxProps {
 /** A text, whole. Over twenty lines it scrolls, and its end is marked as seen when it was. */
 export function Whole({ text, name, reading, place = name, class: look = "val", quoted = false, pretty = false }: BoxProps) {
   const box = useRef<HTMLDivElement>(null);
-  const parts = useMemo(() => blocks(text), [text]);
+  // The same element again is passed over: what is drawn already costs nothing.
+  const parts = useMemo(() => blocks(text).map((part, n, all) => <Block key={n} text={part} pretty={pretty} one={all.length === 1} />), [text]);
   const [drawn, setDrawn] = useState(1);
   const [scrolls, setScrolls] = useState(false);
   const all = drawn >= parts.length;
@@ -93,18 +94,17 @@ export function Whole({ text, name, reading, place = name, class: look = "val", 
       {...(scrolls ? { tabIndex: 0, role: "region", "aria-label": label } : {})}
     >
       <bdi>
-        {parts.slice(0, drawn).map((part, n) => (
-          <Block key={n} text={part} pretty={pretty} />
-        ))}
+        {parts.slice(0, drawn)}
       </bdi>
       {all ? null : <span class="t3 more"> … more follows as you scroll</span>}
     </div>
   );
 }
 
-function Block({ text, pretty }: { text: string; pretty: boolean }) {
+/** A part of a long text is a box of its own, which the browser skips while it is out of sight. */
+function Block({ text, pretty, one }: { text: string; pretty: boolean; one: boolean }) {
   const drawn = useMemo(() => pieces(text).map((p, n) => (pretty && p.code === 10 ? "\n" : <Shown key={n} piece={p} />)), [text]);
-  return <>{drawn}</>;
+  return one ? <>{drawn}</> : <span class="part">{drawn}</span>;
 }
 
 /** How many characters of a value hide. */
