@@ -39,6 +39,11 @@ async function load(): Promise<void> {
   }
 }
 
+/** That this is the demo, where it is. */
+export function GuideTag() {
+  return items.value?.length ? <span class="tag">demo · scripted model</span> : null;
+}
+
 export function GuideCard() {
   useEffect(() => {
     void load();

@@ -1,7 +1,7 @@
 /** The one stream about everything: whether we are connected, which halts are on, how much waits for people, which runs changed. */
 import { computed, signal } from "@preact/signals";
 import { address, me, now, setClock } from "./api";
-import { merge } from "./rows";
+import { merge, row } from "./rows";
 import { follow, type Event } from "./sse";
 import { clock, count, rough } from "./words";
 import type { Halt, Run } from "./types";
@@ -73,7 +73,8 @@ function event(e: Event): void {
     setClock(data.now);
     if (JSON.stringify(data.halts) !== JSON.stringify(halts.value)) halts.value = data.halts;
     waiting.value = data.waiting;
-    noticed(merge(data.runs));
+    const unknown = data.runs.filter((r) => !row(r.id)).reduce((n, r) => n + r.seq, 0);
+    noticed(merge(data.runs) + unknown);
     for (const l of [...listeners]) l.changed?.(data);
   }
 }

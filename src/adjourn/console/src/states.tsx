@@ -37,10 +37,11 @@ export function Failure({ error, again }: { error: unknown; again: () => void })
   const lasting = problem.status >= 400 && problem.status < 500 && problem.status !== 429;
   const [left, setLeft] = useState(5);
   useEffect(() => {
+    setLeft(5);
     if (lasting) return;
     const timer = setInterval(() => setLeft((s) => s - 1), 1000);
     return () => clearInterval(timer);
-  }, []);
+  }, [error]);
   useEffect(() => {
     if (left === 0) again();
   }, [left]);

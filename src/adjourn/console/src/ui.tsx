@@ -280,6 +280,10 @@ export interface Tab { id: string; word: string; n?: number | string | null; to:
 /** Tabs that are places: each has its own address. */
 export function Tabs({ tabs, on, label, go: choose, look = "tabs" }: { tabs: Tab[]; on: string; label: string; go: (t: Tab) => void; look?: "tabs" | "uline" }) {
   const list = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    const tab = list.current?.querySelector<HTMLElement>("[aria-selected=true]");
+    if (tab && list.current && list.current.scrollWidth > list.current.clientWidth) list.current.scrollLeft = tab.offsetLeft - 24;
+  }, [on]);
   const move = (e: JSX.TargetedKeyboardEvent<HTMLElement>, by: number): void => {
     const next = tabs[(tabs.findIndex((t) => t.id === on) + by + tabs.length) % tabs.length];
     if (!next) return;

@@ -49,9 +49,14 @@ export function Callout({ state, lines, resume }: { state: RunState; lines: Line
     );
   }
   if (run.status === "pausing") return <Pausing lines={lines} />;
-  if (run.status === "cancelled" && state.residue.length) return <Bar tone="fail" icon="fail" head={`${state.residue.length} left behind`} text="What could not be undone is at the end of the timeline." />;
+  if (run.status === "cancelled" && state.residue.length) return <Bar tone="fail" icon="fail" head={`${state.residue.length} left behind`} text={<Visible text={state.residue.map(left).join(" · ")} />} />;
   return null;
 }
+
+const left = (x: unknown): string => {
+  const { tool, why } = (x ?? {}) as { tool?: string; why?: string };
+  return [tool, why].filter(Boolean).join(": ");
+};
 
 function Waiting({ i, more, state, lines }: { i: Interrupt; more: number; state: RunState; lines: Line[] }) {
   const child = state.children.find((c) => c.path === i.path)?.agent;

@@ -35,7 +35,7 @@ export function Panel({ step, state, total, fork, record, close, text }: Props) 
         </div>
       </header>
       {step.kind === "writing" ? <Section title="Text so far"><p class="prose"><LongText text={text ?? ""} limit={4000} /></p></Section> : null}
-      {tool ? (
+      {tool && !(step.kind === "undo" && step.arguments === null) ? (
         <Section title={step.kind === "chunk" ? "Input" : "Arguments"}>
           <Values value={step.arguments ?? null} />
         </Section>
@@ -137,8 +137,8 @@ function PolicyPart({ step, open }: { step: Step; open: boolean }) {
           <>
             <dt>Effect</dt>
             <dd>{EFFECTS[step.effect] ?? step.effect}</dd>
-            <dt>Undo</dt>
-            <dd>{step.undo ? "a cancel takes it back" : step.effect === "read" ? "nothing to undo" : "none: a cancel leaves it behind"}</dd>
+            {step.kind === "undo" ? null : <dt>Undo</dt>}
+            {step.kind === "undo" ? null : <dd>{step.undo ? "a cancel takes it back" : step.effect === "read" ? "nothing to undo" : "none: a cancel leaves it behind"}</dd>}
           </>
         ) : null}
       </dl>

@@ -4,9 +4,20 @@ import type { RunState, Step, Thinking } from "../types";
 export interface Line { step: Step; level: number; children: number; open: boolean; last: boolean; agent: string; writes: boolean }
 
 /** `3.0/1.0` → `1.0`: where it is inside its agent; the rail shows the rest. */
-export const address = (step: Step): string => (step.kind === "writing" ? "" : step.id.slice(step.id.lastIndexOf("/") + 1));
+export const address = (step: Step): string => (step.kind === "writing" ? "" : step.id.slice(step.id.lastIndexOf("/") + 1).replace(/!.*$/, ""));
 
-export function linesOf(steps: Step[], thinking: Thinking[], closed: ReadonlySet<string>, program: string): Line[] {
+/** What was running when the run ended, or only read when a cancel came, was cut off there: nobody writes that down. */
+function cutOff(steps: Step[]): Step[] {
+  const end = steps.find((s) => s?.kind === "end") ?? steps.findLast((s) => s?.kind === "cancel");
+  if (!end) return steps;
+  const cut = (s: Step): boolean => s.status === "running" && s.kind !== "undo" && (end.kind === "end" || s.effect === "" || s.effect === "read") && s.at <= end.at;
+  return steps.map((s) =>
+    s && cut(s) ? { ...s, status: "cancelled", note: "cut off", spans: s.spans.map((x) => (x.to === null ? { ...x, to: Math.max(x.from, end.at) } : x)) } : s,
+  );
+}
+
+export function linesOf(all: Step[], thinking: Thinking[], closed: ReadonlySet<string>, program: string): Line[] {
+  const steps = cutOff(all);
   const under = new Map<string, Step[]>();
   const agents = new Map<string, string>([["", program]]);
   for (const step of steps) {
@@ -21,13 +32,16 @@ export function linesOf(steps: Step[], thinking: Thinking[], closed: ReadonlySet
     list.push(writing(t, list.length));
     under.set(t.path, list);
   }
+  // A nested agent of which nothing runs, because something of it waits, waits itself.
+  const stirs = (path: string, status: string): boolean => (under.get(path) ?? []).some((s) => (s.kind !== "child" && s.status === status) || (s.kind === "child" && stirs(s.id, status)));
+  const shown = (s: Step): Step => (s.kind === "child" && s.status === "running" && !stirs(s.id, "running") && stirs(s.id, "waiting") ? { ...s, status: "waiting" } : s);
   const lines: Line[] = [];
   const walk = (path: string, level: number): void => {
     const list = under.get(path) ?? [];
     list.forEach((step, i) => {
       const children = step.kind === "child" ? (under.get(step.id)?.length ?? 0) : 0;
       const open = !closed.has(step.id);
-      lines.push({ step, level, children, open, last: i === list.length - 1, agent: agents.get(path) ?? "", writes: step.kind === "writing" });
+      lines.push({ step: shown(step), level, children, open, last: i === list.length - 1, agent: agents.get(path) ?? "", writes: step.kind === "writing" });
       if (children && open) walk(step.id, level + 1);
     });
   };

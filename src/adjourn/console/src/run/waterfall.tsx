@@ -245,7 +245,7 @@ export function textOf(step: Step, lines: Line[]): { text: string; mono: boolean
   const brief = (text: string): string => (text.length > 160 ? `${text.slice(0, 160)}…` : text);
   if (step.kind === "child") return { text: "child", mono: false };
   if (step.kind === "model" && !step.text) {
-    const calls = lines.filter((l) => l.step.path === step.path && l.step.id.startsWith(`${step.id}.`)).map((l) => l.step.name);
+    const calls = lines.filter((l) => l.step.path === step.path && l.step.kind !== "left" && l.step.kind !== "undo" && l.step.id.startsWith(`${step.id}.`)).map((l) => l.step.name);
     return { text: step.note || (calls.length ? `calls ${calls.slice(0, 3).join(" and ")}${calls.length > 3 ? ` and ${calls.length - 3} more` : ""}` : ""), mono: false };
   }
   if (step.text) return { text: step.quoted ? `“${brief(step.text)}”` : brief(step.text), mono: false };

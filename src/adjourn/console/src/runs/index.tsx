@@ -2,16 +2,18 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { denied } from "../api";
 import { openRuns, Top } from "../frame";
-import { GuideCard } from "../guide";
+import { GuideCard, GuideTag } from "../guide";
 import { useKeys } from "../keys";
 import { haltedFor, halts } from "../live";
+import { useLoaded } from "../loading";
 import { row } from "../rows";
 import { href, query, restoreScroll, setQuery } from "../router";
 import { Empty, Failure, Skeleton } from "../states";
 import { Button, Command, Icon, Tabs, type Tab } from "../ui";
+import { Visible } from "../visible";
 import { many } from "../words";
 import { List } from "./list";
-import { TABS, type TabId, type Wanted } from "./groups";
+import { feedsOf, TABS, type TabId, type Wanted } from "./groups";
 import { EmptyRow } from "./row";
 import { StartDialog } from "./start";
 import { Rows } from "./virtual";
@@ -43,6 +45,7 @@ export function RunsPage() {
       <Top title="Runs" />
       <div class="row head">
         <h1 class="grow">Runs</h1>
+        <GuideTag />
         <Search value={w.q} />
         <label class="b pick">
           <span class="hide">Time</span>
@@ -155,14 +158,20 @@ function Nothing({ w }: { w: Wanted }) {
       </Empty>
     );
   }
+  return <NoMatch w={w} />;
+}
+
+function NoMatch({ w }: { w: Wanted }) {
   const tab = TABS.find((t) => t.id === w.tab);
+  const outside = useLoaded(async (s) => (w.time ? (await Promise.all(feedsOf({ ...w, time: "" }).map((f) => f.feed.next(s)))).flat().length : 0), [w.tab, w.q, w.time]);
   const time = TIMES.find(([id]) => id === w.time)?.[1];
   return (
     <Empty icon="search" title="No run matches">
       <p>
-        {w.tab === "all" ? null : `${tab?.word}. `}
-        {w.q ? <span class="mono">{w.q}</span> : null}
-        {w.time ? ` in the ${time?.toLowerCase()}. Older ones may be outside it.` : ""}
+        {w.tab === "all" ? "" : `In “${tab?.word}”`}
+        {w.tab !== "all" && w.q ? ", " : ""}
+        {w.q ? <span class="mono"><Visible text={w.q} /></span> : null}
+        {w.time ? ` in the ${time?.toLowerCase()}` : ""}. {outside.data ? `There ${outside.data === 1 ? "is 1 older one" : `are ${many(outside.data)} older ones`}.` : ""}
       </p>
       <div class="row center">
         {w.time ? (
