@@ -57,7 +57,10 @@ async def test_no_request_is_answered_in_a_way_that_is_not_documented(tmp_path: 
 
 @pytest.mark.parametrize("role", ["viewer", "operator", "approver", "run", "nobody"])
 async def test_whoever_asks_the_answers_are_documented(tmp_path: Path, role: str) -> None:
-    await campaign(tmp_path, role, examples=10, stateful=3, phases="fuzzing,stateful", seed="1")
+    phases = (
+        "fuzzing,stateful" if role in ("operator", "approver") else "fuzzing"
+    )  # others can start nothing to go on with
+    await campaign(tmp_path, role, examples=5, stateful=3, phases=phases, seed="1")
 
 
 @pytest.mark.crash
