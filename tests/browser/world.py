@@ -134,7 +134,7 @@ async def world(folder: Path) -> AsyncGenerator[World]:
     database = str(folder / "runs.db")
     server = await Process.begin(folder, "serve", database, "0")
     worker = await Process.begin(folder, "work", database)
-    async with Runtime(f"sqlite:///{database}") as rt:
+    async with Runtime(f"sqlite:///{database}", work=False) as rt:
         made = World(folder, server, worker, rt)
         try:
             yield made
