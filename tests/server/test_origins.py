@@ -131,7 +131,8 @@ async def test_every_answer_forbids_framing_sniffing_and_inline_script(server: S
 async def test_a_link_in_a_mail_opens_the_page_and_nothing_else_does(server: Serving) -> None:
     async with Client(server) as browser:
         window = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
-        assert (await browser.get(f"{server.url}/inbox/x", headers=window)).json()["code"] != "wrong_origin"
+        opened = await browser.get(f"{server.url}/inbox/x", headers=window)
+        assert opened.status_code in (200, 404)  # 404: nobody has built the console here
         for dest in ("iframe", "frame", "script", "image", "empty", "object"):
             answer = await browser.get(f"{server.url}/inbox/x", headers={**window, "Sec-Fetch-Dest": dest})
             assert answer.json()["code"] == "wrong_origin"

@@ -14,7 +14,7 @@ from adjourn import Agent, Flow, FlowContext, MaxSteps, Policy, ask, pause_for, 
 from adjourn.models.scripted import ScriptedModel, call, streamed
 from adjourn.server import Serving, Users
 
-LIMIT = 20.0
+LIMIT = 60.0
 ROLES = ("viewer", "operator", "approver", "admin")
 WEIRD = "a/b?c#d[e] 50%/approve"
 """Given ids must not contain some of these; this one is for paths only."""
