@@ -11,7 +11,7 @@ from adjourn.cli.fields import fields, marked, rows, schema_word
 from adjourn.cli.finding import address_in_run, handle
 from adjourn.cli.terminal import wrap
 from adjourn.cli.visible import lines, visible
-from adjourn.cli.words import DIM, EFFECTS, STATUSES, arguments, duration, exact, grouped, short_id
+from adjourn.cli.words import DIM, EFFECTS, STATUSES, arguments, cut, duration, exact, grouped, short_id
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.state import State
 from adjourn.runtime.glance import title
@@ -127,8 +127,8 @@ def as_json(item: Item) -> dict[str, Any]:
 def gist_of(i: Interrupt) -> str:
     """The item in one line that may be shortened, for a list."""
     if i.call and i.kind == "approval":
-        return f"{visible(i.call.tool)} {arguments(i.call.arguments)}".rstrip()
+        return f"{visible(i.call.tool)} {arguments(cut(i.call.arguments))}".rstrip()
     if i.call or i.payload is None:
         return visible(title(i))
-    what = gist(i.payload)
+    what = cut(gist(i.payload))
     return visible(what) if isinstance(what, str) else exact(what)

@@ -17,6 +17,12 @@ _TYPES = {
 }  # fmt: skip
 
 
+NAME = 24
+"""Columns of a name; a longer one has a line of its own."""
+LONG = 10_000
+"""Characters of a line that no terminal has: it goes into a pipe, where nothing stands out."""
+
+
 @dataclass(frozen=True, slots=True)
 class Field:
     """One leaf: where it stands, its type's word, and its value."""
@@ -91,15 +97,15 @@ def _resolved(schema: Any, root: Any) -> dict[str, Any]:
 
 def rows(found: list[Field], width: int) -> Iterator[Text]:
     """The fields in columns; long values wrap in theirs, and nothing is cut."""
-    names = min(24, max((cell_len(f.name) for f in found), default=0))
+    names = min(NAME, max((_size(f) for f in found), default=0))
     for f in found:
         text = exact(f.value)
         pieces = [piece for line in _broken(text) for piece in wrap(line, max(20, width - names - 12))]
         sizes = ["", f"{len(f.value):,} ch"] if isinstance(f.value, str) and len(pieces) > 1 else [""]
-        if cell_len(f.name) > names:
+        if _size(f) > names:
             yield Text(f"  {f.name}", style="bold")
         for n, piece in enumerate(pieces):
-            name = f.name if n == 0 and cell_len(f.name) <= names else ""
+            name = f.name if n == 0 and _size(f) <= names else ""
             kind = f.type if n == 0 else sizes[1] if n == 1 and len(sizes) > 1 else ""
             aid = f" ({f.value:,})" if type(f.value) is int and abs(f.value) >= 1000 else ""
             yield Text.assemble(
@@ -116,10 +122,16 @@ def rows(found: list[Field], width: int) -> Iterator[Text]:
             yield Text(f"  ! {f.name or 'it'} has {count(unseen, verb.replace('ters', 'ter', 1), verb)}", style="red")
 
 
+def _size(f: Field) -> int:
+    """The columns of a field's name, counted as far as they matter."""
+    return cell_len(f.name[: NAME + 1])
+
+
 def marked(text: str) -> Text:
     """A visible text, with what is shown by its name standing out."""
     found = Text(text)
-    found.highlight_regex(r"⟨U\+[^⟩]*⟩", "red")
+    if "⟨" in text and len(text) < LONG:
+        found.highlight_regex(r"⟨U\+[^⟩]*⟩", "red")
     return found
 
 

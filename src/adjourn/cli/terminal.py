@@ -29,7 +29,7 @@ class Terminal:
         self._utf8 = (getattr(stream, "encoding", None) or "").lower().replace("-", "").replace("_", "") in ("utf8", "")
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
-        plain = not self.tty or bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
+        plain = self._plain = not self.tty or bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
         self._console = Console(
             file=stream, color_system=None if plain else "standard", force_terminal=self.tty, highlight=False,
             markup=False, emoji=False, soft_wrap=True, width=None if self.tty else WIDE,
@@ -59,7 +59,10 @@ class Terminal:
             text = Text(line) if isinstance(line, str) else line
             if not self._utf8 or not text.plain.replace("\n", "").isprintable():
                 text = self._safe(text)
-            self._console.print(text, end=end, soft_wrap=True)
+            if self._plain:
+                self._stream.write(text.plain + end)
+            else:
+                self._console.print(text, end=end, soft_wrap=True)
 
     def _safe(self, text: Text) -> Text:
         """The last gate: whatever was not made visible before is made visible here."""

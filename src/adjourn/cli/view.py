@@ -151,7 +151,7 @@ class TextView(View):
             body = [text if width >= WIDE or cell_len(text) <= max(left, 12) else fit(text, max(left, 12)).rstrip()]
         if not body[0]:
             body[0], tail = tail, ""
-        joined = cell_len(body[-1]) + cell_len(tail) + 2 <= room
+        joined = width >= WIDE or cell_len(body[-1]) + cell_len(tail) + 2 <= room
         for n, piece in enumerate(body):
             start = head if n == 0 else Text(" " * cell_len(head.plain))
             end = f"  {tail}" if tail and joined and n == len(body) - 1 else ""

@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from functools import lru_cache
 
 _CONTROLS = (
     "NULL", "START OF HEADING", "START OF TEXT", "END OF TEXT", "END OF TRANSMISSION", "ENQUIRY", "ACKNOWLEDGE",
@@ -34,6 +35,7 @@ _BRACKET = "\N{MATHEMATICAL LEFT ANGLE BRACKET}"
 _MARKS = 3
 """So many combining marks a character may carry; more would grow over the neighbouring lines."""
 
+_UNUSUAL = re.compile(r"[^ -~]")
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _ALIKE = frozenset("ΑΒΕΖΗΙΚΜΝΟΡΤΥΧαικνορτυχϲϳ")
 """Greek letters that look Latin; the others (Δt, µm) are ordinary in mixed words."""
@@ -48,8 +50,12 @@ def visible(text: str) -> str:
     """
     if text.isascii() and text.isprintable():
         return text
-    hide = _positions(text)
-    return "".join(shown(c) if n in hide else c for n, c in enumerate(text)) if hide else text
+    pieces: list[str] = []
+    after = 0
+    for n in sorted(_positions(text)):
+        pieces += (text[after:n], shown(text[n]))
+        after = n + 1
+    return "".join((*pieces, text[after:]))
 
 
 def lines(text: str) -> list[str]:
@@ -64,6 +70,7 @@ def hidden(text: str) -> int:
     return sum(1 for n in _positions(text) if text[n] not in "\n\t" + _BRACKET)
 
 
+@lru_cache(4096)
 def shown(char: str) -> str:
     """One character by its number and name."""
     code = ord(char)
@@ -73,13 +80,12 @@ def shown(char: str) -> str:
 
 def _positions(text: str) -> set[int]:
     found: set[int] = set()
-    marks = _MARKS  # a text that begins with a mark would put it on what is printed before it
-    for n, c in enumerate(text):
-        if " " <= c <= "~":
-            marks = 0
-            continue
+    marks, last = _MARKS, -1  # a text that begins with a mark would put it on what is printed before it
+    for match in _UNUSUAL.finditer(text):
+        n, c = match.start(), match[0]
         category = unicodedata.category(c)
-        marks = marks + 1 if category[0] == "M" else 0
+        marks = 0 if category[0] != "M" else 1 if n != last + 1 else marks + 1
+        last = n
         if category[0] in "CZ" or c in _BLANK or c == _BRACKET or marks > _MARKS:
             found.add(n)
     if not text.isascii():

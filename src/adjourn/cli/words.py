@@ -121,6 +121,15 @@ def brief(text: str) -> str:
     return text if len(text) <= BRIEF else text[:BRIEF] + "…"
 
 
+def cut(value: Any) -> Any:
+    """A value whose texts are no longer than a list could show, so that a list of large ones is quick."""
+    if isinstance(value, str):
+        return value[: BRIEF + 1]
+    if isinstance(value, Mapping):
+        return {str(k)[: BRIEF + 1]: cut(v) for k, v in list(value.items())[:BRIEF]}  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+    return [cut(v) for v in value[:BRIEF]] if isinstance(value, list) else value  # pyright: ignore[reportUnknownVariableType]
+
+
 def arguments(args: Any) -> str:
     """A call's arguments on one line, without their names."""
     if isinstance(args, Mapping):
