@@ -24,8 +24,10 @@ const MARKS = 3;
 
 const WORD = /[\p{L}\p{Nl}\p{No}]{2,}/gu;
 // Modifier letters, signs and roman numerals are Latin by script and not by name, as the rule has it.
-const LATIN = /(?![\p{Lm}\p{Nl}\u00aa\u00ba\u212a\u212b\u2132\u214e\u2183\uff21-\uff3a\uff41-\uff5a])\p{Script=Latin}|[\u1d62-\u1d65\u2090-\u209c\u2c7c]/u;
-const FOREIGN = /(?![\u1d78\ua69c\ua69d\u{1e030}-\u{1e06d}])[\p{Script=Cyrillic}\p{Script=Armenian}\p{Script=Cherokee}\p{Script=Coptic}\p{Script=Lisu}\uff21-\uff3a\uff41-\uff5a\u{102e1}-\u{102fb}\u{1d400}-\u{1d7ff}]/u;
+const LATIN =
+  /(?![\p{Lm}\p{Nl}\u00aa\u00ba\u212a\u212b\u2132\u214e\u2183\uff21-\uff3a\uff41-\uff5a])\p{Script=Latin}|[\u1d62-\u1d65\u2090-\u209c\u2c7c]/u;
+const FOREIGN =
+  /(?![\u1d78\ua69c\ua69d\u{1e030}-\u{1e06d}])[\p{Script=Cyrillic}\p{Script=Armenian}\p{Script=Cherokee}\p{Script=Coptic}\p{Script=Lisu}\uff21-\uff3a\uff41-\uff5a\u{102e1}-\u{102fb}\u{1d400}-\u{1d7ff}]/u;
 /** Greek letters that look Latin; the others (Δt, µm) are ordinary in mixed words. */
 const ALIKE = "ΑΒΕΖΗΙΚΜΝΟΡΤΥΧαικνορτυχϲϳ";
 
@@ -57,7 +59,11 @@ const ROWS: [number, string, string][] = [
   [0x202d, "", "LEFT-TO-RIGHT OVERRIDE|RIGHT-TO-LEFT OVERRIDE|NARROW NO-BREAK SPACE"],
   [0x205f, "INVISIBLE ", "MEDIUM MATHEMATICAL SPACE|WORD JOINER|FUNCTION APPLICATION|~TIMES|~SEPARATOR|~PLUS"],
   [0x2066, "", "LEFT-TO-RIGHT ISOLATE|RIGHT-TO-LEFT ISOLATE|FIRST STRONG ISOLATE|POP DIRECTIONAL ISOLATE"],
-  [0x206a, "HIBIT SYMMETRIC SWAPPING", "IN~|ACTIVATE SYMMETRIC SWAPPING|INHIBIT ARABIC FORM SHAPING|ACTIVATE ARABIC FORM SHAPING|NATIONAL DIGIT SHAPES|NOMINAL DIGIT SHAPES"],
+  [
+    0x206a,
+    "HIBIT SYMMETRIC SWAPPING",
+    "IN~|ACTIVATE SYMMETRIC SWAPPING|INHIBIT ARABIC FORM SHAPING|ACTIVATE ARABIC FORM SHAPING|NATIONAL DIGIT SHAPES|NOMINAL DIGIT SHAPES",
+  ],
   [0x27e8, "", "MATHEMATICAL LEFT ANGLE BRACKET"],
   [0x2800, "", "BRAILLE PATTERN BLANK"],
   [0x3000, "", "IDEOGRAPHIC SPACE"],
@@ -73,7 +79,11 @@ const ROWS: [number, string, string][] = [
   [0x4bb, "CYRILLIC SMALL LETTER ", "~SHHA"],
   [0x501, "CYRILLIC SMALL LETTER ", "~KOMI DE"],
   [0x51b, "CYRILLIC SMALL LETTER ", "~QA|CYRILLIC CAPITAL LETTER WE|~WE"],
-  [0x391, "GREEK CAPITAL LETTER ", "~ALPHA|~BETA|~GAMMA|~DELTA|~EPSILON|~ZETA|~ETA|~THETA|~IOTA|~KAPPA|~LAMDA|~MU|~NU|~XI|~OMICRON|~PI|~RHO"],
+  [
+    0x391,
+    "GREEK CAPITAL LETTER ",
+    "~ALPHA|~BETA|~GAMMA|~DELTA|~EPSILON|~ZETA|~ETA|~THETA|~IOTA|~KAPPA|~LAMDA|~MU|~NU|~XI|~OMICRON|~PI|~RHO",
+  ],
   [0x3a4, "GREEK CAPITAL LETTER ", "~TAU|~UPSILON|~PHI|~CHI"],
   [0x3b1, "GREEK SMALL LETTER ", "~ALPHA|~BETA|~GAMMA|~DELTA|~EPSILON|~ZETA|~ETA|~THETA|~IOTA|~KAPPA|~LAMDA|~MU|~NU|~XI|~OMICRON|~PI|~RHO"],
   [0x3c4, "GREEK SMALL LETTER ", "~TAU|~UPSILON|~PHI|~CHI"],
@@ -184,7 +194,9 @@ export function hidden(text: string): number {
 /** The text on one line, what hides written as ⟨U+202E RIGHT-TO-LEFT OVERRIDE⟩: for titles, labels and whatever is no markup. */
 export function visible(text: string): string {
   if (PLAIN.test(text)) return text;
-  return pieces(text).map((p) => (p.code < 0 ? p.text : `⟨${shown(p.code)}⟩`.repeat(p.times))).join("");
+  return pieces(text)
+    .map((p) => (p.code < 0 ? p.text : `⟨${shown(p.code)}⟩`.repeat(p.times)))
+    .join("");
 }
 
 function shown(code: number): string {
@@ -194,17 +206,36 @@ function shown(code: number): string {
 
 /** Without what hides, as far as it can be done without changing what is seen: line feeds and tabs stay. */
 export function withoutHidden(text: string): string {
-  return pieces(text).filter((p) => p.code < 0 || EXPECTED.has(p.code)).map((p) => p.text.repeat(p.times)).join("");
+  return pieces(text)
+    .filter((p) => p.code < 0 || EXPECTED.has(p.code))
+    .map((p) => p.text.repeat(p.times))
+    .join("");
 }
 
 /** One piece as it is shown. The name of a chip comes from the stylesheet, so that copying gives the number alone. */
 export function Shown({ piece: p }: { piece: Piece }) {
   if (p.code < 0) return <>{p.text}</>;
-  if (p.code === LINE) return <><span class="sp lf" title={shown(LINE)} />{"\n"}</>;
-  if (p.code === TAB) return <><span class="sp tab" title={shown(TAB)} />{"\t".repeat(p.times)}</>;
+  if (p.code === LINE)
+    return (
+      <>
+        <span class="sp lf" title={shown(LINE)} />
+        {"\n"}
+      </>
+    );
+  if (p.code === TAB)
+    return (
+      <>
+        <span class="sp tab" title={shown(TAB)} />
+        {"\t".repeat(p.times)}
+      </>
+    );
   const name = nameOf(p.code);
   const times = p.times > 1 ? ` ×${p.times.toLocaleString("en-US")}` : "";
-  return <span class="inv" title={shown(p.code) + times} data-name={name}>{numberOf(p.code) + times}</span>;
+  return (
+    <span class="inv" title={shown(p.code) + times} data-name={name}>
+      {numberOf(p.code) + times}
+    </span>
+  );
 }
 
 /** A text for a place that is drawn often: plain text needs no element of its own. */
@@ -215,5 +246,11 @@ export function shownText(text: string) {
 /** A text as it is, with a chip for every character that hides. Its place decides whether lines break (`white-space`). */
 export function Visible({ text }: { text: string }) {
   if (PLAIN.test(text)) return <bdi>{text}</bdi>;
-  return <bdi>{pieces(text).map((p, n) => <Shown key={n} piece={p} />)}</bdi>;
+  return (
+    <bdi>
+      {pieces(text).map((p, n) => (
+        <Shown key={n} piece={p} />
+      ))}
+    </bdi>
+  );
 }

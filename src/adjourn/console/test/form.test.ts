@@ -33,7 +33,14 @@ test("every field has the control of its type", () => {
   const form = new Form(REFUND, ARGS);
   const shapes = Object.fromEntries(form.root.fields.map((f) => [f.label, f.shape]));
   assert.deepEqual(shapes, {
-    order_id: "text", cents: "whole", currency: "choice", notify: "switch", rate: "number", memo: "long", tags: "list", to: "group",
+    order_id: "text",
+    cents: "whole",
+    currency: "choice",
+    notify: "switch",
+    rate: "number",
+    memo: "long",
+    tags: "list",
+    to: "group",
   });
   assert.equal(at(form, "to", "zip").mode, "null");
   assert.deepEqual(at(form, "to").modes, ["value", "null", "absent"]);
@@ -48,7 +55,8 @@ test("an edit keeps the types of everything", () => {
   form.add(at(form, "tags"));
   form.set(at(form, "tags", 2), { input: "" });
   form.remove(at(form, "tags"), 0);
-  const wanted = '{"order_id": "4417", "cents": 39900, "currency": 5, "notify": false, "rate": 1.0, "memo": "Damaged\\r\\non arrival", ' +
+  const wanted =
+    '{"order_id": "4417", "cents": 39900, "currency": 5, "notify": false, "rate": 1.0, "memo": "Damaged\\r\\non arrival", ' +
     '"tags": ["b", ""], "to": {"city": "Oslo", "zip": 150}}';
   assert.equal(sent(form), wanted);
   assert.equal(form.changed, true);
@@ -57,7 +65,13 @@ test("an edit keeps the types of everything", () => {
 test("numbers are refused where they would become others", () => {
   const form = new Form(REFUND, ARGS);
   const cents = at(form, "cents");
-  for (const [typed, why] of [["1.5", /decimal point/], ["1,000", /digits only/], ["", /needed/], ["007", /begin with 0/], ["0", /More than 0/]] as [string, RegExp][]) {
+  for (const [typed, why] of [
+    ["1.5", /decimal point/],
+    ["1,000", /digits only/],
+    ["", /needed/],
+    ["007", /begin with 0/],
+    ["0", /More than 0/],
+  ] as [string, RegExp][]) {
     form.set(cents, { input: typed });
     assert.match(fault(form, "cents") ?? "", why, typed);
     assert.equal(form.read().value, undefined);
@@ -69,8 +83,10 @@ test("numbers are refused where they would become others", () => {
 });
 
 test("an answer needs what is required, and a choice is never made for the person", () => {
-  const form = new Form(parse(`{"type": "object", "required": ["keep", "days", "except"], "properties": {"keep": {"type": "boolean"},
-    "days": {"type": "integer", "minimum": 30, "maximum": 3650}, "except": {"type": "array", "items": {"type": "string"}}, "why": {"type": "string"}}}`));
+  const form = new Form(
+    parse(`{"type": "object", "required": ["keep", "days", "except"], "properties": {"keep": {"type": "boolean"},
+    "days": {"type": "integer", "minimum": 30, "maximum": 3650}, "except": {"type": "array", "items": {"type": "string"}}, "why": {"type": "string"}}}`),
+  );
   assert.equal(at(form, "keep").shape, "pair");
   assert.equal(fault(form, "keep"), "Choose yes or no.");
   assert.equal(fault(form, "days"), "This is needed.");
@@ -84,7 +100,9 @@ test("an answer needs what is required, and a choice is never made for the perso
 });
 
 test("what no control fits is a JSON field that is checked, never nothing", () => {
-  const odd = parse('{"type": "object", "properties": {"x": {"oneOf": [{"type": "integer"}, {"type": "array", "items": {"type": "integer"}}]}, "free": {"type": "object"}}}');
+  const odd = parse(
+    '{"type": "object", "properties": {"x": {"oneOf": [{"type": "integer"}, {"type": "array", "items": {"type": "integer"}}]}, "free": {"type": "object"}}}',
+  );
   const form = new Form(odd, parse('{"x": [1, 2.0], "free": {"a": 9007199254740993}}'));
   assert.equal(at(form, "x").shape, "json");
   form.set(at(form, "x"), { input: "[1, 2" });
@@ -96,7 +114,10 @@ test("what no control fits is a JSON field that is checked, never nothing", () =
 });
 
 test("a value that does not fit its schema is still shown and sent as it is until somebody changes it", () => {
-  const form = new Form(parse('{"type": "object", "properties": {"n": {"type": "integer"}, "e": {"enum": ["a"]}}}'), from({ n: "four", e: "z" }));
+  const form = new Form(
+    parse('{"type": "object", "properties": {"n": {"type": "integer"}, "e": {"enum": ["a"]}}}'),
+    from({ n: "four", e: "z" }),
+  );
   assert.equal(at(form, "n").input, '"four"');
   assert.equal(at(form, "e").choices.length, 2);
   assert.match(fault(form, "n") ?? "", /must be whole number/);
@@ -124,7 +145,9 @@ test("fields named like JavaScript's own things are fields", () => {
 });
 
 test("schemas that refer to themselves end", () => {
-  const tree = parse('{"$ref": "#/$defs/T", "$defs": {"T": {"type": "object", "properties": {"next": {"$ref": "#/$defs/T"}}}, "L": {"$ref": "#/$defs/L"}}}');
+  const tree = parse(
+    '{"$ref": "#/$defs/T", "$defs": {"T": {"type": "object", "properties": {"next": {"$ref": "#/$defs/T"}}}, "L": {"$ref": "#/$defs/L"}}}',
+  );
   assert.equal(sent(new Form(tree, parse('{"next": {"next": {}}}'))), '{"next": {"next": {}}}');
   assert.equal(new Form(parse('{"$ref": "#/$defs/L", "$defs": {"L": {"$ref": "#/$defs/L"}}}'), parse("1")).read().value?.valueOf(), 1);
 });

@@ -6,7 +6,11 @@ test("a value is written back as it was read, to the last digit and in the same 
   for (const text of [
     '{"b": 1, "2": 2, "1": 3, "__proto__": {"constructor": null}}',
     "[9007199254740993, 1.0, 1, -0.0, 1e400, 0.1, 123456789012345678901234567890]",
-    '"\\u0000 \\" \\\\ \u202e"', "{}", "[]", "null", '{"a": [[], {}, [{"b": "c"}]]}',
+    '"\\u0000 \\" \\\\ \u202e"',
+    "{}",
+    "[]",
+    "null",
+    '{"a": [[], {}, [{"b": "c"}]]}',
   ]) {
     assert.equal(write(parse(text)), text === '"\\u0000 \\" \\\\ \u202e"' ? JSON.stringify(JSON.parse(text)) : text);
   }
@@ -14,12 +18,23 @@ test("a value is written back as it was read, to the last digit and in the same 
 
 test("what is not JSON is refused, saying where", () => {
   for (const [text, why] of [
-    ['{"a": 1, "a": 2}', /"a" is there twice, at line 1, character 10/], ["[1,]", /not a JSON value/], ["{a: 1}", /name in quotes/],
-    ["01", /not a number|more after/], ["1 2", /more after the value/], ['"a', /no closing quote/], ['"\n"', /not written as JSON/],
-    ["", /a value is missing/], ["[1\n 2]", /comma or \] is missing, at line 2, character 2/], ["NaN", /not a JSON value/],
+    ['{"a": 1, "a": 2}', /"a" is there twice, at line 1, character 10/],
+    ["[1,]", /not a JSON value/],
+    ["{a: 1}", /name in quotes/],
+    ["01", /not a number|more after/],
+    ["1 2", /more after the value/],
+    ['"a', /no closing quote/],
+    ['"\n"', /not written as JSON/],
+    ["", /a value is missing/],
+    ["[1\n 2]", /comma or \] is missing, at line 2, character 2/],
+    ["NaN", /not a JSON value/],
     ["[".repeat(300), /nested deeper/],
   ] as [string, RegExp][]) {
-    assert.throws(() => parse(text), (e: unknown) => e instanceof BadJson && why.test(e.message), text);
+    assert.throws(
+      () => parse(text),
+      (e: unknown) => e instanceof BadJson && why.test(e.message),
+      text,
+    );
   }
 });
 

@@ -10,9 +10,18 @@ const here = dirname(fileURLToPath(import.meta.url));
 const out = mkdtempSync(join(tmpdir(), "adjourn-console-"));
 try {
   await build({
-    entryPoints: readdirSync(here).filter((n) => n.endsWith(".test.ts")).map((n) => join(here, n)),
-    outdir: out, outExtension: { ".js": ".mjs" }, bundle: true, platform: "node", format: "esm", target: "node20",
-    jsx: "automatic", jsxImportSource: "preact", logLevel: "warning",
+    entryPoints: readdirSync(here)
+      .filter((n) => n.endsWith(".test.ts"))
+      .map((n) => join(here, n)),
+    outdir: out,
+    outExtension: { ".js": ".mjs" },
+    bundle: true,
+    platform: "node",
+    format: "esm",
+    target: "node20",
+    jsx: "automatic",
+    jsxImportSource: "preact",
+    logLevel: "warning",
   });
   const files = readdirSync(out).map((n) => join(out, n));
   process.exitCode = spawnSync(process.execPath, ["--test", ...files], { stdio: "inherit" }).status ?? 1;

@@ -32,13 +32,32 @@ interface Props {
   extra: Form | null;
 }
 
-const SCOPES: readonly [Scope, string][] = [["once", "Once"], ["run", "This run, these exact arguments"]];
+const SCOPES: readonly [Scope, string][] = [
+  ["once", "Once"],
+  ["run", "This run, these exact arguments"],
+];
 
 function ScopeChoice({ deciding: d }: { deciding: Deciding }) {
+  const turn = (e: KeyboardEvent): void => {
+    if (!e.key.startsWith("Arrow")) return;
+    e.preventDefault();
+    d.scope.value = d.scope.value === "once" ? "run" : "once";
+    const box = e.currentTarget as HTMLElement;
+    requestAnimationFrame(() => box.querySelector<HTMLElement>("[aria-checked=true]")?.focus());
+  };
   return (
-    <div class="seg scope" role="radiogroup" aria-label="Scope">
+    <div class="seg scope" role="radiogroup" aria-label="Scope" onKeyDown={turn}>
       {SCOPES.map(([id, word], n) => (
-        <button key={id} type="button" role="radio" aria-checked={d.scope.value === id} class={d.scope.value === id ? "on" : ""} title={`Key ${n + 1}`} onClick={() => (d.scope.value = id)}>
+        <button
+          key={id}
+          type="button"
+          role="radio"
+          aria-checked={d.scope.value === id}
+          class={d.scope.value === id ? "on" : ""}
+          title={`Key ${n + 1}`}
+          tabIndex={d.scope.value === id ? 0 : -1}
+          onClick={() => (d.scope.value = id)}
+        >
           {word}
         </button>
       ))}
@@ -51,9 +70,24 @@ function Note({ deciding: d, refs }: { deciding: Deciding; refs: Refs }) {
   return (
     <>
       <div class={`field grow note ${open || d.note.value ? "open" : ""}`}>
-        <input ref={refs.note} aria-label="Note for the record (optional)" placeholder="Note for the record (optional)" maxLength={10_000} value={d.note.value} onInput={(e) => (d.note.value = e.currentTarget.value)} />
+        <input
+          ref={refs.note}
+          aria-label="Note for the record (optional)"
+          placeholder="Note for the record (optional)"
+          maxLength={10_000}
+          value={d.note.value}
+          onInput={(e) => (d.note.value = e.currentTarget.value)}
+        />
       </div>
-      <Button class="note-open" onClick={() => { setOpen(true); requestAnimationFrame(() => refs.note.current?.focus()); }}>Note…</Button>
+      <Button
+        class="note-open"
+        onClick={() => {
+          setOpen(true);
+          requestAnimationFrame(() => refs.note.current?.focus());
+        }}
+      >
+        Note…
+      </Button>
     </>
   );
 }
@@ -64,7 +98,17 @@ function Who({ deciding: d, extra = "" }: { deciding: Deciding; extra?: string }
   const text = !why ? null : d.halted.value && !d.off.value ? `Approve is off: ${d.halted.value}. Deny is possible.` : sentence(why);
   return (
     <span class="sm t3 grow who" role="status">
-      {text ? <Visible text={text} /> : <>You decide as <b class="t2"><Visible text={me.value?.name ?? ""} /></b>. Recorded before anything runs.</>}
+      {text ? (
+        <Visible text={text} />
+      ) : (
+        <>
+          You decide as{" "}
+          <b class="t2">
+            <Visible text={me.value?.name ?? ""} />
+          </b>
+          . Recorded before anything runs.
+        </>
+      )}
     </span>
   );
 }
@@ -72,12 +116,20 @@ function Who({ deciding: d, extra = "" }: { deciding: Deciding; extra?: string }
 function Refused({ deciding: d }: { deciding: Deciding }) {
   const e = d.refusal.value;
   if (!e) return null;
-  const text = e.status === 0
-    ? "No answer came: it may be recorded, or not. Send it again: the same decision counts once."
-    : `Not recorded: ${e.detail}`;
+  const text =
+    e.status === 0
+      ? "No answer came: it may be recorded, or not. Send it again: the same decision counts once."
+      : `Not recorded: ${e.detail}`;
   return (
     <div class="refused fail" role="alert">
-      <Icon name="fail" /> <span class="grow"><Visible text={text} /> <span class="sm t3 mono">{e.code}{e.status ? ` · ${e.status}` : ""}</span></span>
+      <Icon name="fail" />{" "}
+      <span class="grow">
+        <Visible text={text} />{" "}
+        <span class="sm t3 mono">
+          {e.code}
+          {e.status ? ` · ${e.status}` : ""}
+        </span>
+      </span>
     </div>
   );
 }
@@ -114,15 +166,46 @@ function ApproveBar({ deciding: d, item: i, acts, refs }: Props) {
       <div class="row acts">
         <Who deciding={d} extra={unread} />
         <span class="act-b" {...arm("deny")}>
-          <Button big keys={armed === "deny" ? "↵" : "d"} focusRef={refs.deny} off={d.off.value} busy={busy === "deny" ? `Sending…${d.progress.value}` : ""} onClick={acts.deny} name="deny">
+          <Button
+            big
+            keys={armed === "deny" ? "↵" : "d"}
+            focusRef={refs.deny}
+            off={d.off.value}
+            busy={busy === "deny" ? `Sending…${d.progress.value}` : ""}
+            onClick={acts.deny}
+            name="deny"
+          >
             {all ? `Deny ${all}` : armed === "deny" && !d.off.value ? `Deny ${tool}` : "Deny"}
           </Button>
         </span>
-        <Button big keys="e" off={d.off.value || d.halted.value || (all ? "one at a time" : i.approvers > 1 ? `${i.approvers} people must agree to the same arguments; deny it and say what should change` : "")} onClick={acts.startEdit} name="edit">
+        <Button
+          big
+          keys="e"
+          off={
+            d.off.value ||
+            d.halted.value ||
+            (all
+              ? "one at a time"
+              : i.approvers > 1
+                ? `${i.approvers} people must agree to the same arguments; deny it and say what should change`
+                : "")
+          }
+          onClick={acts.startEdit}
+          name="edit"
+        >
           Edit
         </Button>
         <span class="act-b" {...arm("approve")}>
-          <Button big look="p" keys={armed === "approve" ? "↵" : "a"} focusRef={refs.approve} off={d.blocked.value} busy={busy === "approve" ? `Sending…${d.progress.value}` : ""} onClick={acts.approve} name="approve">
+          <Button
+            big
+            look="p"
+            keys={armed === "approve" ? "↵" : "a"}
+            focusRef={refs.approve}
+            off={d.blocked.value}
+            busy={busy === "approve" ? `Sending…${d.progress.value}` : ""}
+            onClick={acts.approve}
+            name="approve"
+          >
             {armed === "approve" && !all && !d.blocked.value ? `Approve ${tool} ${how}` : word}
           </Button>
         </span>
@@ -134,7 +217,11 @@ function ApproveBar({ deciding: d, item: i, acts, refs }: Props) {
 function EditBar({ deciding: d, acts, refs, form }: Props & { form: Form }) {
   form.version.value;
   const { value, faults } = form.read();
-  const wrong = faults.size ? `${count(faults.size, "field")} cannot be sent yet` : value !== undefined && !form.changed ? "nothing is changed yet" : "";
+  const wrong = faults.size
+    ? `${count(faults.size, "field")} cannot be sent yet`
+    : value !== undefined && !form.changed
+      ? "nothing is changed yet"
+      : "";
   return (
     <div class="decide" role="group" aria-label="Decision">
       <Refused deciding={d} />
@@ -143,9 +230,24 @@ function EditBar({ deciding: d, acts, refs, form }: Props & { form: Form }) {
         <Note deciding={d} refs={refs} />
       </div>
       <div class="row acts">
-        {d.blocked.value ? <Who deciding={d} extra={d.blocked.value} /> : <span class="sm t3 grow who">An edit is a new action: checked, judged by the policy again, with its own digest.</span>}
-        <Button big look="q" keys="esc" onClick={acts.discard} name="discard">Discard edit</Button>
-        <Button big look="p" keys="⌘↵" focusRef={refs.approve} off={d.blocked.value || wrong} busy={d.sending.value ? "Sending…" : ""} onClick={acts.approve} name="approve-edited">
+        {d.blocked.value ? (
+          <Who deciding={d} extra={d.blocked.value} />
+        ) : (
+          <span class="sm t3 grow who">An edit is a new action: checked, judged by the policy again, with its own digest.</span>
+        )}
+        <Button big look="q" keys="esc" onClick={acts.discard} name="discard">
+          Discard edit
+        </Button>
+        <Button
+          big
+          look="p"
+          keys="⌘↵"
+          focusRef={refs.approve}
+          off={d.blocked.value || wrong}
+          busy={d.sending.value ? "Sending…" : ""}
+          onClick={acts.approve}
+          name="approve-edited"
+        >
           Approve the edited action
         </Button>
       </div>
@@ -165,10 +267,21 @@ function AnswerBar({ deciding: d, item: i, acts, refs, extra }: Props) {
     <div class="decide" role="group" aria-label="Decision">
       <Refused deciding={d} />
       {i.kind === "question" ? <Sent value={value} /> : null}
-      <div class="row options"><Note deciding={d} refs={refs} /></div>
+      <div class="row options">
+        <Note deciding={d} refs={refs} />
+      </div>
       <div class="row acts">
         <Who deciding={d} extra={d.blocked.value || wrong} />
-        <Button big look="p" keys="a" focusRef={refs.approve} off={d.blocked.value || missing || wrong} busy={d.sending.value ? "Sending…" : ""} onClick={acts.answer} name="answer">
+        <Button
+          big
+          look="p"
+          keys="a"
+          focusRef={refs.approve}
+          off={d.blocked.value || missing || wrong}
+          busy={d.sending.value ? "Sending…" : ""}
+          onClick={acts.answer}
+          name="answer"
+        >
           {deed}
         </Button>
       </div>

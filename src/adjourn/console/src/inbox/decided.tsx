@@ -21,7 +21,9 @@ interface Line {
   refused: string;
 }
 const VERDICTS: Record<string, readonly [string, string, string]> = {
-  approve: ["done", "done", "Approved"], deny: ["fail", "fail", "Denied"], value: ["done", "model", "Answered"],
+  approve: ["done", "done", "Approved"],
+  deny: ["fail", "fail", "Denied"],
+  value: ["done", "model", "Answered"],
 };
 const PAGE = 200;
 
@@ -32,10 +34,18 @@ export function Decided({ on, search }: { on: string; search: string }) {
   const read = async (more: boolean): Promise<void> => {
     try {
       const page = await ask("/audit", { limit: PAGE, after: more ? after.value : "" });
-      const found = list(page.get("items")).map(obj).filter((o) => text(o.get("interrupt"))).map((o): Line => ({
-        at: num(o.get("at")), run: text(o.get("run")), by: text(o.get("by")), ref: `${text(o.get("run"))}:${text(o.get("interrupt"))}`,
-        verdict: text(o.get("verdict")), note: text(o.get("note")), refused: text(o.get("refused")),
-      }));
+      const found = list(page.get("items"))
+        .map(obj)
+        .filter((o) => text(o.get("interrupt")))
+        .map((o): Line => ({
+          at: num(o.get("at")),
+          run: text(o.get("run")),
+          by: text(o.get("by")),
+          ref: `${text(o.get("run"))}:${text(o.get("interrupt"))}`,
+          verdict: text(o.get("verdict")),
+          note: text(o.get("note")),
+          refused: text(o.get("refused")),
+        }));
       lines.value = more ? [...(lines.value ?? []), ...found] : found;
       after.value = text(page.get("after"));
       error.value = null;
@@ -45,35 +55,70 @@ export function Decided({ on, search }: { on: string; search: string }) {
   };
   useEffect(() => {
     void read(false);
-    return listen({ changed: (c) => { if (c.closed.length && (lines.peek()?.length ?? 0) <= PAGE) void read(false); } });
+    return listen({
+      changed: (c) => {
+        if (c.closed.length && (lines.peek()?.length ?? 0) <= PAGE) void read(false);
+      },
+    });
   }, []);
   if (error.value && !lines.value) return <Failure error={error.value} again={() => void read(false)} />;
   if (!lines.value) return <Skeleton rows={5} row={(n) => <div class="il skel-row" key={n} />} />;
-  if (!lines.value.length && !after.value) return <Empty icon="inbox" title="Nobody has decided anything yet"><p>Approvals, denials and answers appear here, with who gave them.</p></Empty>;
+  if (!lines.value.length && !after.value)
+    return (
+      <Empty icon="inbox" title="Nobody has decided anything yet">
+        <p>Approvals, denials and answers appear here, with who gave them.</p>
+      </Empty>
+    );
   return (
     <div class="scroll">
       <ul aria-label="Decided">
-        {lines.value.slice(0, 180).map((l, n) => <DecidedRow key={n} line={l} on={l.ref === on} search={search} />)}
+        {lines.value.slice(0, 180).map((l, n) => (
+          <DecidedRow key={n} line={l} on={l.ref === on} search={search} />
+        ))}
       </ul>
-      {after.value && lines.value.length < 180 ? <Button class="older" onClick={() => void read(true)}>Look further back</Button> : null}
-      {lines.value.length >= 180 ? <p class="sm t3 older">Older decisions are in the <Link to="/audit">audit</Link>.</p> : null}
+      {after.value && lines.value.length < 180 ? (
+        <Button class="older" onClick={() => void read(true)}>
+          Look further back
+        </Button>
+      ) : null}
+      {lines.value.length >= 180 ? (
+        <p class="sm t3 older">
+          Older decisions are in the <Link to="/audit">audit</Link>.
+        </p>
+      ) : null}
     </div>
   );
 }
 
 function DecidedRow({ line: l, on, search }: { line: Line; on: boolean; search: string }) {
-  const [tone, glyph, word] = l.refused ? (["t3", "cancel", "Refused"] as const) : (VERDICTS[l.verdict] ?? (["t3", "done", "Answered"] as const));
+  const [tone, glyph, word] = l.refused
+    ? (["t3", "cancel", "Refused"] as const)
+    : (VERDICTS[l.verdict] ?? (["t3", "done", "Answered"] as const));
   return (
     <li>
       <Link to={addressOf(l.ref, search)} class={`il decided ${on ? "on" : ""}`} aria-current={on ? "true" : undefined}>
         <div class="row sm">
-          <span class={tone}><Icon name={glyph} /></span>
+          <span class={tone}>
+            <Icon name={glyph} />
+          </span>
           <b class={`${tone} semi`}>{word}</b>
           <span class="grow" />
-          <span class="t3"><Time at={l.at} /></span>
+          <span class="t3">
+            <Time at={l.at} />
+          </span>
         </div>
-        <div class="clip what">by <Visible text={l.by || "somebody"} />{l.note ? <> · “<Visible text={l.note.slice(0, 200)} />”</> : null}</div>
-        <div class="sm t3 clip mono"><Visible text={shortId(l.run)} /> · <Visible text={l.ref.slice(l.run.length + 1)} /></div>
+        <div class="clip what">
+          by <Visible text={l.by || "somebody"} />
+          {l.note ? (
+            <>
+              {" "}
+              · “<Visible text={l.note.slice(0, 200)} />”
+            </>
+          ) : null}
+        </div>
+        <div class="sm t3 clip mono">
+          <Visible text={shortId(l.run)} /> · <Visible text={l.ref.slice(l.run.length + 1)} />
+        </div>
       </Link>
     </li>
   );

@@ -105,9 +105,14 @@ export class Deciding {
     const digest = found.open ? found.item.digest : (later?.digest ?? "");
     if (!this.alive || this.sending.peek()) return;
     this.becomes({
-      how: found.open ? "changed" : next ? "edited" : "closed", by: closed?.by ?? "", at: closed?.at ?? now(), sent: false,
+      how: found.open ? "changed" : next ? "edited" : "closed",
+      by: closed?.by ?? "",
+      at: closed?.at ?? now(),
+      sent: false,
       changes: diff(shownOf(had.item), found.open ? shownOf(found.item) : (closed?.edit ?? shownOf(had.item))),
-      digests: digest ? [had.item.digest, digest] : null, closed, next,
+      digests: digest ? [had.item.digest, digest] : null,
+      closed,
+      next,
     });
   }
 
@@ -173,7 +178,8 @@ export class Deciding {
     const role = denied("decide");
     if (role) return role;
     const who = me.value;
-    if (s.item.groups.length && who && !s.item.groups.some((g) => who.groups.includes(g))) return `this is for ${s.item.groups.join(", ")}; you are not one of them`;
+    if (s.item.groups.length && who && !s.item.groups.some((g) => who.groups.includes(g)))
+      return `this is for ${s.item.groups.join(", ")}; you are not one of them`;
     return offline.value;
   });
   /** Whether this person is one of those who approved it; it waits for somebody else then, and can still be denied. */
@@ -240,13 +246,23 @@ export class Deciding {
     const next = text(f.get("next")) || (e.code === "stale_decision" ? this.ref : "");
     const digest = text(current.get("digest"));
     this.becomes({
-      how: next ? (next === this.ref ? "changed" : "edited") : "closed", by: text(f.get("by")), at: num(f.get("at")) || now(), sent: true,
+      how: next ? (next === this.ref ? "changed" : "edited") : "closed",
+      by: text(f.get("by")),
+      at: num(f.get("at")) || now(),
+      sent: true,
       changes: current.size ? diff(was.size ? facts(was) : shownOf(s.item), facts(current)) : [],
       digests: digest && digest !== s.item.digest ? [s.item.digest, digest] : null,
-      closed: next ? null : {
-        why: how === "edit" ? "approve" : how || "void", by: text(f.get("by")), at: num(f.get("at")), seq: 0, note: "",
-        edit: how === "edit" ? obj(current.get("arguments")) : null, value: null,
-      },
+      closed: next
+        ? null
+        : {
+            why: how === "edit" ? "approve" : how || "void",
+            by: text(f.get("by")),
+            at: num(f.get("at")),
+            seq: 0,
+            note: "",
+            edit: how === "edit" ? obj(current.get("arguments")) : null,
+            value: null,
+          },
       next,
     });
     if (next) return;
@@ -293,7 +309,11 @@ const shownOf = (i: Item): Json => i.call?.arguments ?? i.payload;
 async function nextOf(i: Item): Promise<Item | null> {
   if (!i.call) return null;
   const found = await ask("/inbox", { run: i.run }).catch(() => null);
-  return list(found?.get("items")).map(itemOf).find((x) => x.call?.id === i.call!.id && x.ref !== i.ref) ?? null;
+  return (
+    list(found?.get("items"))
+      .map(itemOf)
+      .find((x) => x.call?.id === i.call!.id && x.ref !== i.ref) ?? null
+  );
 }
 
 /** What a choice asks for beside itself. */

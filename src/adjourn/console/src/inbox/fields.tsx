@@ -58,7 +58,9 @@ function Row({ form, field: f, faults, reading, root, off }: Props) {
       </div>
       <div class="dd">
         {f.modes.length > 1 ? <ModeChoice form={form} field={f} name={name} off={off ?? false} /> : null}
-        {f.mode === "value" && f.shape !== "group" ? <Control form={form} field={f} own={own} name={name} reading={reading} faults={faults} root={root} /> : null}
+        {f.mode === "value" && f.shape !== "group" ? (
+          <Control form={form} field={f} own={own} name={name} reading={reading} faults={faults} root={root} />
+        ) : null}
         {shown ? (
           <div class="bad sm fail" id={`${id}-bad`} role="alert">
             <Visible text={shown} />
@@ -71,9 +73,17 @@ function Row({ form, field: f, faults, reading, root, off }: Props) {
 
 function ModeChoice({ form, field: f, name, off }: { form: Form; field: Field; name: string; off: boolean }) {
   return (
-    <select class="inp mode" aria-label={`${visible(name)}: a value or none`} value={f.mode} disabled={off} onChange={(e) => form.set(f, { mode: e.currentTarget.value as Mode })}>
+    <select
+      class="inp mode"
+      aria-label={`${visible(name)}: a value or none`}
+      value={f.mode}
+      disabled={off}
+      onChange={(e) => form.set(f, { mode: e.currentTarget.value as Mode })}
+    >
       {f.modes.map((m) => (
-        <option key={m} value={m}>{MODES[m]}</option>
+        <option key={m} value={m}>
+          {MODES[m]}
+        </option>
       ))}
     </select>
   );
@@ -99,23 +109,40 @@ function Control(p: ControlProps) {
         <select {...own} class="inp choice" value={f.input} onChange={(e) => set(e.currentTarget.value)}>
           {f.input === "" ? <option value="">choose…</option> : null}
           {f.choices.map((v, n) => (
-            <option key={n} value={String(n)}>{visible(typeof v === "string" ? v : write(v))}</option>
+            <option key={n} value={String(n)}>
+              {visible(typeof v === "string" ? v : write(v))}
+            </option>
           ))}
         </select>
       );
     case "switch":
       return (
-        <button {...own} type="button" role="switch" aria-checked={f.input === "true"} class="swb yes" onClick={() => set(String(f.input !== "true"))}>
+        <button
+          {...own}
+          type="button"
+          role="switch"
+          aria-checked={f.input === "true"}
+          class="swb yes"
+          onClick={() => set(String(f.input !== "true"))}
+        >
           <span class={`sw ${f.input === "true" ? "on" : ""}`} aria-hidden="true" />
           {f.input === "true" ? "yes" : "no"}
         </button>
       );
-    case "pair": return <YesNo {...p} />;
-    case "list": return <List {...p} />;
+    case "pair":
+      return <YesNo {...p} />;
+    case "list":
+      return <List {...p} />;
     case "any":
       return (
         <div class="any">
-          <select class="inp mode" aria-label={`${visible(name)}: sent as`} value={f.kind} disabled={own.disabled} onChange={(e) => form.set(f, { kind: e.currentTarget.value as Kind })}>
+          <select
+            class="inp mode"
+            aria-label={`${visible(name)}: sent as`}
+            value={f.kind}
+            disabled={own.disabled}
+            onChange={(e) => form.set(f, { kind: e.currentTarget.value as Kind })}
+          >
             {KINDS.map((k) => (
               <option key={k} value={k}>{`as ${k}`}</option>
             ))}
@@ -123,21 +150,39 @@ function Control(p: ControlProps) {
           {f.kind === "yes or no" ? <YesNo {...p} /> : f.kind === "number" ? <NumberBox {...p} /> : <TextArea {...p} />}
         </div>
       );
-    case "whole": case "number": return <NumberBox {...p} />;
+    case "whole":
+    case "number":
+      return <NumberBox {...p} />;
     case "text":
       return (
         <>
-          <input {...own} class={`inp ${hidden(f.input) ? "forced" : ""}`} type="text" value={f.input} autocomplete="off" spellcheck={false} onInput={(e) => set(e.currentTarget.value)} />
+          <input
+            {...own}
+            class={`inp ${hidden(f.input) ? "forced" : ""}`}
+            type="text"
+            value={f.input}
+            autocomplete="off"
+            spellcheck={false}
+            onInput={(e) => set(e.currentTarget.value)}
+          />
           <After {...p} />
         </>
       );
-    default: return <TextArea {...p} />;
+    default:
+      return <TextArea {...p} />;
   }
 }
 
 function YesNo({ form, field: f, own, name }: ControlProps) {
   return (
-    <div class="pair" role="radiogroup" id={own.id} aria-label={visible(name)} aria-describedby={own["aria-describedby"]} aria-invalid={own["aria-invalid"]}>
+    <div
+      class="pair"
+      role="radiogroup"
+      id={own.id}
+      aria-label={visible(name)}
+      aria-describedby={own["aria-describedby"]}
+      aria-invalid={own["aria-invalid"]}
+    >
       {(["true", "false"] as const).map((v) => (
         <label key={v}>
           <input type="radio" name={own.id} disabled={own.disabled} checked={f.input === v} onChange={() => form.set(f, { input: v })} />
@@ -153,9 +198,21 @@ function NumberBox({ form, field: f, own }: ControlProps) {
   const aid = readingAid(f.input.trim());
   return (
     <div class="row wrap">
-      <input {...own} class="inp number" type="text" inputMode={f.shape === "whole" ? "numeric" : "decimal"} autocomplete="off" value={f.input} onInput={(e) => form.set(f, { input: e.currentTarget.value })} />
+      <input
+        {...own}
+        class="inp number"
+        type="text"
+        inputMode={f.shape === "whole" ? "numeric" : "decimal"}
+        autocomplete="off"
+        value={f.input}
+        onInput={(e) => form.set(f, { input: e.currentTarget.value })}
+      />
       <span class="sm t3">
-        {was ? <>was <del class="mono">{was}</del> </> : null}
+        {was ? (
+          <>
+            was <del class="mono">{was}</del>{" "}
+          </>
+        ) : null}
         {aid ? `reads ${aid}` : ""}
       </span>
     </div>
@@ -179,8 +236,20 @@ function TextArea(p: ControlProps) {
   }, [f.input]);
   return (
     <>
-      <textarea {...own} ref={box} class={`inp ${hidden(f.input) ? "forced" : ""}`} rows={2} value={f.input} spellcheck={false} autocomplete="off" onScroll={look} onInput={(e) => form.set(f, { input: e.currentTarget.value })} />
-      {f.touched && typeof f.original === "string" && /\r/.test(f.original) ? <div class="sm t3">Line ends are sent as line feeds, without carriage returns.</div> : null}
+      <textarea
+        {...own}
+        ref={box}
+        class={`inp ${hidden(f.input) ? "forced" : ""}`}
+        rows={2}
+        value={f.input}
+        spellcheck={false}
+        autocomplete="off"
+        onScroll={look}
+        onInput={(e) => form.set(f, { input: e.currentTarget.value })}
+      />
+      {f.touched && typeof f.original === "string" && /\r/.test(f.original) ? (
+        <div class="sm t3">Line ends are sent as line feeds, without carriage returns.</div>
+      ) : null}
       <After {...p} />
     </>
   );
@@ -196,7 +265,9 @@ function After({ form, field: f }: ControlProps) {
         <Visible text={f.input.length > 4000 ? `${f.input.slice(0, 4000)}…` : f.input} />
       </div>
       <Hiding n={n}>
-        <button type="button" class="link" onClick={() => form.set(f, { input: withoutHidden(f.input) })}>Remove them</button>
+        <button type="button" class="link" onClick={() => form.set(f, { input: withoutHidden(f.input) })}>
+          Remove them
+        </button>
       </Hiding>
     </>
   );
@@ -217,10 +288,14 @@ function List(p: ControlProps) {
           ) : (
             <ItemControl {...p} field={x} name={`${name}[${n}]`} />
           )}
-          <Button look="q" class="x" label={`Remove ${visible(name)} ${n + 1}`} onClick={() => form.remove(f, n)}>×</Button>
+          <Button look="q" class="x" label={`Remove ${visible(name)} ${n + 1}`} onClick={() => form.remove(f, n)}>
+            ×
+          </Button>
         </div>
       ))}
-      <Button icon="" class="add" label={`Add to ${visible(name)}`} onClick={() => form.add(f)}>Add…</Button>
+      <Button icon="" class="add" label={`Add to ${visible(name)}`} onClick={() => form.add(f)}>
+        Add…
+      </Button>
     </div>
   );
 }
@@ -232,9 +307,15 @@ function ItemControl(p: ControlProps) {
   const own: Own = { id, "aria-describedby": shown ? `${id}-bad` : "", "aria-invalid": shown ? true : undefined, disabled: p.own.disabled };
   return (
     <div class="grow" data-field={nameOfPath(p.field.path)}>
-      <label class="hide" for={id}>{visible(p.name)}</label>
+      <label class="hide" for={id}>
+        {visible(p.name)}
+      </label>
       <Control {...p} own={own} />
-      {shown ? <div class="bad sm fail" id={`${id}-bad`} role="alert"><Visible text={shown} /></div> : null}
+      {shown ? (
+        <div class="bad sm fail" id={`${id}-bad`} role="alert">
+          <Visible text={shown} />
+        </div>
+      ) : null}
     </div>
   );
 }
@@ -245,7 +326,10 @@ export function Sent({ value }: { value: Json | undefined }) {
   const text = write(value);
   return (
     <p class="sent sm t3">
-      <Icon name="right" /> Sent as <code><Visible text={text.length > 300 ? `${text.slice(0, 300)}…` : text} /></code>
+      <Icon name="right" /> Sent as{" "}
+      <code>
+        <Visible text={text.length > 300 ? `${text.slice(0, 300)}…` : text} />
+      </code>
     </p>
   );
 }

@@ -42,7 +42,10 @@ export class Form {
   /** Errors are shown for what was touched, and for everything once sending was tried. */
   tried = false;
 
-  constructor(readonly schema: Json | undefined, readonly original?: Json) {
+  constructor(
+    readonly schema: Json | undefined,
+    readonly original?: Json,
+  ) {
     this.root = field(schema, original, schema, [], true);
   }
 
@@ -110,9 +113,19 @@ function field(schema: Json | undefined, value: Json | undefined, root: Json | u
   const item = found === "long" && typeof path.at(-1) === "number" && given === undefined; // one of a list is one line
   const shape = item ? "text" : found === "group" && given === undefined && path.length >= DEEP ? "json" : found; // it may contain itself
   const made: Field = {
-    path, label: String(path.at(-1) ?? ""), shape, schema, required, modes, original: value, choices: choicesOf(s, given),
+    path,
+    label: String(path.at(-1) ?? ""),
+    shape,
+    schema,
+    required,
+    modes,
+    original: value,
+    choices: choicesOf(s, given),
     mode: given === null && nullable ? "null" : given === undefined && !required ? "absent" : "value",
-    touched: false, input: "", kind: "text", fields: [],
+    touched: false,
+    input: "",
+    kind: "text",
+    fields: [],
   };
   fill(made, s, given, root);
   return made;
@@ -120,7 +133,8 @@ function field(schema: Json | undefined, value: Json | undefined, root: Json | u
 
 function shapeOf(s: Obj, value: Json | undefined, root: Json | undefined): Shape {
   if (s.has("enum") || s.has("const")) return "choice";
-  if (s.has("anyOf") || s.has("oneOf") || s.has("allOf") || s.has("not") || s.has("if")) return value === undefined || typeof value !== "string" ? "json" : "long";
+  if (s.has("anyOf") || s.has("oneOf") || s.has("allOf") || s.has("not") || s.has("if"))
+    return value === undefined || typeof value !== "string" ? "json" : "long";
   const type = s.get("type");
   const fits = value === undefined || value === null || check(new Map([["type", type ?? null]]), value).length === 0;
   if (typeof type === "string" && fits) {
@@ -135,8 +149,12 @@ function shapes(s: Obj, value: Json | undefined, root: Json | undefined): Record
   const items = resolve(s.get("items"), root).schema;
   const free = !isObj(s.get("properties")) && !(isObj(value) && value.size);
   return {
-    string: lines(s, value), integer: "whole", number: "number", boolean: typeof value === "boolean" ? "switch" : "pair",
-    array: items.size || (Array.isArray(value) && value.length) ? "list" : "json", object: free ? "json" : "group",
+    string: lines(s, value),
+    integer: "whole",
+    number: "number",
+    boolean: typeof value === "boolean" ? "switch" : "pair",
+    array: items.size || (Array.isArray(value) && value.length) ? "list" : "json",
+    object: free ? "json" : "group",
   };
 }
 
@@ -169,13 +187,30 @@ function fill(f: Field, s: Obj, value: Json | undefined, root: Json | undefined)
       f.input = n < 0 ? "" : String(n);
       break;
     }
-    case "switch": case "pair": f.input = typeof value === "boolean" ? String(value) : ""; break;
-    case "whole": case "number": f.input = value instanceof Num ? value.text : ""; break;
-    case "text": case "long": f.input = typeof value === "string" ? value : ""; break;
-    case "list": f.fields = list(value).map((v, n) => field(s.get("items"), v, root, [...f.path, n], true)); break;
-    case "group": f.fields = groups(f, s, obj(value), root); break;
-    case "json": f.input = value === undefined ? "" : write(value, 2); break;
-    case "any": f.kind = "text"; break;
+    case "switch":
+    case "pair":
+      f.input = typeof value === "boolean" ? String(value) : "";
+      break;
+    case "whole":
+    case "number":
+      f.input = value instanceof Num ? value.text : "";
+      break;
+    case "text":
+    case "long":
+      f.input = typeof value === "string" ? value : "";
+      break;
+    case "list":
+      f.fields = list(value).map((v, n) => field(s.get("items"), v, root, [...f.path, n], true));
+      break;
+    case "group":
+      f.fields = groups(f, s, obj(value), root);
+      break;
+    case "json":
+      f.input = value === undefined ? "" : write(value, 2);
+      break;
+    case "any":
+      f.kind = "text";
+      break;
   }
 }
 
@@ -228,12 +263,19 @@ type Bad = { fault: string };
 function leaf(shape: Shape, f: Field): Json | Bad {
   const typed = f.input.trim();
   switch (shape) {
-    case "whole": return whole(typed);
-    case "number": return number(typed);
-    case "choice": return f.input === "" ? { fault: "Choose one." } : f.choices[Number(f.input)]!;
-    case "switch": case "pair": return f.input === "" ? { fault: "Choose yes or no." } : f.input === "true";
-    case "json": return json(typed);
-    default: return f.input === "" && (!f.touched || f.shape === "any") ? { fault: NEEDED } : f.input;
+    case "whole":
+      return whole(typed);
+    case "number":
+      return number(typed);
+    case "choice":
+      return f.input === "" ? { fault: "Choose one." } : f.choices[Number(f.input)]!;
+    case "switch":
+    case "pair":
+      return f.input === "" ? { fault: "Choose yes or no." } : f.input === "true";
+    case "json":
+      return json(typed);
+    default:
+      return f.input === "" && (!f.touched || f.shape === "any") ? { fault: NEEDED } : f.input;
   }
 }
 
@@ -247,7 +289,8 @@ function whole(typed: string): Num | Bad {
 
 function number(typed: string): Num | Bad {
   if (!typed) return { fault: NEEDED };
-  if (!/^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/.test(typed)) return { fault: "A number such as 12 or 0.5, with a point and without spaces or commas." };
+  if (!/^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/.test(typed))
+    return { fault: "A number such as 12 or 0.5, with a point and without spaces or commas." };
   const becomes = loses(typed);
   if (becomes) return { fault: `More digits than a number keeps: it would become ${becomes}.` };
   return new Num(typed);

@@ -13,7 +13,22 @@ import { Decided } from "./decided";
 import { ItemPane } from "./item";
 import { KINDS } from "./naming";
 import { addressOf, List } from "./list";
-import { agents, failure, filtered, filters, followInbox, gone, itemBy, load, loading, MOST, newer, order, showNewer, truncated } from "./pending";
+import {
+  agents,
+  failure,
+  filtered,
+  filters,
+  followInbox,
+  gone,
+  itemBy,
+  load,
+  loading,
+  MOST,
+  newer,
+  order,
+  showNewer,
+  truncated,
+} from "./pending";
 
 const phone = matchMedia("(max-width: 900px)");
 const narrow = signal(phone.matches);
@@ -31,6 +46,7 @@ export function InboxPage() {
   const decided = query.value.get("show") === "decided";
   const focus = useSignal(false);
   useEffect(() => followInbox(), []);
+  const nothing = !ref && !decided && !filtered.value && !loading.value && !order.value.length;
   const first = order.value.find((r) => !gone.value.has(r)) ?? "";
   useEffect(() => {
     if (!ref && first && !narrow.value && !decided && !loading.value) go(addressOf(first, search()), { replace: true });
@@ -64,26 +80,47 @@ export function InboxPage() {
     go(`/inbox${search()}`, { replace: true });
     requestAnimationFrame(() => document.querySelector<HTMLElement>(".inbox-head h1")?.focus());
   };
-  useKeys({ j: () => step(1), k: () => step(-1), ".": showNewer, ...(ref && narrow.value ? { Escape: () => back(`/inbox${search()}`) } : {}) });
+  useKeys({
+    j: () => step(1),
+    k: () => step(-1),
+    ".": showNewer,
+    ...(ref && narrow.value ? { Escape: () => back(`/inbox${search()}`) } : {}),
+  });
   return (
     <main class={`inbox-page ${ref ? "has-item" : ""}`}>
       {ref && narrow.value ? <PhoneTop id={ref} /> : <Top title="Inbox" />}
       <div class="row inbox-head">
         <h1 tabIndex={-1}>Inbox</h1>
         <span class="grow" />
-        {ref && narrow.value ? <Button icon="left" onClick={() => back(`/inbox${search()}`)}>Back to the list</Button> : null}
+        {ref && narrow.value ? (
+          <Button icon="left" onClick={() => back(`/inbox${search()}`)}>
+            Back to the list
+          </Button>
+        ) : null}
       </div>
-      <div class="inbox">
+      <div class={`inbox ${nothing ? "nothing" : ""}`}>
         <section class="il-col" aria-label="List">
           <Filters decided={decided} />
           {decided ? <Decided on={ref} search={search()} /> : <Open on={ref} />}
           <p class="keys-hint sm t3" aria-hidden="true">
-            <span><kbd>j</kbd> <kbd>k</kbd> move</span><span><kbd>a</kbd> approve</span><span><kbd>e</kbd> edit</span><span><kbd>d</kbd> deny</span><span><kbd>?</kbd></span>
+            <span>
+              <kbd>j</kbd> <kbd>k</kbd> move
+            </span>
+            <span>
+              <kbd>a</kbd> approve
+            </span>
+            <span>
+              <kbd>e</kbd> edit
+            </span>
+            <span>
+              <kbd>d</kbd> deny
+            </span>
+            <span>
+              <kbd>?</kbd>
+            </span>
           </p>
         </section>
-        <div class="item-col">
-          {ref ? <ItemPane key={ref} id={ref} focus={focus.value} onward={onward} /> : null}
-        </div>
+        <div class="item-col">{ref ? <ItemPane key={ref} id={ref} focus={focus.value} onward={onward} /> : null}</div>
       </div>
     </main>
   );
@@ -93,7 +130,9 @@ function PhoneTop({ id }: { id: string }) {
   const i = itemBy(id);
   return (
     <div class="top">
-      <Button look="q" class="x" label="Back to the list" onClick={() => back(`/inbox${search()}`)}><Icon name="left" size="m" /></Button>
+      <Button look="q" class="x" label="Back to the list" onClick={() => back(`/inbox${search()}`)}>
+        <Icon name="left" size="m" />
+      </Button>
       <b class="grow clip">{i ? KINDS[i.kind][1] : "Item"}</b>
       <Connection />
     </div>
@@ -116,10 +155,17 @@ function Filters({ decided }: { decided: boolean }) {
   return (
     <>
       <Tabs
-        label="Which items" on={tab} go={(t) => choose(t.id)}
+        label="Which items"
+        on={tab}
+        go={(t) => choose(t.id)}
         tabs={[
           { id: "open", word: "Open", n: waiting.value === null ? null : many(waiting.value), to: href("/inbox") },
-          { id: "mine", word: narrow.value ? "Mine" : "Assigned to me", n: tab === "mine" && !loading.value ? many(shown) : null, to: href("/inbox?mine=true") },
+          {
+            id: "mine",
+            word: narrow.value ? "Mine" : "Assigned to me",
+            n: tab === "mine" && !loading.value ? many(shown) : null,
+            to: href("/inbox?mine=true"),
+          },
           { id: "decided", word: "Decided", to: href("/inbox?show=decided") },
         ]}
       />
@@ -127,15 +173,34 @@ function Filters({ decided }: { decided: boolean }) {
         <div class="row filter" role="search">
           <label class="field grow">
             <Icon name="search" />
-            <input type="search" aria-label="Search the inbox" placeholder="tool, task, run id…" value={f.text} onInput={(e) => typed({ text: e.currentTarget.value })} />
+            <input
+              type="search"
+              aria-label="Search the inbox"
+              placeholder="tool, task, run id…"
+              value={f.text}
+              onInput={(e) => typed({ text: e.currentTarget.value })}
+            />
           </label>
           <select class="inp" aria-label="Kind" value={f.kind} onChange={(e) => setQuery({ kind: e.currentTarget.value })}>
             <option value="">every kind</option>
-            {ASKED.map((k) => <option key={k} value={k}>{KINDS[k][1]}</option>)}
+            {ASKED.map((k) => (
+              <option key={k} value={k}>
+                {KINDS[k][1]}
+              </option>
+            ))}
           </select>
-          <select class={`inp ${f.agent ? "" : "unset"}`} aria-label="Agent" value={f.agent} onChange={(e) => setQuery({ agent: e.currentTarget.value })}>
+          <select
+            class={`inp ${f.agent ? "" : "unset"}`}
+            aria-label="Agent"
+            value={f.agent}
+            onChange={(e) => setQuery({ agent: e.currentTarget.value })}
+          >
             <option value="">every agent</option>
-            {[...new Set([...agents.value, f.agent])].filter(Boolean).map((a) => <option key={a} value={a}>{visible(a)}</option>)}
+            {[...new Set([...agents.value, f.agent])].filter(Boolean).map((a) => (
+              <option key={a} value={a}>
+                {visible(a)}
+              </option>
+            ))}
           </select>
         </div>
       )}
@@ -152,7 +217,18 @@ function typed(change: Record<string, string>): void {
 
 function Open({ on }: { on: string }) {
   if (failure.value && !order.value.length) return <Failure error={failure.value} again={() => void load()} />;
-  if (loading.value && !order.value.length) return <Skeleton rows={5} row={(n) => <div class="il skel-row" key={n}><div class="skel" /><div class="skel" /></div>} />;
+  if (loading.value && !order.value.length)
+    return (
+      <Skeleton
+        rows={5}
+        row={(n) => (
+          <div class="il skel-row" key={n}>
+            <div class="skel" />
+            <div class="skel" />
+          </div>
+        )}
+      />
+    );
   if (order.value.length) {
     return (
       <>
@@ -166,11 +242,22 @@ function Open({ on }: { on: string }) {
 
 function NoMatch() {
   const f = filters.value;
-  const named = [f.kind ? `kind ${KINDS[f.kind as keyof typeof KINDS]?.[1] ?? f.kind}` : "", f.agent ? `agent ${f.agent}` : "", f.text ? `“${f.text}”` : "", f.mine ? "assigned to me" : ""].filter(Boolean);
+  const named = [
+    f.kind ? `kind ${KINDS[f.kind as keyof typeof KINDS]?.[1] ?? f.kind}` : "",
+    f.agent ? `agent ${f.agent}` : "",
+    f.text ? `“${f.text}”` : "",
+    f.mine ? "assigned to me" : "",
+  ].filter(Boolean);
   return (
     <Empty icon="search" title="No match">
-      <p>Nothing open fits {named.join(", ")}. {waiting.value ? `${many(waiting.value)} outside this filter.` : ""}</p>
-      <div class="row center"><Button look="p" onClick={() => go("/inbox", { replace: true })}>Show everything</Button></div>
+      <p>
+        Nothing open fits {named.join(", ")}. {waiting.value ? `${many(waiting.value)} outside this filter.` : ""}
+      </p>
+      <div class="row center">
+        <Button look="p" onClick={() => go("/inbox", { replace: true })}>
+          Show everything
+        </Button>
+      </div>
     </Empty>
   );
 }

@@ -73,27 +73,53 @@ export function itemOf(from: Json | undefined): Item {
   const expires = o.get("expires_at");
   const call = o.get("call");
   return {
-    ref: text(o.get("ref")), id: text(o.get("id")), run: text(o.get("run_id")), agent: text(o.get("agent")), kind: text(o.get("kind")) as Kind,
-    type: text(o.get("type")), payload: o.get("payload") ?? null, call: call instanceof Map ? callOf(call) : null, schema: o.get("answer_schema"),
-    path: text(o.get("path")), openedAt: num(o.get("opened_at")), expiresAt: expires instanceof Num ? num(expires) : null,
-    choices: [...obj(o.get("choices"))].map(([k, v]) => [k, text(v)]), onExpiry: text(o.get("on_expiry")), approvers: num(o.get("approvers")),
-    groups: list(o.get("groups")).map(text), digest: text(o.get("digest")), action: text(o.get("action")), said: text(o.get("said")),
+    ref: text(o.get("ref")),
+    id: text(o.get("id")),
+    run: text(o.get("run_id")),
+    agent: text(o.get("agent")),
+    kind: text(o.get("kind")) as Kind,
+    type: text(o.get("type")),
+    payload: o.get("payload") ?? null,
+    call: call instanceof Map ? callOf(call) : null,
+    schema: o.get("answer_schema"),
+    path: text(o.get("path")),
+    openedAt: num(o.get("opened_at")),
+    expiresAt: expires instanceof Num ? num(expires) : null,
+    choices: [...obj(o.get("choices"))].map(([k, v]) => [k, text(v)]),
+    onExpiry: text(o.get("on_expiry")),
+    approvers: num(o.get("approvers")),
+    groups: list(o.get("groups")).map(text),
+    digest: text(o.get("digest")),
+    action: text(o.get("action")),
+    said: text(o.get("said")),
   };
 }
 
 function callOf(o: Obj): PendingCall {
   return {
-    id: text(o.get("call_id")), tool: text(o.get("tool")), arguments: obj(o.get("arguments")), reason: text(o.get("reason")), rule: text(o.get("rule")),
-    description: text(o.get("description")), effect: text(o.get("effect")), undo: o.get("undo") === true,
+    id: text(o.get("call_id")),
+    tool: text(o.get("tool")),
+    arguments: obj(o.get("arguments")),
+    reason: text(o.get("reason")),
+    rule: text(o.get("rule")),
+    description: text(o.get("description")),
+    effect: text(o.get("effect")),
+    undo: o.get("undo") === true,
   };
 }
 
 export function seenOf(o: Obj): Seen {
   const closed = o.get("closed");
   return {
-    item: itemOf(o.get("interrupt")), open: o.get("open") === true, status: text(o.get("run_status")), attempts: list(o.get("attempts")).map(attemptOf),
-    votes: list(o.get("votes")).map(voteOf), closed: closed instanceof Map ? closedOf(closed) : null, title: text(o.get("title")),
-    startedBy: text(o.get("started_by")), agents: list(o.get("agents")).map(text),
+    item: itemOf(o.get("interrupt")),
+    open: o.get("open") === true,
+    status: text(o.get("run_status")),
+    attempts: list(o.get("attempts")).map(attemptOf),
+    votes: list(o.get("votes")).map(voteOf),
+    closed: closed instanceof Map ? closedOf(closed) : null,
+    title: text(o.get("title")),
+    startedBy: text(o.get("started_by")),
+    agents: list(o.get("agents")).map(text),
   };
 }
 
@@ -109,7 +135,13 @@ function attemptOf(from: Json): Attempt {
 
 function closedOf(o: Obj): Closed {
   const edit = o.get("edit");
-  return { ...voteOf(o), why: text(o.get("why")), seq: num(o.get("seq")), edit: edit instanceof Map ? edit : null, value: o.get("value") ?? null };
+  return {
+    ...voteOf(o),
+    why: text(o.get("why")),
+    seq: num(o.get("seq")),
+    edit: edit instanceof Map ? edit : null,
+    value: o.get("value") ?? null,
+  };
 }
 
 /** The call an item is about, as written after the run in an address; "" for one without a call. */

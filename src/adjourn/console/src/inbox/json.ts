@@ -14,7 +14,10 @@ export type Obj = Map<string, Json>;
 export type Json = null | boolean | string | Num | Json[] | Obj;
 
 export class BadJson extends Error {
-  constructor(message: string, readonly at: number) {
+  constructor(
+    message: string,
+    readonly at: number,
+  ) {
     super(message);
   }
 }
@@ -73,11 +76,11 @@ export function parse(text: string): Json {
     const out: Json[] = [];
     at += 1;
     space();
-    if (text[at] === "]") return (at += 1), out;
+    if (text[at] === "]") return ((at += 1), out);
     for (;;) {
       out.push(value(depth + 1));
       space();
-      if (text[at] === "]") return (at += 1), out;
+      if (text[at] === "]") return ((at += 1), out);
       if (text[at] !== ",") fail("a comma or ] is missing");
       at += 1;
     }
@@ -86,7 +89,7 @@ export function parse(text: string): Json {
     const out: Obj = new Map();
     at += 1;
     space();
-    if (text[at] === "}") return (at += 1), out;
+    if (text[at] === "}") return ((at += 1), out);
     for (;;) {
       space();
       const start = at;
@@ -98,7 +101,7 @@ export function parse(text: string): Json {
       at += 1;
       out.set(key, value(depth + 1));
       space();
-      if (text[at] === "}") return (at += 1), out;
+      if (text[at] === "}") return ((at += 1), out);
       if (text[at] !== ",") fail("a comma or } is missing");
       at += 1;
     }
@@ -110,7 +113,11 @@ export function parse(text: string): Json {
   return found;
 }
 
-const WORDS: [string, Json][] = [["null", null], ["true", true], ["false", false]];
+const WORDS: [string, Json][] = [
+  ["null", null],
+  ["true", true],
+  ["false", false],
+];
 
 /** Where the text literal that begins at `from` ends; -1 if it does not. */
 function closing(text: string, from: number): number {

@@ -47,9 +47,13 @@ export function List({ on, search }: { on: string; search: string }) {
         </button>
       ) : null}
       <div
-        class="scroll" ref={box} onScroll={measure}
-        onPointerEnter={() => (touched.pointer = true)} onPointerLeave={() => (touched.pointer = false)}
-        onFocusIn={() => (touched.focus = true)} onFocusOut={() => (touched.focus = false)}
+        class="scroll"
+        ref={box}
+        onScroll={measure}
+        onPointerEnter={() => (touched.pointer = true)}
+        onPointerLeave={() => (touched.pointer = false)}
+        onFocusIn={() => (touched.focus = true)}
+        onFocusOut={() => (touched.focus = false)}
       >
         <ul class="il-list" role="list" aria-label="Waiting for a person" style={{ height: `${refs.length * ROW}px` }}>
           {refs.slice(from, to).map((ref, n) => {
@@ -71,7 +75,12 @@ function reveal(el: HTMLElement | null, n: number): void {
 
 function When({ item: i }: { item: Item }) {
   tick.value;
-  if (i.expiresAt === null) return <span class="t3 num" title="waiting for">{rough(now() - i.openedAt)}</span>;
+  if (i.expiresAt === null)
+    return (
+      <span class="t3 num" title="waiting for">
+        {rough(now() - i.openedAt)}
+      </span>
+    );
   const left = i.expiresAt - now();
   return <span class={`num ${left < 60 ? "fail" : "t3"}`}>{left <= 0 ? "expired" : `expires ${rough(left)}`}</span>;
 }
@@ -87,7 +96,9 @@ function Row({ item: i, on, n, of, search }: { item: Item; on: boolean; n: numbe
     <li class="il-at" style={{ top: `${n * ROW}px` }} aria-setsize={of} aria-posinset={n + 1} data-ref={i.ref}>
       <Link to={addressOf(i.ref, search)} class={`il ${on ? "on" : ""} ${leaving ? "leaving" : ""}`} aria-current={on ? "true" : undefined}>
         <div class="row sm">
-          <span class={tone}><Icon name={glyph} /></span>
+          <span class={tone}>
+            <Icon name={glyph} />
+          </span>
           <b class={`${tone} semi`}>{leaving ? "No longer open" : word}</b>
           <span class="grow" />
           {leaving ? null : <When item={i} />}
@@ -96,8 +107,17 @@ function Row({ item: i, on, n, of, search }: { item: Item; on: boolean; n: numbe
           {tool ? <span class="mono">{shownText(tool)}</span> : null} {shownText(rest)}
         </div>
         <div class="row sm t3">
-          <span class="clip grow">{shownText(i.agent)}{why ? " · " : ""}{shownText(why.slice(0, 200))}</span>
-          {others ? <span class="tag"><Icon name="copy" />{others} more the same</span> : null}
+          <span class="clip grow">
+            {shownText(i.agent)}
+            {why ? " · " : ""}
+            {shownText(why.slice(0, 200))}
+          </span>
+          {others ? (
+            <span class="tag">
+              <Icon name="copy" />
+              {others} more the same
+            </span>
+          ) : null}
         </div>
       </Link>
     </li>

@@ -23,7 +23,9 @@ const brief = (t: string): string => (t.length > BRIEF ? `${t.slice(0, BRIEF)}â€
 /** The prose in a payload, if there is any. */
 export function prose(payload: Json): string {
   if (typeof payload === "string") return payload;
-  if (isObj(payload)) for (const name of ["question", "text", "message", "title", "reason", "error"]) if (text(payload.get(name))) return text(payload.get(name));
+  if (isObj(payload))
+    for (const name of ["question", "text", "message", "title", "reason", "error"])
+      if (text(payload.get(name))) return text(payload.get(name));
   return "";
 }
 
@@ -31,11 +33,23 @@ export function prose(payload: Json): string {
 export function titleOf(i: Item): { tool: string; rest: string } {
   const tool = brief(i.call?.tool ?? "");
   if (i.kind === "approval" && i.call) {
-    return { tool, rest: brief([...i.call.arguments].slice(0, 4).map(([k, v]) => `${brief(k)} ${short(v)}`).join(", ")) };
+    return {
+      tool,
+      rest: brief(
+        [...i.call.arguments]
+          .slice(0, 4)
+          .map(([k, v]) => `${brief(k)} ${short(v)}`)
+          .join(", "),
+      ),
+    };
   }
   if (i.kind === "in_doubt") return { tool, rest: "may have happened" };
   if (i.kind === "undo") return { tool: brief(isObj(i.payload) ? text(i.payload.get("undo")) : ""), rest: "could not be undone" };
-  if (i.kind === "limit") return { tool: "", rest: brief(isObj(i.payload) ? `${text(i.payload.get("condition")) || "a limit"} is reached` : "a limit is reached") };
+  if (i.kind === "limit")
+    return {
+      tool: "",
+      rest: brief(isObj(i.payload) ? `${text(i.payload.get("condition")) || "a limit"} is reached` : "a limit is reached"),
+    };
   return { tool: "", rest: brief(prose(i.payload) || (i.payload === null ? i.type : short(i.payload))) };
 }
 
@@ -49,14 +63,20 @@ function short(v: Json): string {
 export function headingOf(i: Item): string {
   if (i.kind === "question") {
     const words = prose(i.payload);
-    return words && words.length <= BRIEF && !words.includes("\n") ? words : i.type === "question" ? "A question" : `${brief(i.type)}: an answer is needed`;
+    return words && words.length <= BRIEF && !words.includes("\n")
+      ? words
+      : i.type === "question"
+        ? "A question"
+        : `${brief(i.type)}: an answer is needed`;
   }
   if (i.kind === "limit") return titleOf(i).rest;
   return KINDS[i.kind][2];
 }
 
 const EXPIRY: Record<string, string> = {
-  deny: "then denied by expiry", cancel: "then its run is cancelled by expiry", escalate: "then escalated by expiry",
+  deny: "then denied by expiry",
+  cancel: "then its run is cancelled by expiry",
+  escalate: "then escalated by expiry",
 };
 /** What happens when its time is over, and when that is. */
 export function afterwards(i: Item): string {
@@ -101,12 +121,19 @@ export function choiceOf(i: Item, name: string, what: string): readonly [string,
 export function closedWords(c: Closed): string {
   const by = c.by || "somebody";
   switch (c.why) {
-    case "approve": return c.edit ? `${by} edited and approved it` : `${by} approved it`;
-    case "deny": return `${by} denied it`;
-    case "value": return `${by} answered it`;
-    case "expired": return "Expired. Recorded as expiry, not as a denial";
-    case "event": return "The event that it waited for came";
-    case "abandoned": return "Somebody gave the agent another task, and it was dropped";
-    default: return "It no longer waits: its run was cancelled, or the action changed";
+    case "approve":
+      return c.edit ? `${by} edited and approved it` : `${by} approved it`;
+    case "deny":
+      return `${by} denied it`;
+    case "value":
+      return `${by} answered it`;
+    case "expired":
+      return "Expired. Recorded as expiry, not as a denial";
+    case "event":
+      return "The event that it waited for came";
+    case "abandoned":
+      return "Somebody gave the agent another task, and it was dropped";
+    default:
+      return "It no longer waits: its run was cancelled, or the action changed";
   }
 }

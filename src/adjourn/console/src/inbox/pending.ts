@@ -86,7 +86,11 @@ async function pages(since: number | undefined, signal: AbortSignal, take: (foun
   const f = filters.peek();
   let after: string | undefined;
   for (let n = 0; n < MOST / PAGE; n += 1) {
-    const answer = await ask("/inbox", { kind: f.kind, agent: f.agent, text: f.text, mine: f.mine || undefined, since, after, limit: PAGE }, signal);
+    const answer = await ask(
+      "/inbox",
+      { kind: f.kind, agent: f.agent, text: f.text, mine: f.mine || undefined, since, after, limit: PAGE },
+      signal,
+    );
     take(list(answer.get("items")).map(itemOf));
     after = text(answer.get("after")) || undefined;
     if (!after || signal.aborted) return;

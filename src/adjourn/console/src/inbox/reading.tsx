@@ -39,7 +39,7 @@ const END = 6;
 /** A text in blocks that end between words, so that none is too much to draw at once. */
 export function blocks(text: string): string[] {
   const out: string[] = [];
-  for (let from = 0; from < text.length; ) {
+  for (let from = 0; from < text.length;) {
     let to = Math.min(text.length, from + BLOCK);
     if (to < text.length) {
       const space = Math.max(text.lastIndexOf(" ", to), text.lastIndexOf("\n", to));
@@ -67,7 +67,10 @@ interface BoxProps {
 export function Whole({ text, name, reading, place = name, class: look = "val", quoted = false, pretty = false }: BoxProps) {
   const box = useRef<HTMLDivElement>(null);
   // The same element again is passed over: what is drawn already costs nothing.
-  const parts = useMemo(() => blocks(text).map((part, n, all) => <Block key={n} text={part} pretty={pretty} one={all.length === 1} />), [text]);
+  const parts = useMemo(
+    () => blocks(text).map((part, n, all) => <Block key={n} text={part} pretty={pretty} one={all.length === 1} />),
+    [text],
+  );
   const [drawn, setDrawn] = useState(1);
   const [scrolls, setScrolls] = useState(false);
   const all = drawn >= parts.length;
@@ -93,9 +96,7 @@ export function Whole({ text, name, reading, place = name, class: look = "val", 
       onScroll={look_}
       {...(scrolls ? { tabIndex: 0, role: "region", "aria-label": label } : {})}
     >
-      <bdi>
-        {parts.slice(0, drawn)}
-      </bdi>
+      <bdi>{parts.slice(0, drawn)}</bdi>
       {all ? null : <span class="t3 more"> … more follows as you scroll</span>}
     </div>
   );
@@ -113,7 +114,10 @@ export function Hiding({ n, children }: { n: number; children?: ComponentChildre
   return (
     <div class="hiding sm fail">
       <Icon name="fail" />
-      <span class="grow">{n === 1 ? "1 character that cannot normally be seen. It is" : `${many(n)} characters that cannot normally be seen. They are`} part of the value.</span>
+      <span class="grow">
+        {n === 1 ? "1 character that cannot normally be seen. It is" : `${many(n)} characters that cannot normally be seen. They are`} part
+        of the value.
+      </span>
       {children}
     </div>
   );
@@ -126,7 +130,12 @@ export function Value({ value, name, place, reading }: { value: Json; name: stri
   const unseen = useMemo(() => (typeof value === "string" ? hidden(value) : 0), [value]);
   if (typeof value === "string") {
     const plain = value.length <= SHORT && !unseen && !/[\n\t]/.test(value);
-    if (plain) return <div class="val"><Visible text={JSON.stringify(value)} /></div>;
+    if (plain)
+      return (
+        <div class="val">
+          <Visible text={JSON.stringify(value)} />
+        </div>
+      );
     return (
       <>
         <Whole text={value} name={name} place={place} reading={reading} quoted />
@@ -139,7 +148,11 @@ export function Value({ value, name, place, reading }: { value: Json; name: stri
     return (
       <div class="val">
         {value.text}
-        {aid ? <span class="aid" title="to help reading; not part of the value">{aid}</span> : null}
+        {aid ? (
+          <span class="aid" title="to help reading; not part of the value">
+            {aid}
+          </span>
+        ) : null}
       </div>
     );
   }
@@ -187,7 +200,19 @@ export function typeLine(leaf: Leaf, root: Json | undefined): string {
 }
 
 /** Every leaf of a value, one a row. `changes`: what will be different, shown old → new in its row. */
-export function Rows({ value, schema, reading, changes = [], label }: { value: Json; schema?: Json | undefined; reading?: Reading; changes?: Change[]; label: string }) {
+export function Rows({
+  value,
+  schema,
+  reading,
+  changes = [],
+  label,
+}: {
+  value: Json;
+  schema?: Json | undefined;
+  reading?: Reading;
+  changes?: Change[];
+  label: string;
+}) {
   const found = leaves(value, schema, schema);
   const news = new Map(changes.map((c) => [keyOf(c.path), c]));
   if (isObj(value) && !value.size) return <p class="none t3">No arguments.</p>;
@@ -200,17 +225,37 @@ export function Rows({ value, schema, reading, changes = [], label }: { value: J
   );
 }
 
-function Row({ leaf, root, reading, change }: { leaf: Leaf; root: Json | undefined; reading?: Reading | undefined; change: Change | undefined }) {
+function Row({
+  leaf,
+  root,
+  reading,
+  change,
+}: {
+  leaf: Leaf;
+  root: Json | undefined;
+  reading?: Reading | undefined;
+  change: Change | undefined;
+}) {
   const name = nameOfPath(leaf.path);
   const type = useMemo(() => typeLine(leaf, root), [leaf.value, root]);
   return (
     <div class="fr" data-field={name}>
       <dt>
-        <div class="k"><Visible text={name || "value"} /></div>
-        <div class="ty"><Visible text={type} /></div>
+        <div class="k">
+          <Visible text={name || "value"} />
+        </div>
+        <div class="ty">
+          <Visible text={type} />
+        </div>
       </dt>
       <dd>
-        {change && change.now !== undefined ? <div class="val"><OldNew change={change} /></div> : <Value value={leaf.value} name={name} place={keyOf(leaf.path)} reading={reading} />}
+        {change && change.now !== undefined ? (
+          <div class="val">
+            <OldNew change={change} />
+          </div>
+        ) : (
+          <Value value={leaf.value} name={name} place={keyOf(leaf.path)} reading={reading} />
+        )}
       </dd>
     </div>
   );
@@ -220,9 +265,21 @@ function Row({ leaf, root, reading, change }: { leaf: Leaf; root: Json | undefin
 export function OldNew({ change: c }: { change: Change }) {
   return (
     <>
-      {c.was === undefined ? <span class="t3">nothing</span> : <del><Visible text={brief(c.was)} /></del>}
+      {c.was === undefined ? (
+        <span class="t3">nothing</span>
+      ) : (
+        <del>
+          <Visible text={brief(c.was)} />
+        </del>
+      )}
       <span aria-label="becomes"> → </span>
-      {c.now === undefined ? <span class="t3">nothing</span> : <ins><Visible text={brief(c.now)} /></ins>}
+      {c.now === undefined ? (
+        <span class="t3">nothing</span>
+      ) : (
+        <ins>
+          <Visible text={brief(c.now)} />
+        </ins>
+      )}
     </>
   );
 }

@@ -76,7 +76,13 @@ export function typeOf(value: Json): string {
 }
 
 const WORDS: Record<string, string> = {
-  string: "text", integer: "whole number", number: "number", boolean: "yes or no", array: "list", object: "group", null: "null",
+  string: "text",
+  integer: "whole number",
+  number: "number",
+  boolean: "yes or no",
+  array: "list",
+  object: "group",
+  null: "null",
 };
 
 /** What a schema asks for: `whole number · > 0`, `one of EUR, NOK`. Falls back to what the value is. */
@@ -139,7 +145,8 @@ export function check(schema: Json | undefined, value: Json, root: Json | undefi
 
 function scalar(s: Obj, value: Json): string {
   const types = typeof s.get("type") === "string" ? [s.get("type")!] : list(s.get("type"));
-  if (types.length && !types.some((t) => fits(text(t), value))) return `This must be ${types.map((t) => WORDS[text(t)] ?? text(t)).join(" or ")}.`;
+  if (types.length && !types.some((t) => fits(text(t), value)))
+    return `This must be ${types.map((t) => WORDS[text(t)] ?? text(t)).join(" or ")}.`;
   if (s.has("const") && !equal(s.get("const")!, value)) return `This must be ${write(s.get("const")!)}.`;
   if (s.has("enum") && !list(s.get("enum")).some((v) => equal(v, value))) return "Choose one of the values.";
   if (value instanceof Num) return number(s, value);
@@ -149,14 +156,22 @@ function scalar(s: Obj, value: Json): string {
 
 function fits(type: string, value: Json): boolean {
   switch (type) {
-    case "string": return typeof value === "string";
-    case "boolean": return typeof value === "boolean";
-    case "null": return value === null;
-    case "array": return Array.isArray(value);
-    case "object": return isObj(value);
-    case "integer": return value instanceof Num && Number.isInteger(Number(value.text));
-    case "number": return value instanceof Num;
-    default: return true;
+    case "string":
+      return typeof value === "string";
+    case "boolean":
+      return typeof value === "boolean";
+    case "null":
+      return value === null;
+    case "array":
+      return Array.isArray(value);
+    case "object":
+      return isObj(value);
+    case "integer":
+      return value instanceof Num && Number.isInteger(Number(value.text));
+    case "number":
+      return value instanceof Num;
+    default:
+      return true;
   }
 }
 
@@ -172,7 +187,8 @@ function number(s: Obj, value: Num): string {
 
 function string(s: Obj, value: string): string {
   const length = [...value].length;
-  if (s.has("minLength") && length < num(s.get("minLength"))) return length ? `At least ${num(s.get("minLength"))} characters.` : "Write something here.";
+  if (s.has("minLength") && length < num(s.get("minLength")))
+    return length ? `At least ${num(s.get("minLength"))} characters.` : "Write something here.";
   if (s.has("maxLength") && length > num(s.get("maxLength"))) return `At most ${num(s.get("maxLength"))} characters.`;
   const pattern = s.get("pattern");
   if (typeof pattern === "string") {
@@ -187,8 +203,10 @@ function string(s: Obj, value: string): string {
 
 function items(s: Obj, value: Json[], root: Json | undefined, path: Path, depth: number): Fault[] {
   const found: Fault[] = [];
-  if (s.has("minItems") && value.length < num(s.get("minItems"))) found.push({ path, message: `At least ${num(s.get("minItems"))} in this list.` });
-  if (s.has("maxItems") && value.length > num(s.get("maxItems"))) found.push({ path, message: `At most ${num(s.get("maxItems"))} in this list.` });
+  if (s.has("minItems") && value.length < num(s.get("minItems")))
+    found.push({ path, message: `At least ${num(s.get("minItems"))} in this list.` });
+  if (s.has("maxItems") && value.length > num(s.get("maxItems")))
+    found.push({ path, message: `At most ${num(s.get("maxItems"))} in this list.` });
   const first = list(s.get("prefixItems"));
   value.forEach((v, n) => found.push(...check(first[n] ?? s.get("items"), v, root, [...path, n], depth + 1)));
   return found;

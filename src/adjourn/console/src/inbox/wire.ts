@@ -4,7 +4,12 @@ import { BadJson, obj, parse, text, write, type Json, type Obj } from "./json";
 
 /** A refusal, with the members that only some have: `was`, `now`, `by`, `next`. */
 export class Refusal extends Problem {
-  constructor(status: number, code: string, detail: string, readonly facts: Obj = new Map()) {
+  constructor(
+    status: number,
+    code: string,
+    detail: string,
+    readonly facts: Obj = new Map(),
+  ) {
     super(status, code, detail);
   }
 }
@@ -42,7 +47,10 @@ export function ask(path: string, query: Record<string, string | number | boolea
 export class Intention {
   private readonly key = intent();
   readonly text: string;
-  constructor(readonly path: string, body: Json) {
+  constructor(
+    readonly path: string,
+    body: Json,
+  ) {
     this.text = write(body);
   }
   send(): Promise<Obj> {

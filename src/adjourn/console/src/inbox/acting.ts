@@ -1,0 +1,99 @@
+/** From a person's hand to the record: what the buttons and keys of an item do. */
+import { useKeys } from "../keys";
+import { go, to } from "../router";
+import { say, toast } from "../ui";
+import type { Acts, Refs } from "./bar";
+import type { Deciding, Outcome } from "./deciding";
+import { Form } from "./form";
+import type { Item } from "./items";
+import { from, obj, type Json } from "./json";
+import { KINDS } from "./naming";
+import { alike, alikeCount } from "./pending";
+
+const DONE = { approve: "Approved", deny: "Denied", answer: "Answered" } as const;
+
+export function useActs(d: Deciding, extra: Form | null, onward: (to?: string) => void): Acts {
+  const finish = async (verb: "approve" | "deny" | "answer", value?: Json): Promise<void> => {
+    const i = d.seen.peek()?.item;
+    if (!i) return;
+    const scope = d.scope.peek();
+    const seq = await d.decide(verb, value);
+    if (seq === null) return;
+    const what = i.call
+      ? `${i.call.tool}${verb === "approve" ? (value !== undefined ? ", edited" : scope === "run" ? ", for this run" : ", once") : ""}`
+      : KINDS[i.kind][1];
+    recorded(`${DONE[verb]}.`, `${what}. Recorded as record ${seq}.`, i, seq);
+    if (i.approvers === 1 || verb !== "approve") return onward();
+    await d.look(); // others must agree too: it stays here until they have
+    if (!d.seen.peek()?.open || d.stale.peek()) onward();
+  };
+  const several = async (verb: "approve" | "deny"): Promise<void> => {
+    const i = d.seen.peek()?.item;
+    if (!i) return;
+    const found = await d.decideAll(verb, alike(i));
+    summed(verb, found);
+    if (found[0]?.error) await d.look();
+    else onward();
+  };
+  return {
+    approve: () => {
+      const form = d.edit.peek();
+      if (d.blocked.peek()) return;
+      if (!form) return void (d.together.peek() && alikeCount(d.seen.peek()!.item) ? several("approve") : finish("approve"));
+      form.try();
+      const { value } = form.read();
+      if (value !== undefined && form.changed) void finish("approve", value);
+    },
+    deny: () => void (d.off.peek() ? undefined : d.together.peek() && alikeCount(d.seen.peek()!.item) ? several("deny") : finish("deny")),
+    startEdit: () => {
+      const i = d.seen.peek()?.item;
+      if (!i?.call || d.off.peek() || d.halted.peek() || i.approvers > 1) return;
+      d.edit.value = new Form(i.schema ?? undefined, i.call.arguments);
+      requestAnimationFrame(() => document.querySelector<HTMLElement>(".form.editing :is(input, textarea, select, button)")?.focus());
+    },
+    discard: () => (d.edit.value = null),
+    answer: () => {
+      const i = d.seen.peek()?.item;
+      if (!i || d.blocked.peek()) return;
+      const form = i.kind === "question" ? d.answer.peek() : extra;
+      form?.try();
+      const read = form?.read();
+      if (form && read?.value === undefined) return void document.querySelector<HTMLElement>("[aria-invalid]")?.focus();
+      if (i.kind === "question") return void finish("answer", read!.value);
+      if (d.choice.peek()) void finish("answer", new Map([...obj(from({ choice: d.choice.peek() })), ...obj(read?.value)]));
+    },
+  };
+}
+
+function recorded(head: string, body: string, i: Item, seq: number): void {
+  toast("done", head, body, { word: "Record", go: () => go(`${to("runs", i.run, "journal")}?record=${seq}`) });
+  say(head);
+}
+
+function summed(verb: "approve" | "deny", found: Outcome[]): void {
+  const bad = found.filter((o) => o.error);
+  const done = found.length - bad.length;
+  if (done) toast("done", `${DONE[verb]} ${done}.`, `${found[0]?.item.call?.tool ?? ""}, each with its own digest. Recorded.`);
+  if (bad.length)
+    toast("fail", `${bad.length} not recorded: ${bad[0]!.error!.detail}`, "Nothing ran by those. They are still listed if they are open.");
+}
+
+/** `a` and `d` do not decide: they move the focus. */
+export function useItemKeys(d: Deciding, acts: Acts, refs: Refs): void {
+  const awake = (f: () => void) => (): void => {
+    if (d.awake && d.seen.peek()?.open) f();
+  };
+  useKeys({
+    a: awake(() => refs.approve.current?.focus()),
+    d: awake(() => refs.deny.current?.focus()),
+    e: awake(() => acts.startEdit()),
+    n: awake(() =>
+      document.querySelector<HTMLElement>(".note-open")?.offsetParent
+        ? document.querySelector<HTMLElement>(".note-open")?.click()
+        : refs.note.current?.focus(),
+    ),
+    "1": awake(() => (d.scope.value = "once")),
+    "2": awake(() => (d.scope.value = "run")),
+    ...(d.edit.value ? { Escape: () => acts.discard() } : {}),
+  });
+}
