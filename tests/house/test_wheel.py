@@ -2,6 +2,7 @@
 
 import gzip
 import importlib.util
+import re
 import shutil
 import subprocess
 import sys
@@ -34,13 +35,34 @@ def test_a_wheel_contains_the_console_and_not_what_it_is_made_of(wheel: zipfile.
     assert not [name for name in names if "node_modules" in name or name.startswith("adjourn/console/")]
 
 
-def test_the_console_is_under_sixty_kilobytes_on_the_line(wheel: zipfile.ZipFile) -> None:
-    size = sum(
-        len(gzip.compress(wheel.read(n)))
-        for n in wheel.namelist()
-        if n.startswith(STATIC) and n.endswith((".js", ".css"))
-    )
-    assert 10_000 < size < LIMIT
+def scripts(wheel: zipfile.ZipFile) -> dict[str, str]:
+    names = [name for name in wheel.namelist() if name.startswith(STATIC) and name.endswith(".js")]
+    return {name.removeprefix(STATIC): wheel.read(name).decode() for name in names}
+
+
+def loaded(files: dict[str, str], *names: str) -> set[str]:
+    """These scripts, and all that they import at once."""
+    found, todo = set[str](), [*names]
+    while todo:
+        if (name := todo.pop()) not in found:
+            found.add(name)
+            todo += re.findall(r'(?:from|import)\s*"\./([^"]+\.js)"', files[name])
+    return found
+
+
+def pages(files: dict[str, str]) -> list[str]:
+    """What is loaded when it is first looked at."""
+    return re.findall(r'import\(\s*"\./([^"]+\.js)"\s*\)', "".join(files[name] for name in loaded(files, "console.js")))
+
+
+def test_every_page_is_under_sixty_kilobytes_on_the_line(wheel: zipfile.ZipFile) -> None:
+    files, style = scripts(wheel), wheel.read(f"{STATIC}console.css")
+    assert {page.partition("-")[0] for page in pages(files)} == {"runs", "run", "inbox", "pages"}
+    for page in pages(files):
+        size = len(gzip.compress(style)) + sum(
+            len(gzip.compress(files[name].encode())) for name in loaded(files, "console.js", page)
+        )
+        assert 10_000 < size < LIMIT, page
 
 
 def test_the_page_has_nothing_that_its_own_policy_forbids(wheel: zipfile.ZipFile) -> None:

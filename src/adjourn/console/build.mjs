@@ -1,7 +1,7 @@
 // Bundles the console into the folder that the server serves: `node build.mjs [OUT]`. `--watch` builds again on every change.
 import { build, context } from "esbuild";
 import { copyFileSync, mkdirSync, readdirSync, rmSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const here = dirname(fileURLToPath(import.meta.url));
@@ -12,19 +12,25 @@ const options = {
   entryPoints: [{ in: join(here, "src", "main.tsx"), out: "console" }, { in: join(here, "src", "style.css"), out: "console" }],
   outdir: out,
   bundle: true,
+  splitting: true, // a page is loaded when it is first looked at
+  chunkNames: "[name]-[hash]",
   minify: true,
   format: "esm",
+  charset: "utf8",
   target: ["chrome111", "firefox115", "safari16.4"],
   jsx: "automatic",
   jsxImportSource: "preact",
   legalComments: "none",
   logLevel: "warning",
+  metafile: true,
 };
 
 mkdirSync(out, { recursive: true });
 if (process.argv.includes("--watch")) await (await context(options)).watch();
-else await build(options);
-// The page comes last: whoever sees it is new finds the rest new as well.
-const made = new Set(["console.js", "console.css", "icon.svg", "index.html"]);
-for (const name of ["icon.svg", "index.html"]) copyFileSync(join(here, name), join(out, name));
-for (const name of readdirSync(out)) if (!made.has(name)) rmSync(join(out, name), { recursive: true, force: true });
+else {
+  const { metafile } = await build(options);
+  // The page comes last: whoever sees it is new finds the rest new as well.
+  for (const name of ["icon.svg", "index.html"]) copyFileSync(join(here, name), join(out, name));
+  const made = new Set(["icon.svg", "index.html", ...Object.keys(metafile.outputs).map((path) => basename(path))]);
+  for (const name of readdirSync(out)) if (!made.has(name)) rmSync(join(out, name), { recursive: true, force: true });
+}

@@ -23,7 +23,10 @@ export const now = (): number => Date.now() / 1000 + offset;
 /** A refusal, as the server says it. `status` 0: it did not answer at all. */
 export class Problem extends Error {
   constructor(
-    readonly status: number, readonly code: string, readonly detail: string, readonly title = "",
+    readonly status: number,
+    readonly code: string,
+    readonly detail: string,
+    readonly title = "",
     /** Whatever else the answer says: of a stale decision, what was and what is now. */
     readonly more: Record<string, unknown> = {},
   ) {
@@ -74,7 +77,9 @@ export function get<T>(path: string, query: Query = {}, signal?: AbortSignal): P
 /** Do something. The same `key` twice does it once: make one with `intent()` when a person has decided, and keep it for repeats. */
 export function post<T>(path: string, body: unknown, key: string = intent()): Promise<T> {
   const headers: Record<string, string> = {
-    "Content-Type": "application/json", "X-CSRF-Token": me.value?.csrf ?? "", "Idempotency-Key": key,
+    "Content-Type": "application/json",
+    "X-CSRF-Token": me.value?.csrf ?? "",
+    "Idempotency-Key": key,
   };
   return send<T>(address(path), { method: "POST", headers, body: JSON.stringify(body) });
 }
@@ -88,7 +93,11 @@ export function intent(): string {
 // Who you are
 
 const RIGHTS: Record<Role, readonly string[]> = {
-  viewer: [], operator: ["control", "halt"], approver: ["decide"], admin: ["control", "decide", "halt", "admin"], run: [],
+  viewer: [],
+  operator: ["control", "halt"],
+  approver: ["decide"],
+  admin: ["control", "decide", "halt", "admin"],
+  run: [],
 };
 export type Right = "control" | "decide" | "halt" | "admin";
 

@@ -21,7 +21,9 @@ export function Dialog({ title, close, children, footer, lead, wide, label }: Di
   useEffect(() => {
     const opener = document.activeElement as HTMLElement | null;
     const body = box.current;
-    (body?.querySelector<HTMLElement>("[data-safe] button, button[data-safe], [data-first]") ?? body?.querySelector<HTMLElement>(FOCUSABLE))?.focus({ focusVisible: true, preventScroll: true } as FocusOptions);
+    (
+      body?.querySelector<HTMLElement>("[data-safe] button, button[data-safe], [data-first]") ?? body?.querySelector<HTMLElement>(FOCUSABLE)
+    )?.focus({ focusVisible: true, preventScroll: true } as FocusOptions);
     document.body.classList.add("still");
     return () => {
       if (!document.querySelector("[role=dialog] [role=dialog]")) document.body.classList.remove("still");
@@ -44,7 +46,14 @@ export function Dialog({ title, close, children, footer, lead, wide, label }: Di
   };
   return (
     <div class="veil" onKeyDown={keep}>
-      <section class={`dlg ${wide ? "wide" : ""}`} role="dialog" aria-modal="true" aria-labelledby={label ? undefined : head} aria-label={label} ref={box}>
+      <section
+        class={`dlg ${wide ? "wide" : ""}`}
+        role="dialog"
+        aria-modal="true"
+        aria-labelledby={label ? undefined : head}
+        aria-label={label}
+        ref={box}
+      >
         <header>
           <h1 id={head}>{title}</h1>
           {lead}

@@ -75,7 +75,8 @@ function Halting({ close }: { close: () => void }) {
   const [busy, setBusy] = useState(false);
   const [key] = useState(intent);
   const scope = kind === "*" ? "*" : kind + name.trim();
-  const off = offline.value || (kind !== "*" && !name.trim() ? "say which one" : "") || (!reason.trim() ? "say why: it is shown on every page" : "");
+  const off =
+    offline.value || (kind !== "*" && !name.trim() ? "say which one" : "") || (!reason.trim() ? "say why: it is shown on every page" : "");
   const send = (): void => {
     if (off || busy) return;
     setBusy(true);
@@ -95,7 +96,11 @@ function Halting({ close }: { close: () => void }) {
     <Dialog
       title="Halt"
       close={close}
-      lead={<p class="t2">No new call starts. Calls in flight finish, at most one each. Runs stay as they are and go on by themselves when unhalted.</p>}
+      lead={
+        <p class="t2">
+          No new call starts. Calls in flight finish, at most one each. Runs stay as they are and go on by themselves when unhalted.
+        </p>
+      }
       footer={
         <>
           <span class="grow" />
@@ -113,8 +118,21 @@ function Halting({ close }: { close: () => void }) {
       <fieldset class="stack">
         <legend class="lb">What</legend>
         <div class="seg" role="radiogroup" aria-label="What to halt">
-          {([["*", "Everything"], ["agent:", "One agent"], ["tool:", "One tool"]] as const).map(([id, word]) => (
-            <button key={id} type="button" role="radio" aria-checked={kind === id} class={kind === id ? "on" : ""} onClick={() => setKind(id)}>
+          {(
+            [
+              ["*", "Everything"],
+              ["agent:", "One agent"],
+              ["tool:", "One tool"],
+            ] as const
+          ).map(([id, word]) => (
+            <button
+              key={id}
+              type="button"
+              role="radio"
+              aria-checked={kind === id}
+              class={kind === id ? "on" : ""}
+              onClick={() => setKind(id)}
+            >
               {word}
             </button>
           ))}
@@ -122,12 +140,23 @@ function Halting({ close }: { close: () => void }) {
         {kind === "*" ? null : (
           <label class="stack">
             <span class="lb">{kind === "agent:" ? "Agent" : "Tool"}</span>
-            <input class="inp" value={name} onInput={(e) => setName(e.currentTarget.value)} placeholder={kind === "agent:" ? "support-desk" : "send_email"} />
+            <input
+              class="inp"
+              value={name}
+              onInput={(e) => setName(e.currentTarget.value)}
+              placeholder={kind === "agent:" ? "support-desk" : "send_email"}
+            />
           </label>
         )}
         <label class="stack">
           <span class="lb">Reason, shown on every page</span>
-          <input class="inp sans" value={reason} onInput={(e) => setReason(e.currentTarget.value)} onKeyDown={(e) => e.key === "Enter" && send()} maxLength={200} />
+          <input
+            class="inp sans"
+            value={reason}
+            onInput={(e) => setReason(e.currentTarget.value)}
+            onKeyDown={(e) => e.key === "Enter" && send()}
+            maxLength={200}
+          />
         </label>
       </fieldset>
     </Dialog>
@@ -160,7 +189,8 @@ function Lifting({ halt, close }: { halt: Halt; close: () => void }) {
       close={close}
       lead={
         <p class="t2">
-          Halted by <Visible text={halt.by || "somebody"} />, <Time at={halt.at} />: “<Visible text={halt.reason} />”. Every held run goes on at once, and decisions that were recorded meanwhile take effect.
+          Halted by <Visible text={halt.by || "somebody"} />, <Time at={halt.at} />: “<Visible text={halt.reason} />
+          ”. Every held run goes on at once, and decisions that were recorded meanwhile take effect.
         </p>
       }
       footer={
@@ -179,7 +209,13 @@ function Lifting({ halt, close }: { halt: Halt; close: () => void }) {
     >
       <label class="stack">
         <span class="lb">Reason, for the record</span>
-        <input class="inp sans" value={reason} onInput={(e) => setReason(e.currentTarget.value)} onKeyDown={(e) => e.key === "Enter" && send()} maxLength={200} />
+        <input
+          class="inp sans"
+          value={reason}
+          onInput={(e) => setReason(e.currentTarget.value)}
+          onKeyDown={(e) => e.key === "Enter" && send()}
+          maxLength={200}
+        />
       </label>
     </Dialog>
   );

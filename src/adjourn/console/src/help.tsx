@@ -6,9 +6,40 @@ import { Button } from "./ui";
 export const helping = signal(false);
 
 const KEYS: readonly [string, readonly (readonly [string, string])[]][] = [
-  ["Everywhere", [["?", "these keys"], ["/", "search"], ["g i", "inbox"], ["g r", "runs"], ["j k", "next, previous"], ["↵", "open"], ["esc", "back or close"], [".", "show newer"]]],
-  ["Run", [["s", "say"], ["p", "pause"], ["r", "resume…"], ["f", "fork"], ["g", "follow"], ["[ ]", "collapse, expand child"]]],
-  ["Inbox", [["a", "go to Approve"], ["e", "edit"], ["d", "go to Deny"], ["n", "note"], ["1 2", "scope"]]],
+  [
+    "Everywhere",
+    [
+      ["?", "these keys"],
+      ["/", "search"],
+      ["g i", "inbox"],
+      ["g r", "runs"],
+      ["j k", "next, previous"],
+      ["↵", "open"],
+      ["esc", "back or close"],
+      [".", "show newer"],
+    ],
+  ],
+  [
+    "Run",
+    [
+      ["s", "say"],
+      ["p", "pause"],
+      ["r", "resume…"],
+      ["f", "fork"],
+      ["g", "follow"],
+      ["[ ]", "collapse, expand child"],
+    ],
+  ],
+  [
+    "Inbox",
+    [
+      ["a", "go to Approve"],
+      ["e", "edit"],
+      ["d", "go to Deny"],
+      ["n", "note"],
+      ["1 2", "scope"],
+    ],
+  ],
 ];
 
 export function KeysTable() {

@@ -7,9 +7,19 @@ import { clock, count, rough } from "./words";
 import type { Halt, Run } from "./types";
 
 export interface Changed {
-  opened: string[]; closed: string[]; halts: Halt[]; runs: Run[]; more: boolean; waiting: number; now: number;
+  opened: string[];
+  closed: string[];
+  halts: Halt[];
+  runs: Run[];
+  more: boolean;
+  waiting: number;
+  now: number;
 }
-interface Whole { open: string[]; halts: Halt[]; now: number }
+interface Whole {
+  open: string[];
+  halts: Halt[];
+  now: number;
+}
 
 const GRACE = 10;
 const HIDDEN = 30_000;
@@ -28,7 +38,8 @@ export const waiting = signal<number | null>(null);
 export const connection = computed<{ tone: string; text: string }>(() => {
   if (state.value === "live") return { tone: "", text: "Live" };
   if (state.value === "connecting") return { tone: "t3", text: "Connecting…" };
-  if (state.value === "back") return { tone: "t2", text: caught.value ? `Back. ${count(caught.value, "record")} caught up.` : "Back. Nothing was missed." };
+  if (state.value === "back")
+    return { tone: "t2", text: caught.value ? `Back. ${count(caught.value, "record")} caught up.` : "Back. Nothing was missed." };
   tick.value;
   const gone = now() - brokenAt.value;
   if (gone < GRACE) return { tone: "wait", text: `Reconnecting… shown as of ${clock(brokenAt.value)}` };
@@ -110,7 +121,9 @@ let stop: (() => void) | null = null;
 export function connect(): void {
   stop?.();
   stop = follow(address("/inbox/events"), {
-    event, open: opened, broken: broke,
+    event,
+    open: opened,
+    broken: broke,
     ended: (why) => {
       if (why && me.value) broke();
     },

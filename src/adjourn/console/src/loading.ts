@@ -1,7 +1,11 @@
 /** Reading something, and reading it again: what there is stays on the page until the new is there. */
 import { useEffect, useRef, useState } from "preact/hooks";
 
-export interface Loaded<T> { data: T | null; error: unknown; again: () => void }
+export interface Loaded<T> {
+  data: T | null;
+  error: unknown;
+  again: () => void;
+}
 
 /** `read` runs at once, when `deps` change, and by `again`; an older answer never replaces a newer one. */
 export function useLoaded<T>(read: (signal: AbortSignal) => Promise<T>, deps: readonly unknown[]): Loaded<T> {

@@ -27,7 +27,16 @@ export function LoginPage() {
         <p class="t2">Open the address that the server printed when it started, or enter your key.</p>
         <label class="stack">
           <span class="lb">Key</span>
-          <input class="inp" type="password" autocomplete="current-password" value={key} onInput={(e) => setKey(e.currentTarget.value)} aria-describedby="wrong" aria-invalid={wrong ? true : undefined} data-first />
+          <input
+            class="inp"
+            type="password"
+            autocomplete="current-password"
+            value={key}
+            onInput={(e) => setKey(e.currentTarget.value)}
+            aria-describedby="wrong"
+            aria-invalid={wrong ? true : undefined}
+            data-first
+          />
         </label>
         <p id="wrong" class="fail sm" role="alert">
           {wrong ? `Not logged in: ${wrong}.` : ""}

@@ -5,18 +5,20 @@ import "./theme";
 import { begin, known, me } from "./api";
 import { Frame } from "./frame";
 import { helping } from "./help";
-import { InboxPage } from "./inbox";
 import { useKeys } from "./keys";
 import { connect, waiting } from "./live";
 import { LoginPage } from "./login";
-import { AuditPage } from "./pages/audit";
-import { SettingsPage } from "./pages/settings";
 import { go, place } from "./router";
-import { RunPage } from "./run";
-import { RunsPage } from "./runs";
+import { fetchAll, later } from "./later";
 import { Empty, Failure } from "./states";
 import { useState } from "preact/hooks";
 import { Button } from "./ui";
+
+const RunsPage = later(async () => (await import("./runs")).RunsPage);
+const RunPage = later(async () => (await import("./run")).RunPage);
+const InboxPage = later(async () => (await import("./inbox")).InboxPage);
+const AuditPage = later(async () => (await import("./pages")).AuditPage);
+const SettingsPage = later(async () => (await import("./pages")).SettingsPage);
 
 function Page() {
   const [first = "runs", second] = place.value;
@@ -52,7 +54,12 @@ function Page() {
 
 function App({ failed }: { failed: unknown }) {
   const [error, setError] = useState(failed);
-  if (error) return <main class="login"><Failure error={error} again={() => void begin().then(() => setError(null), setError)} /></main>;
+  if (error)
+    return (
+      <main class="login">
+        <Failure error={error} again={() => void begin().then(() => setError(null), setError)} />
+      </main>
+    );
   if (!known.value) return null;
   if (!me.value) return <LoginPage />;
   return (
@@ -77,4 +84,13 @@ effect(() => {
 });
 
 const root = document.getElementById("app");
-if (root) begin().then(() => null, (e: unknown) => e).then((failed) => render(<App failed={failed} />, root));
+if (root)
+  begin()
+    .then(
+      () => null,
+      (e: unknown) => e,
+    )
+    .then((failed) => {
+      render(<App failed={failed} />, root);
+      fetchAll();
+    });

@@ -7,13 +7,17 @@ const here = signal({ path: location.pathname, search: location.search });
 
 /** The parts of the path below where the console is mounted, each decoded. */
 export const place = computed<string[]>(() =>
-  here.value.path.slice(base.length).split("/").filter(Boolean).map((part) => {
-    try {
-      return decodeURIComponent(part);
-    } catch {
-      return part;
-    }
-  }),
+  here.value.path
+    .slice(base.length)
+    .split("/")
+    .filter(Boolean)
+    .map((part) => {
+      try {
+        return decodeURIComponent(part);
+      } catch {
+        return part;
+      }
+    }),
 );
 /** The query. */
 export const query = computed(() => new URLSearchParams(here.value.search));

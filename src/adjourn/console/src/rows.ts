@@ -19,7 +19,14 @@ export function merge(found: Run[]): number {
     const old = had.peek();
     if (run.seq < old.seq) continue;
     fresh += run.seq - old.seq;
-    if (run.seq !== old.seq || run.status !== old.status || run.updated_at !== old.updated_at || run.worker !== old.worker || run.held.join() !== old.held.join()) had.value = run;
+    if (
+      run.seq !== old.seq ||
+      run.status !== old.status ||
+      run.updated_at !== old.updated_at ||
+      run.worker !== old.worker ||
+      run.held.join() !== old.held.join()
+    )
+      had.value = run;
   }
   return fresh;
 }

@@ -5,7 +5,17 @@ import { Problem } from "./api";
 import { Button, copy, Icon, say } from "./ui";
 import { Visible } from "./visible";
 
-export function Empty({ icon, title, children, tone = "t3" }: { icon: string; title: string; children?: ComponentChildren; tone?: string }) {
+export function Empty({
+  icon,
+  title,
+  children,
+  tone = "t3",
+}: {
+  icon: string;
+  title: string;
+  children?: ComponentChildren;
+  tone?: string;
+}) {
   return (
     <section class="card empty">
       <span class={`${tone} huge`}>
@@ -45,11 +55,22 @@ export function Failure({ error, again }: { error: unknown; again: () => void })
   useEffect(() => {
     if (left === 0) again();
   }, [left]);
-  const title = problem.status === 404 ? "There is no such thing" : problem.status === 403 ? "Not for you" : lasting ? "That cannot be shown" : "The store does not answer";
+  const title =
+    problem.status === 404
+      ? "There is no such thing"
+      : problem.status === 403
+        ? "Not for you"
+        : lasting
+          ? "That cannot be shown"
+          : "The store does not answer";
   return (
     <Empty icon="fail" title={title} tone="fail">
       <p>
-        {lasting ? <Visible text={problem.detail} /> : `Runs are safe in the store; this page cannot read it. Trying again in ${Math.max(0, left)} s.`}
+        {lasting ? (
+          <Visible text={problem.detail} />
+        ) : (
+          `Runs are safe in the store; this page cannot read it. Trying again in ${Math.max(0, left)} s.`
+        )}
       </p>
       <p class="sm t3 mono">
         {problem.status || "no answer"} · <Visible text={problem.code} />
@@ -59,7 +80,11 @@ export function Failure({ error, again }: { error: unknown; again: () => void })
           Try now
         </Button>
         {lasting ? null : (
-          <Button icon="copy" label="Copy the command adjourn doctor" onClick={() => void copy("adjourn doctor").then(() => say("Copied."))}>
+          <Button
+            icon="copy"
+            label="Copy the command adjourn doctor"
+            onClick={() => void copy("adjourn doctor").then(() => say("Copied."))}
+          >
             Run adjourn doctor
           </Button>
         )}

@@ -19,13 +19,26 @@ export function Icon({ name, size = "s" }: { name: string; size?: "s" | "m" | "l
 
 /** Status → tone (its colour's class), glyph, word. */
 export const STATUSES: Record<string, readonly [tone: string, glyph: string, word: string]> = {
-  ready: ["idle", "ready", "Ready"], held: ["idle", "ready", "Held"], running: ["run", "run", "Running"],
-  finishing: ["run", "run", "Finishing…"], waiting: ["wait", "wait", "Waiting"], pausing: ["pause", "pausing", "Pausing…"],
-  paused: ["pause", "pause", "Paused"], completed: ["done", "done", "Completed"], done: ["done", "done", "Done"],
-  stopped: ["cancel", "cancel", "Stopped"], failed: ["fail", "fail", "Failed"], cancelling: ["cancel", "undo", "Cancelling…"],
-  stuck: ["wait", "doubt", "Stuck"], cancelled: ["cancel", "cancel", "Cancelled"], undone: ["cancel", "undo", "Undone"],
-  denied: ["fail", "fail", "Denied"], expired: ["fail", "clock", "Expired"], in_doubt: ["wait", "doubt", "In doubt"],
-  skipped: ["idle", "cancel", "Not run"], new: ["idle", "ready", "Not started"],
+  ready: ["idle", "ready", "Ready"],
+  held: ["idle", "ready", "Held"],
+  running: ["run", "run", "Running"],
+  finishing: ["run", "run", "Finishing…"],
+  waiting: ["wait", "wait", "Waiting"],
+  pausing: ["pause", "pausing", "Pausing…"],
+  paused: ["pause", "pause", "Paused"],
+  completed: ["done", "done", "Completed"],
+  done: ["done", "done", "Done"],
+  stopped: ["cancel", "cancel", "Stopped"],
+  failed: ["fail", "fail", "Failed"],
+  cancelling: ["cancel", "undo", "Cancelling…"],
+  stuck: ["wait", "doubt", "Stuck"],
+  cancelled: ["cancel", "cancel", "Cancelled"],
+  undone: ["cancel", "undo", "Undone"],
+  denied: ["fail", "fail", "Denied"],
+  expired: ["fail", "clock", "Expired"],
+  in_doubt: ["wait", "doubt", "In doubt"],
+  skipped: ["idle", "cancel", "Not run"],
+  new: ["idle", "ready", "Not started"],
 };
 
 /** A status: glyph, word and colour. */
@@ -197,7 +210,13 @@ export function Countdown({ to, over }: { to: number; over?: () => void }) {
 
 // What is said to people
 
-export interface Toast { id: number; tone: "done" | "fail" | "t2"; head: string; text: string; action?: { word: string; go: () => void } }
+export interface Toast {
+  id: number;
+  tone: "done" | "fail" | "t2";
+  head: string;
+  text: string;
+  action?: { word: string; go: () => void };
+}
 export const toasts = signal<Toast[]>([]);
 let made = 0;
 
@@ -275,10 +294,27 @@ export function LiveRegion() {
 
 // Tabs
 
-export interface Tab { id: string; word: string; n?: number | string | null; to: string }
+export interface Tab {
+  id: string;
+  word: string;
+  n?: number | string | null;
+  to: string;
+}
 
 /** Tabs that are places: each has its own address. */
-export function Tabs({ tabs, on, label, go: choose, look = "tabs" }: { tabs: Tab[]; on: string; label: string; go: (t: Tab) => void; look?: "tabs" | "uline" }) {
+export function Tabs({
+  tabs,
+  on,
+  label,
+  go: choose,
+  look = "tabs",
+}: {
+  tabs: Tab[];
+  on: string;
+  label: string;
+  go: (t: Tab) => void;
+  look?: "tabs" | "uline";
+}) {
   const list = useRef<HTMLDivElement>(null);
   useEffect(() => {
     const tab = list.current?.querySelector<HTMLElement>("[aria-selected=true]");

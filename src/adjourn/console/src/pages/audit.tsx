@@ -149,7 +149,12 @@ function Verify() {
   const [broken, setBroken] = useState<string[] | null>(null);
   const run = (): void => {
     setBusy(true);
-    get<{ broken: string[] }>("/audit/verify").then((a) => setBroken(a.broken), (e: unknown) => refused("Not checked", e)).finally(() => setBusy(false));
+    get<{ broken: string[] }>("/audit/verify")
+      .then(
+        (a) => setBroken(a.broken),
+        (e: unknown) => refused("Not checked", e),
+      )
+      .finally(() => setBusy(false));
   };
   return (
     <>

@@ -9,7 +9,16 @@ import { Visible } from "../visible";
 import { count } from "../words";
 import type { Endpoint, Letter, Page } from "../types";
 
-const TOPICS = ["interrupt.opened", "interrupt.reminded", "run.completed", "run.cancelled", "run.failed", "run.stuck", "halt.set", "halt.lifted"];
+const TOPICS = [
+  "interrupt.opened",
+  "interrupt.reminded",
+  "run.completed",
+  "run.cancelled",
+  "run.failed",
+  "run.stuck",
+  "halt.set",
+  "halt.lifted",
+];
 
 export function Endpoints() {
   const { data, error, again } = useLoaded((s) => get<Page<Endpoint>>("/endpoints", {}, s), []);
@@ -32,7 +41,12 @@ export function Endpoints() {
         <Button onClick={() => setAdding(true)}>Add a webhook…</Button>
       </div>
       {error && !data ? <Failure error={error} again={again} /> : null}
-      {data && !data.items.length ? <p class="t2">Nobody yet. A webhook hears of new approvals, of runs that end, and of halts; what it gets is signed, and never contains a link that decides.</p> : null}
+      {data && !data.items.length ? (
+        <p class="t2">
+          Nobody yet. A webhook hears of new approvals, of runs that end, and of halts; what it gets is signed, and never contains a link
+          that decides.
+        </p>
+      ) : null}
       <ul class="told">
         {(data?.items ?? []).map((e) => (
           <li key={e.name} class="row">
@@ -72,21 +86,41 @@ function AddEndpoint({ close }: { close: () => void }) {
   const [busy, setBusy] = useState(false);
   const [secret, setSecret] = useState("");
   const [key, setKey] = useState(intent);
-  const off = !/^[A-Za-z0-9][A-Za-z0-9 ._-]{0,99}$/.test(name) ? "give it a name of letters and digits" : !/^https:\/\/[^/\s]+/.test(url) ? "the address begins with https://" : "";
+  const off = !/^[A-Za-z0-9][A-Za-z0-9 ._-]{0,99}$/.test(name)
+    ? "give it a name of letters and digits"
+    : !/^https:\/\/[^/\s]+/.test(url)
+      ? "the address begins with https://"
+      : "";
   const send = (): void => {
     if (off || busy) return;
     setBusy(true);
-    post<{ secret: string }>("/endpoints", { name, url, ...(topics.length ? { topics } : {}) }, key).then(
-      (a) => setSecret(a.secret),
-      (e: unknown) => {
-        setKey(intent());
-        refused("Not added", e);
-      },
-    ).finally(() => setBusy(false));
+    post<{ secret: string }>("/endpoints", { name, url, ...(topics.length ? { topics } : {}) }, key)
+      .then(
+        (a) => setSecret(a.secret),
+        (e: unknown) => {
+          setKey(intent());
+          refused("Not added", e);
+        },
+      )
+      .finally(() => setBusy(false));
   };
   if (secret) {
     return (
-      <Dialog title={`${name} is told from now on`} close={close} lead={<p class="t2">This is its secret, by which it can check who writes. It is shown this once.</p>} footer={<><span class="grow" /><span data-safe><Button look="p" onClick={close}>I have kept it</Button></span></>}>
+      <Dialog
+        title={`${name} is told from now on`}
+        close={close}
+        lead={<p class="t2">This is its secret, by which it can check who writes. It is shown this once.</p>}
+        footer={
+          <>
+            <span class="grow" />
+            <span data-safe>
+              <Button look="p" onClick={close}>
+                I have kept it
+              </Button>
+            </span>
+          </>
+        }
+      >
         <Command text={secret} />
       </Dialog>
     );
@@ -121,7 +155,11 @@ function AddEndpoint({ close }: { close: () => void }) {
           <div class="topics">
             {TOPICS.map((t) => (
               <label key={t} class="row sm">
-                <input type="checkbox" checked={topics.includes(t)} onChange={(e) => setTopics((old) => (e.currentTarget.checked ? [...old, t] : old.filter((x) => x !== t)))} />
+                <input
+                  type="checkbox"
+                  checked={topics.includes(t)}
+                  onChange={(e) => setTopics((old) => (e.currentTarget.checked ? [...old, t] : old.filter((x) => x !== t)))}
+                />
                 {t}
               </label>
             ))}

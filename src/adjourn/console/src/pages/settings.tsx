@@ -50,7 +50,9 @@ export function SettingsPage() {
             busy={busy ? "Sending…" : ""}
             onClick={() => {
               setBusy(true);
-              logout().catch((e: unknown) => refused("Not logged out", e)).finally(() => setBusy(false));
+              logout()
+                .catch((e: unknown) => refused("Not logged out", e))
+                .finally(() => setBusy(false));
             }}
           >
             Log out
@@ -61,7 +63,14 @@ export function SettingsPage() {
         <h2 id="set-theme">Theme</h2>
         <div class="seg" role="radiogroup" aria-label="Theme">
           {(["system", "light", "dark"] as Choice[]).map((c) => (
-            <button key={c} type="button" role="radio" aria-checked={choice.value === c} class={choice.value === c ? "on" : ""} onClick={() => choose(c)}>
+            <button
+              key={c}
+              type="button"
+              role="radio"
+              aria-checked={choice.value === c}
+              class={choice.value === c ? "on" : ""}
+              onClick={() => choose(c)}
+            >
               {c === "system" ? "As the system" : c === "light" ? "Light" : "Dark"}
             </button>
           ))}

@@ -9,23 +9,48 @@ import { gist, remaining, rough } from "../words";
 import type { Interrupt, RunState } from "../types";
 import type { Line } from "./tree";
 
-const VERBS: Record<string, string> = { deny: "denied by expiry", approve: "approved by expiry", cancel: "cancelled by expiry", escalate: "given to others" };
+const VERBS: Record<string, string> = {
+  deny: "denied by expiry",
+  approve: "approved by expiry",
+  cancel: "cancelled by expiry",
+  escalate: "given to others",
+};
 
 function headOf(i: Interrupt): ComponentChildren {
-  const tool = i.call ? <span class="mono"><Visible text={i.call.tool} /></span> : null;
+  const tool = i.call ? (
+    <span class="mono">
+      <Visible text={i.call.tool} />
+    </span>
+  ) : null;
   switch (i.kind) {
     case "approval":
       return <>Waiting for approval of {tool}</>;
     case "in_doubt":
       return <>{tool} may have happened: somebody has to say</>;
     case "limit":
-      return <>Limit reached: <Visible text={brief(gist(i.payload))} /></>;
+      return (
+        <>
+          Limit reached: <Visible text={brief(gist(i.payload))} />
+        </>
+      );
     case "error":
-      return <>A step failed: <Visible text={brief(gist(i.payload))} /></>;
+      return (
+        <>
+          A step failed: <Visible text={brief(gist(i.payload))} />
+        </>
+      );
     case "undo":
-      return <>An undo failed: <Visible text={brief(gist(i.payload))} /></>;
+      return (
+        <>
+          An undo failed: <Visible text={brief(gist(i.payload))} />
+        </>
+      );
     default:
-      return <>Waiting for an answer: “<Visible text={brief(gist(i.payload) || i.type)} />”</>;
+      return (
+        <>
+          Waiting for an answer: “<Visible text={brief(gist(i.payload) || i.type)} />”
+        </>
+      );
   }
 }
 const brief = (text: string): string => (text.length > 200 ? `${text.slice(0, 200)}…` : text);
@@ -34,22 +59,65 @@ export function Callout({ state, lines, resume }: { state: RunState; lines: Line
   const { run } = state;
   const people = state.interrupts.filter((i) => i.kind !== "event" && i.kind !== "timer");
   const first = [...people].sort((a, b) => (a.expires_at ?? Infinity) - (b.expires_at ?? Infinity) || a.opened_at - b.opened_at)[0];
-  if (first && (run.status === "waiting" || run.status === "failed" || run.status === "stuck" || run.status === "running" || run.status === "ready")) return <Waiting i={first} more={people.length - 1} state={state} lines={lines} />;
+  if (
+    first &&
+    (run.status === "waiting" || run.status === "failed" || run.status === "stuck" || run.status === "running" || run.status === "ready")
+  )
+    return <Waiting i={first} more={people.length - 1} state={state} lines={lines} />;
   if (run.held.length) return <Bar tone="idle" icon="halt" head="Held by a halt" text="It goes on by itself when unhalted." />;
   if (run.status === "waiting" && state.interrupts[0]) {
     const i = state.interrupts[0];
-    return <Bar tone="wait" icon="clock" head={i.kind === "timer" ? "Waiting until its time has come" : <>Waiting for the event <span class="mono"><Visible text={i.type} /></span></>} text={i.expires_at ? <Left at={i.expires_at} word={i.kind === "timer" ? "goes on" : "expires"} /> : "It uses nothing meanwhile."} />;
+    return (
+      <Bar
+        tone="wait"
+        icon="clock"
+        head={
+          i.kind === "timer" ? (
+            "Waiting until its time has come"
+          ) : (
+            <>
+              Waiting for the event{" "}
+              <span class="mono">
+                <Visible text={i.type} />
+              </span>
+            </>
+          )
+        }
+        text={i.expires_at ? <Left at={i.expires_at} word={i.kind === "timer" ? "goes on" : "expires"} /> : "It uses nothing meanwhile."}
+      />
+    );
   }
   if (run.status === "paused") {
     const pause = lines.findLast((l) => l.step.kind === "pause")?.step;
     return (
-      <Bar tone="pause" icon="pause" head={<>Paused <Visible text={pause?.text ?? ""} /></>} text="Nothing is lost, nothing is running. It uses nothing until resumed.">
-        {resume ? <Button look="p" onClick={resume} label="Resume this run…">Resume…</Button> : null}
+      <Bar
+        tone="pause"
+        icon="pause"
+        head={
+          <>
+            Paused <Visible text={pause?.text ?? ""} />
+          </>
+        }
+        text="Nothing is lost, nothing is running. It uses nothing until resumed."
+      >
+        {resume ? (
+          <Button look="p" onClick={resume} label="Resume this run…">
+            Resume…
+          </Button>
+        ) : null}
       </Bar>
     );
   }
   if (run.status === "pausing") return <Pausing lines={lines} />;
-  if (run.status === "cancelled" && state.residue.length) return <Bar tone="fail" icon="fail" head={`${state.residue.length} left behind`} text={<Visible text={state.residue.map(left).join(" · ")} />} />;
+  if (run.status === "cancelled" && state.residue.length)
+    return (
+      <Bar
+        tone="fail"
+        icon="fail"
+        head={`${state.residue.length} left behind`}
+        text={<Visible text={state.residue.map(left).join(" · ")} />}
+      />
+    );
   return null;
 }
 
@@ -60,7 +128,9 @@ const left = (x: unknown): string => {
 
 function Waiting({ i, more, state, lines }: { i: Interrupt; more: number; state: RunState; lines: Line[] }) {
   const child = state.children.find((c) => c.path === i.path)?.agent;
-  const busy = lines.filter((l) => l.step.status === "running" && (l.step.kind === "child" || l.step.kind === "chunk") && l.step.id !== i.path).map((l) => l.step.name);
+  const busy = lines
+    .filter((l) => l.step.status === "running" && (l.step.kind === "child" || l.step.kind === "chunk") && l.step.id !== i.path)
+    .map((l) => l.step.name);
   const rule = i.call?.reason || i.call?.rule;
   const tone = i.kind === "error" ? "fail" : "wait";
   return (
@@ -70,17 +140,42 @@ function Waiting({ i, more, state, lines }: { i: Interrupt; more: number; state:
       head={headOf(i)}
       lead={
         <>
-          {child ? <> in <Visible text={child} /></> : null}
-          {rule && i.kind === "approval" ? <>, because of the rule “<Visible text={rule} />”</> : null}
+          {child ? (
+            <>
+              {" "}
+              in <Visible text={child} />
+            </>
+          ) : null}
+          {rule && i.kind === "approval" ? (
+            <>
+              , because of the rule “<Visible text={rule} />”
+            </>
+          ) : null}
           {child || (rule && i.kind === "approval") ? "." : null}
-          {busy.length ? <> <span class="mono"><Visible text={busy[0] ?? ""} /></span> goes on meanwhile.</> : null}
+          {busy.length ? (
+            <>
+              {" "}
+              <span class="mono">
+                <Visible text={busy[0] ?? ""} />
+              </span>{" "}
+              goes on meanwhile.
+            </>
+          ) : null}
         </>
       }
       text={
         <>
-          Asked <Time at={i.opened_at} /> · {i.groups.length ? i.groups.join(", ") : i.kind === "approval" ? "any approver" : "anybody who may decide"}
+          Asked <Time at={i.opened_at} /> ·{" "}
+          {i.groups.length ? i.groups.join(", ") : i.kind === "approval" ? "any approver" : "anybody who may decide"}
           {i.approvers > 1 ? ` · ${i.approvers} must agree` : ""}
-          {i.expires_at ? <> · <Left at={i.expires_at} word="expires" />, then {VERBS[i.on_expiry] ?? i.on_expiry}</> : " · no expiry"}
+          {i.expires_at ? (
+            <>
+              {" "}
+              · <Left at={i.expires_at} word="expires" />, then {VERBS[i.on_expiry] ?? i.on_expiry}
+            </>
+          ) : (
+            " · no expiry"
+          )}
           {more > 0 ? ` · and ${more} more` : ""}
         </>
       }
@@ -95,7 +190,9 @@ function Waiting({ i, more, state, lines }: { i: Interrupt; more: number; state:
 function Left({ at, word }: { at: number; word: string }) {
   tick.value;
   const left = at - now();
-  return <span class={left < 60 ? "fail" : ""}>{left <= 0 ? `${word} now` : `${word} in ${left < 3600 ? remaining(left) : rough(left)}`}</span>;
+  return (
+    <span class={left < 60 ? "fail" : ""}>{left <= 0 ? `${word} now` : `${word} in ${left < 3600 ? remaining(left) : rough(left)}`}</span>
+  );
 }
 
 function Pausing({ lines }: { lines: Line[] }) {
@@ -104,10 +201,41 @@ function Pausing({ lines }: { lines: Line[] }) {
   const asked = lines.findLast((l) => l.step.kind === "pause")?.step;
   const s = asked ? now() - asked.at : 0;
   const name = busy ? (busy.kind === "writing" ? "the model’s answer" : busy.name) : "what runs";
-  return <Bar tone="pause" icon="pausing" head={s > 5 && busy ? <>Pausing: still finishing <Visible text={name} />, {rough(now() - (busy.spans.at(-1)?.from ?? busy.at))}</> : <>Pausing: finishing <Visible text={name} />, nothing new starts</>} text="Pause now does not wait for a model; a tool is never cut." />;
+  return (
+    <Bar
+      tone="pause"
+      icon="pausing"
+      head={
+        s > 5 && busy ? (
+          <>
+            Pausing: still finishing <Visible text={name} />, {rough(now() - (busy.spans.at(-1)?.from ?? busy.at))}
+          </>
+        ) : (
+          <>
+            Pausing: finishing <Visible text={name} />, nothing new starts
+          </>
+        )
+      }
+      text="Pause now does not wait for a model; a tool is never cut."
+    />
+  );
 }
 
-function Bar({ tone, icon, head, lead, text, children }: { tone: string; icon: string; head: ComponentChildren; lead?: ComponentChildren; text: ComponentChildren; children?: ComponentChildren }) {
+function Bar({
+  tone,
+  icon,
+  head,
+  lead,
+  text,
+  children,
+}: {
+  tone: string;
+  icon: string;
+  head: ComponentChildren;
+  lead?: ComponentChildren;
+  text: ComponentChildren;
+  children?: ComponentChildren;
+}) {
   return (
     <div class={`callout ${tone}`} role="note" data-callout={tone}>
       <span class={tone}>

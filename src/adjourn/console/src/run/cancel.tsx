@@ -59,7 +59,9 @@ export function CancelDialog({ run, steps, close, pause }: { run: Run; steps: St
               · <Visible text={run.program} /> · <span class="mono">{shortId(run.id)}</span>
             </span>
           </p>
-          <p class="gap-top">It stops now. What it did is then undone, last thing first. You can watch it, and a crash does not lose the list.</p>
+          <p class="gap-top">
+            It stops now. What it did is then undone, last thing first. You can watch it, and a crash does not lose the list.
+          </p>
         </>
       }
       footer={
@@ -82,7 +84,14 @@ export function CancelDialog({ run, steps, close, pause }: { run: Run; steps: St
               Keep running
             </Button>
           </span>
-          <Button big look="dp" off={offline.value || (now ? "" : "what it would do is still being read")} busy={busy ? "Sending…" : ""} onClick={() => void confirm()} name="cancel-now">
+          <Button
+            big
+            look="dp"
+            off={offline.value || (now ? "" : "what it would do is still being read")}
+            busy={busy ? "Sending…" : ""}
+            onClick={() => void confirm()}
+            name="cancel-now"
+          >
             {n ? `Cancel and undo ${n}` : "Cancel the run"}
           </Button>
         </>
@@ -105,10 +114,18 @@ export function CancelDialog({ run, steps, close, pause }: { run: Run; steps: St
       {now ? <What preview={now} stepOf={stepOf} /> : null}
       <label class="stack gap-top">
         <span class="hide">Reason, for the record</span>
-        <input class="inp sans" aria-label="Reason, for the record" placeholder="Reason, for the record" value={reason} maxLength={10000} onInput={(e) => setReason(e.currentTarget.value)} />
+        <input
+          class="inp sans"
+          aria-label="Reason, for the record"
+          placeholder="Reason, for the record"
+          value={reason}
+          maxLength={10000}
+          onInput={(e) => setReason(e.currentTarget.value)}
+        />
       </label>
       <p class="sm t3 gap-top">
-        Kept: {count(steps.filter((s) => s?.status === "completed" || s?.kind === "model").length, "finished step")} and all text. Cancelling cannot be taken back, but you can fork from any step.
+        Kept: {count(steps.filter((s) => s?.status === "completed" || s?.kind === "model").length, "finished step")} and all text.
+        Cancelling cannot be taken back, but you can fork from any step.
       </p>
     </Dialog>
   );
@@ -118,14 +135,27 @@ function What({ preview: p, stepOf }: { preview: Preview; stepOf: (call: string)
   return (
     <>
       {p.in_flight.length ? (
-        <Part tone="wait" icon="doubt" title={`First, ${p.in_flight.length === 1 ? "one call" : count(p.in_flight.length, "call")} in flight ${p.in_flight.length === 1 ? "settles" : "settle"}`}>
+        <Part
+          tone="wait"
+          icon="doubt"
+          title={`First, ${p.in_flight.length === 1 ? "one call" : count(p.in_flight.length, "call")} in flight ${p.in_flight.length === 1 ? "settles" : "settle"}`}
+        >
           {p.in_flight.map((c) => (
-            <Item key={c.call} item={c} where={stepOf(c.call)} note={c.undo ? "Given time to finish. If it happened, its undo is added on top of the list below." : "Given time to finish."} />
+            <Item
+              key={c.call}
+              item={c}
+              where={stepOf(c.call)}
+              note={c.undo ? "Given time to finish. If it happened, its undo is added on top of the list below." : "Given time to finish."}
+            />
           ))}
         </Part>
       ) : null}
       {p.undo.length ? (
-        <Part tone="done" icon="undo" title={`${p.in_flight.length ? "Then " : ""}${count(p.undo.length, "thing is", "things are")} undone`}>
+        <Part
+          tone="done"
+          icon="undo"
+          title={`${p.in_flight.length ? "Then " : ""}${count(p.undo.length, "thing is", "things are")} undone`}
+        >
           {p.undo.map((c, i) => (
             <Item key={c.call} item={c} n={i + 1} where={stepOf(c.call)} undo />
           ))}
@@ -134,7 +164,11 @@ function What({ preview: p, stepOf }: { preview: Preview; stepOf: (call: string)
         <Part tone="t2" icon="undo" title="Nothing has to be undone" />
       )}
       {p.residue.length ? (
-        <Part tone="fail" icon="fail" title={`${count(p.residue.length, "thing stays", "things stay")} as ${p.residue.length === 1 ? "it is" : "they are"}`}>
+        <Part
+          tone="fail"
+          icon="fail"
+          title={`${count(p.residue.length, "thing stays", "things stay")} as ${p.residue.length === 1 ? "it is" : "they are"}`}
+        >
           {p.residue.map((c) => (
             <Item key={c.call} item={c} where={stepOf(c.call)} note={`${why(c)} It will be listed on the run as residue.`} />
           ))}
@@ -173,7 +207,11 @@ function Item({ item, n, where, note, undo = false }: { item: Undoing; n?: numbe
         <span class="mono t3">
           <LongText text={named(item.arguments)} limit={400} />
         </span>
-        {note ? <div class="sm t2"><Visible text={note} /></div> : null}
+        {note ? (
+          <div class="sm t2">
+            <Visible text={note} />
+          </div>
+        ) : null}
       </span>
       <span class="sm t3 nowrap">{where}</span>
     </li>
@@ -182,14 +220,21 @@ function Item({ item, n, where, note, undo = false }: { item: Undoing; n?: numbe
 
 /** `host="kestrel.staging", force=false`. */
 function named(args: unknown): string {
-  if (args && typeof args === "object" && !Array.isArray(args) && !(args instanceof Big)) return Object.entries(args).map(([k, v]) => `${k}=${json(v)}`).join(", ");
+  if (args && typeof args === "object" && !Array.isArray(args) && !(args instanceof Big))
+    return Object.entries(args)
+      .map(([k, v]) => `${k}=${json(v)}`)
+      .join(", ");
   return args === undefined || args === null ? "" : json(args);
 }
 
 /** What is different between what was read and what would happen now. */
 function difference(old: Preview, fresh: Preview): string[] {
   const lines: string[] = [];
-  const parts = [["in_flight", "in flight"], ["undo", "to undo"], ["residue", "stays"]] as const;
+  const parts = [
+    ["in_flight", "in flight"],
+    ["undo", "to undo"],
+    ["residue", "stays"],
+  ] as const;
   for (const [part, word] of parts) {
     const [a, b] = [old[part].map((c) => c.call), fresh[part].map((c) => c.call)];
     for (const c of fresh[part]) if (!a.includes(c.call)) lines.push(`now ${word}: ${c.tool}`);

@@ -29,12 +29,19 @@ export function Checkpoint({ run }: { run: Run }) {
   return (
     <section class="card pad stack" aria-label="Checkpoint">
       <h2>Checkpoint of {shortId(run.id)}</h2>
-      <p class="t2">Everything this run has done, as one file. It can be kept, checked, and resumed on another machine; what finished is not done again. Record {many(run.seq)} is the last in it.</p>
+      <p class="t2">
+        Everything this run has done, as one file. It can be kept, checked, and resumed on another machine; what finished is not done again.
+        Record {many(run.seq)} is the last in it.
+      </p>
       <div class="row">
         <Button look="p" icon="down" busy={busy ? "Reading…" : ""} onClick={() => void download()} name="checkpoint">
           Download the checkpoint
         </Button>
-        {size ? <span class="sm t3">{many(Math.ceil(size / 1024))} KB, {name}</span> : null}
+        {size ? (
+          <span class="sm t3">
+            {many(Math.ceil(size / 1024))} KB, {name}
+          </span>
+        ) : null}
       </div>
       <h3>Check it, or go on elsewhere</h3>
       <Command text={`adjourn checkpoint verify ${name}`} />

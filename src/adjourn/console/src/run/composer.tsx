@@ -23,7 +23,13 @@ export function Composer({ run, questions, field }: { run: Run; questions: Inter
         (answer) => {
           setText("");
           setAbandon(false);
-          toast("done", "Said.", answer.dropped.length ? `${count(answer.dropped.length, "question was", "questions were")} dropped; the agent goes on with what you said.` : "The agent reads it at its next step.");
+          toast(
+            "done",
+            "Said.",
+            answer.dropped.length
+              ? `${count(answer.dropped.length, "question was", "questions were")} dropped; the agent goes on with what you said.`
+              : "The agent reads it at its next step.",
+          );
         },
         (e: unknown) => refused("Not said", e),
       )
@@ -62,7 +68,14 @@ export function Composer({ run, questions, field }: { run: Run; questions: Inter
           instead of answering {asks === 1 ? "its question" : `its ${asks} questions`}
         </label>
       ) : null}
-      <Button type="submit" keys="⌘↵" off={off || (text.trim() ? "" : "write something first")} busy={busy ? "Sending…" : ""} label="Say it" name="say-now">
+      <Button
+        type="submit"
+        keys="⌘↵"
+        off={off || (text.trim() ? "" : "write something first")}
+        busy={busy ? "Sending…" : ""}
+        label="Say it"
+        name="say-now"
+      >
         Say
       </Button>
     </form>

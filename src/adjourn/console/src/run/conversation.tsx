@@ -7,11 +7,28 @@ import { Lines, LongText, Value, Values } from "../values";
 import { Visible } from "../visible";
 import type { RunModel } from "./model";
 
-interface Part { type: string; text?: string; tool?: string; args?: unknown; id?: string }
-interface Message { type: "user" | "assistant" | "result"; text?: string; parts?: Part[]; interrupted?: boolean; tool?: string; content?: unknown; error?: boolean }
+interface Part {
+  type: string;
+  text?: string;
+  tool?: string;
+  args?: unknown;
+  id?: string;
+}
+interface Message {
+  type: "user" | "assistant" | "result";
+  text?: string;
+  parts?: Part[];
+  interrupted?: boolean;
+  tool?: string;
+  content?: unknown;
+  error?: boolean;
+}
 
 export function Conversation({ model }: { model: RunModel }) {
-  const { data, error, again } = useLoaded((s) => get<{ items: Message[] }>(`/runs/${at(model.id)}/messages`, {}, s), [model.clock.value.seq]);
+  const { data, error, again } = useLoaded(
+    (s) => get<{ items: Message[] }>(`/runs/${at(model.id)}/messages`, {}, s),
+    [model.clock.value.seq],
+  );
   const writing = model.texts.value.get("");
   if (error && !data) return <Failure error={error} again={again} />;
   if (!data) return <Skeleton rows={4} row={(n) => <div class="msg skel-msg" key={n} />} />;
@@ -28,7 +45,18 @@ export function Conversation({ model }: { model: RunModel }) {
         <li key={i} class={`msg ${m.type}`}>
           <h2>
             <Icon name={m.type === "user" ? "person" : m.type === "result" ? "tool" : "model"} />
-            {m.type === "user" ? "Told" : m.type === "result" ? <>Result of <span class="mono"><Visible text={m.tool ?? ""} /></span></> : "Agent"}
+            {m.type === "user" ? (
+              "Told"
+            ) : m.type === "result" ? (
+              <>
+                Result of{" "}
+                <span class="mono">
+                  <Visible text={m.tool ?? ""} />
+                </span>
+              </>
+            ) : (
+              "Agent"
+            )}
             {m.interrupted ? <span class="tag">cut off</span> : null}
             {m.error ? <span class="tag fail">error</span> : null}
           </h2>
@@ -55,7 +83,11 @@ export function Conversation({ model }: { model: RunModel }) {
 
 function MessageBody({ message: m }: { message: Message }) {
   if (m.type === "result") {
-    return <div class="mono rawv">{typeof m.content === "string" ? <LongText text={m.content} limit={2000} /> : <Value value={m.content} limit={2000} />}</div>;
+    return (
+      <div class="mono rawv">
+        {typeof m.content === "string" ? <LongText text={m.content} limit={2000} /> : <Value value={m.content} limit={2000} />}
+      </div>
+    );
   }
   if (m.type === "user") {
     return (

@@ -47,7 +47,17 @@ export function ResumeDialog({ run, steps, close }: { run: Run; steps: number; c
     >
       <label class="stack">
         <span class="hide">Instruction</span>
-        <textarea class="inp sans" data-first rows={3} value={text} maxLength={10000} aria-label="Instruction" placeholder="Summarise what you have and stop." onInput={(e) => setText(e.currentTarget.value)} onKeyDown={(e) => e.key === "Enter" && (e.metaKey || e.ctrlKey) && send()} />
+        <textarea
+          class="inp sans"
+          data-first
+          rows={3}
+          value={text}
+          maxLength={10000}
+          aria-label="Instruction"
+          placeholder="Summarise what you have and stop."
+          onInput={(e) => setText(e.currentTarget.value)}
+          onKeyDown={(e) => e.key === "Enter" && (e.metaKey || e.ctrlKey) && send()}
+        />
         <span class="sm t3">The agent reads this before anything else. Optional.</span>
       </label>
     </Dialog>
@@ -65,7 +75,11 @@ export function ForkDialog({ run, step, close }: { run: Run; step: Step | null; 
     if (busy || offline.value) return;
     setBusy(true);
     const said = text.trim();
-    post<{ id: string }>(`/runs/${at(run.id)}/fork`, { ...(record ? { at: record } : {}), ...(said ? { instruction: said } : {}) }, key).then(
+    post<{ id: string }>(
+      `/runs/${at(run.id)}/fork`,
+      { ...(record ? { at: record } : {}), ...(said ? { instruction: said } : {}) },
+      key,
+    ).then(
       (made) => {
         close();
         toast("done", "Forked.", "This is the new run. The other one stays as it is.");
@@ -83,7 +97,12 @@ export function ForkDialog({ run, step, close }: { run: Run; step: Step | null; 
     <Dialog
       title={record ? `Fork from record ${record}` : "Fork"}
       close={close}
-      lead={<p class="t2">A new run with everything that was recorded {record ? "up to there" : "so far"}. Nothing that finished runs again; this run stays as it is. Open approvals are asked again.</p>}
+      lead={
+        <p class="t2">
+          A new run with everything that was recorded {record ? "up to there" : "so far"}. Nothing that finished runs again; this run stays
+          as it is. Open approvals are asked again.
+        </p>
+      }
       footer={
         <>
           <span class="grow" />
@@ -99,7 +118,15 @@ export function ForkDialog({ run, step, close }: { run: Run; step: Step | null; 
       <div class="stack">
         <label class="stack">
           <span class="lb">Instruction for the new run, optional</span>
-          <textarea class="inp sans" data-first rows={3} value={text} maxLength={10000} onInput={(e) => setText(e.currentTarget.value)} onKeyDown={(e) => e.key === "Enter" && (e.metaKey || e.ctrlKey) && send()} />
+          <textarea
+            class="inp sans"
+            data-first
+            rows={3}
+            value={text}
+            maxLength={10000}
+            onInput={(e) => setText(e.currentTarget.value)}
+            onKeyDown={(e) => e.key === "Enter" && (e.metaKey || e.ctrlKey) && send()}
+          />
         </label>
         {wrong ? (
           <p class="fail sm" role="alert">

@@ -2,6 +2,7 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { now } from "../api";
 import { useKeys } from "../keys";
+import { later } from "../later";
 import { halts, tick } from "../live";
 import { back, go, href, Link, place, query, setQuery, to } from "../router";
 import { row } from "../rows";
@@ -13,19 +14,22 @@ import { Visible } from "../visible";
 import { duration, many, money, rough } from "../words";
 import { Callout } from "./callout";
 import { CancelDialog } from "./cancel";
-import { Checkpoint } from "./checkpoint";
-import { Children } from "./children";
 import { Composer } from "./composer";
-import { Conversation } from "./conversation";
 import { ForkDialog, ResumeDialog } from "./dialogs";
-import { Journal } from "./journal";
 import { RunModel } from "./model";
 import { Panel } from "./panel";
-import { Picture } from "./picture";
 import { firstChoice, linesOf, type Line } from "./tree";
 import { ENDED, PhoneVerbs, reasons, usePause, Verbs, type Ask } from "./verbs";
 import { following, Switches, Waterfall } from "./waterfall";
 import type { Run, RunState, Step } from "../types";
+
+// What only some look at, and never first.
+const tabs = () => import("./tabs");
+const Picture = later(async () => (await tabs()).Picture, true);
+const Conversation = later(async () => (await tabs()).Conversation, true);
+const Journal = later(async () => (await tabs()).Journal, true);
+const Checkpoint = later(async () => (await tabs()).Checkpoint, true);
+const Children = later(async () => (await tabs()).Children, true);
 
 export function RunPage({ id }: { id: string }) {
   const model = useMemo(() => new RunModel(id), [id]);
@@ -139,7 +143,14 @@ function Shown({ model, state }: { model: RunModel; state: RunState }) {
           <RunTabs run={run} state={state} tab={tab} seq={model.clock.value.seq} />
           {tab === "timeline" ? (
             <>
-              <Waterfall model={model} lines={lines} alive={alive} selected={selected} select={select} fold={(id, on) => setClosed((old) => folded(old, id, on))}>
+              <Waterfall
+                model={model}
+                lines={lines}
+                alive={alive}
+                selected={selected}
+                select={select}
+                fold={(id, on) => setClosed((old) => folded(old, id, on))}
+              >
                 <LiveText model={model} lines={lines} run={run} />
               </Waterfall>
               <Composer run={run} questions={state.interrupts} field={field} />
@@ -161,7 +172,9 @@ function Shown({ model, state }: { model: RunModel; state: RunState }) {
       <PhoneVerbs run={run} ask={open} speak={speak} />
       {ask === "resume" ? <ResumeDialog run={run} steps={state.steps} close={() => setAsk("")} /> : null}
       {ask === "fork" ? <ForkDialog run={run} step={from} close={() => setAsk("")} /> : null}
-      {ask === "cancel" ? <CancelDialog run={run} steps={steps} close={() => setAsk("")} pause={off.pause ? null : () => pause(false)} /> : null}
+      {ask === "cancel" ? (
+        <CancelDialog run={run} steps={steps} close={() => setAsk("")} pause={off.pause ? null : () => pause(false)} />
+      ) : null}
     </main>
   );
 }
@@ -219,7 +232,11 @@ function Facts({ model, state, run, lines }: { model: RunModel; state: RunState;
       <Fact name="Waited" value={duration(c.waited + (rests ? since : 0))} />
       {u.requests ? <Fact name="Tokens" value={many(u.input_tokens + u.output_tokens)} /> : null}
       {u.requests ? <Fact name="Cost" value={`${money(u.cost)}${u.estimated ? ", estimated" : ""}`} /> : null}
-      {run.worker ? <Fact name="Worker" value={`${run.worker.split("/")[0] ?? ""}, epoch ${run.epoch}`} title={run.worker} /> : run.epoch ? <Fact name="Epoch" value={String(run.epoch)} /> : null}
+      {run.worker ? (
+        <Fact name="Worker" value={`${run.worker.split("/")[0] ?? ""}, epoch ${run.epoch}`} title={run.worker} />
+      ) : run.epoch ? (
+        <Fact name="Epoch" value={String(run.epoch)} />
+      ) : null}
     </dl>
   );
 }

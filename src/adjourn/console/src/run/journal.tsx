@@ -49,24 +49,24 @@ export function Journal({ model }: { model: RunModel }) {
           const { t, at: when, ...rest } = r.record;
           return (
             <div role="listitem" key={r.seq} class="jw" style={{ top: `${(range.from + i) * LINE}px` }}>
-            <button
-              type="button"
-              class={`jl ${r.seq === shown ? "sel" : ""}`}
-              data-record={r.seq}
-              aria-expanded={r.seq === shown}
-              onClick={() => setQuery({ record: r.seq === shown ? null : String(r.seq) })}
-            >
-              <span class="sq">{r.seq}</span>
-              <time class="t3" title={exactTime(when)}>
-                {clock(when)}
-              </time>
-              <b>
-                <Visible text={t} />
-              </b>
-              <span class="mono t3 clip">
-                <Visible text={json(rest).slice(0, 220)} />
-              </span>
-            </button>
+              <button
+                type="button"
+                class={`jl ${r.seq === shown ? "sel" : ""}`}
+                data-record={r.seq}
+                aria-expanded={r.seq === shown}
+                onClick={() => setQuery({ record: r.seq === shown ? null : String(r.seq) })}
+              >
+                <span class="sq">{r.seq}</span>
+                <time class="t3" title={exactTime(when)}>
+                  {clock(when)}
+                </time>
+                <b>
+                  <Visible text={t} />
+                </b>
+                <span class="mono t3 clip">
+                  <Visible text={json(rest).slice(0, 220)} />
+                </span>
+              </button>
             </div>
           );
         })}

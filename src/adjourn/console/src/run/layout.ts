@@ -1,11 +1,42 @@
 /** A flow's graph as boxes on a plane, left to right: what opens together stands one under the other, and closes together. */
 import type { Graph, GraphItem } from "../types";
 
-export interface Box { key: string; name: string; kind: string; x: number; y: number; branch: string }
-export interface Frame { x: number; y: number; w: number; h: number; label: string; key: string }
-export interface Join { key: string; x: number; y: number; of: number; parts: string[] }
-export interface Edge { from: string; to: string; label: string }
-export interface Plane { boxes: Box[]; frames: Frame[]; joins: Join[]; edges: Edge[]; w: number; h: number }
+export interface Box {
+  key: string;
+  name: string;
+  kind: string;
+  x: number;
+  y: number;
+  branch: string;
+}
+export interface Frame {
+  x: number;
+  y: number;
+  w: number;
+  h: number;
+  label: string;
+  key: string;
+}
+export interface Join {
+  key: string;
+  x: number;
+  y: number;
+  of: number;
+  parts: string[];
+}
+export interface Edge {
+  from: string;
+  to: string;
+  label: string;
+}
+export interface Plane {
+  boxes: Box[];
+  frames: Frame[];
+  joins: Join[];
+  edges: Edge[];
+  w: number;
+  h: number;
+}
 
 export const W = 188;
 export const H = 56;
@@ -13,7 +44,12 @@ const GAP_X = 74;
 const GAP_Y = 30;
 
 /** What a chain leaves behind: the ends that the next item goes on from, and how much room it took. */
-interface Laid { ends: string[]; w: number; h: number; mid: number }
+interface Laid {
+  ends: string[];
+  w: number;
+  h: number;
+  mid: number;
+}
 type Ends = { from: string[]; label: string };
 
 class Layout {
@@ -53,7 +89,15 @@ class Layout {
     if (!branches.length) return this.box(item, name, label, x, y, from);
     const joined = item.is === "batch" || item.is === "each";
     const s = size(item);
-    if (joined) this.frames.push({ key: `${label}${name}`, x, y, w: s.w - (item.is === "batch" ? 62 : 0), h: s.h, label: item.is === "each" ? `${name} · for each` : name });
+    if (joined)
+      this.frames.push({
+        key: `${label}${name}`,
+        x,
+        y,
+        w: s.w - (item.is === "batch" ? 62 : 0),
+        h: s.h,
+        label: item.is === "each" ? `${name} · for each` : name,
+      });
     let inner = y + (joined ? 40 : 0);
     const ends: string[] = [];
     for (const b of branches) {
@@ -80,13 +124,21 @@ class Layout {
   }
 }
 
-interface Branch { key: string; label: string; items: GraphItem[] }
+interface Branch {
+  key: string;
+  label: string;
+  items: GraphItem[];
+}
 
 function branchesOf(item: GraphItem): Branch[] {
   const list = (x: unknown): GraphItem[] => (Array.isArray(x) ? (x as GraphItem[]) : []);
   switch (item.is) {
     case "batch":
-      return Object.entries((item["branches"] ?? {}) as Record<string, GraphItem[]>).map(([key, items]) => ({ key, label: "", items: list(items) }));
+      return Object.entries((item["branches"] ?? {}) as Record<string, GraphItem[]>).map(([key, items]) => ({
+        key,
+        label: "",
+        items: list(items),
+      }));
     case "each":
     case "side":
       return [{ key: "", label: item.is === "side" ? "aside" : "", items: list(item["body"]) }];
@@ -94,7 +146,9 @@ function branchesOf(item: GraphItem): Branch[] {
     case "match": {
       const names = (item.is === "if" ? item["conditions"] : item["values"]) as unknown[] | undefined;
       const made = ((item["branches"] ?? []) as GraphItem[][]).map((items, n) => ({
-        key: String(n), label: item.is === "if" ? `when ${String(names?.[n] ?? "")}` : `= ${JSON.stringify(names?.[n])}`, items: list(items),
+        key: String(n),
+        label: item.is === "if" ? `when ${String(names?.[n] ?? "")}` : `= ${JSON.stringify(names?.[n])}`,
+        items: list(items),
       }));
       const rest = list(item["otherwise"]);
       return [...made, { key: "else", label: "else", items: rest }];

@@ -9,7 +9,14 @@ import type { Recorded, RunState, Step, Thinking, Timeline } from "../types";
 const PAINT = 50;
 const GATHER = 60;
 
-interface TextArrived { type: string; path: string; text: string; thinking?: boolean; whole?: boolean; upto?: number }
+interface TextArrived {
+  type: string;
+  path: string;
+  text: string;
+  thinking?: boolean;
+  whole?: boolean;
+  upto?: number;
+}
 
 export class RunModel {
   readonly state = signal<RunState | null>(null);

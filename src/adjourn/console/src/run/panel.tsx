@@ -8,7 +8,15 @@ import { clock, count, EFFECTS, exactTime, grouped } from "../words";
 import { nameOf } from "./tree";
 import type { RunState, Step } from "../types";
 
-interface Props { step: Step; state: RunState; total: number; fork: () => void; record: (n: number) => void; close?: () => void; text: string | undefined }
+interface Props {
+  step: Step;
+  state: RunState;
+  total: number;
+  fork: () => void;
+  record: (n: number) => void;
+  close?: () => void;
+  text: string | undefined;
+}
 
 export function Panel({ step, state, total, fork, record, close, text }: Props) {
   const tool = ["call", "child", "chunk", "undo", "left"].includes(step.kind);
@@ -31,10 +39,19 @@ export function Panel({ step, state, total, fork, record, close, text }: Props) 
           ) : null}
         </div>
         <div class="sm t3 where">
-          <Visible text={where.join(" › ")} /> · <time title={exactTime(step.at)}>{step.status === "waiting" ? "asked" : "at"} {clock(step.spans.at(-1)?.from ?? step.at)}</time>
+          <Visible text={where.join(" › ")} /> ·{" "}
+          <time title={exactTime(step.at)}>
+            {step.status === "waiting" ? "asked" : "at"} {clock(step.spans.at(-1)?.from ?? step.at)}
+          </time>
         </div>
       </header>
-      {step.kind === "writing" ? <Section title="Text so far"><p class="prose"><LongText text={text ?? ""} limit={4000} /></p></Section> : null}
+      {step.kind === "writing" ? (
+        <Section title="Text so far">
+          <p class="prose">
+            <LongText text={text ?? ""} limit={4000} />
+          </p>
+        </Section>
+      ) : null}
       {tool && !(step.kind === "undo" && step.arguments === null) ? (
         <Section title={step.kind === "chunk" ? "Input" : "Arguments"}>
           <Values value={step.arguments ?? null} />
@@ -138,7 +155,11 @@ function PolicyPart({ step, open }: { step: Step; open: boolean }) {
             <dt>Effect</dt>
             <dd>{EFFECTS[step.effect] ?? step.effect}</dd>
             {step.kind === "undo" ? null : <dt>Undo</dt>}
-            {step.kind === "undo" ? null : <dd>{step.undo ? "a cancel takes it back" : step.effect === "read" ? "nothing to undo" : "none: a cancel leaves it behind"}</dd>}
+            {step.kind === "undo" ? null : (
+              <dd>
+                {step.undo ? "a cancel takes it back" : step.effect === "read" ? "nothing to undo" : "none: a cancel leaves it behind"}
+              </dd>
+            )}
           </>
         ) : null}
       </dl>

@@ -22,36 +22,55 @@ const LOOKS: Record<Look, { glyph: string; tone: string; fill: string; stroke: s
 /** A call's id without its counts: `if#0/ask#1` and `if#1/ask#0` are the same place. */
 const placeOf = (id: string): string => id.replace(/#\d+/g, "").replace(/\[\d+\]/g, "");
 
-interface Seen { look: Look; text: string; step: Step | null; times: number }
+interface Seen {
+  look: Look;
+  text: string;
+  step: Step | null;
+  times: number;
+}
 
 function seenAt(box: Box, steps: Map<string, Step[]>, over: boolean, taken: Set<string>): Seen {
   const key = box.key.replace(/~\d+$/, "");
   const found = steps.get(key) ?? [];
   const step = found.findLast((s) => s.status === "waiting") ?? found.findLast((s) => s.status === "running") ?? found.at(-1) ?? null;
   if (!step) {
-    const skipped = over || (box.branch !== "" && [...taken].some((t) => t !== box.branch && parent(t) === parent(box.branch) && /\bif|match/.test(box.branch)));
+    const skipped =
+      over ||
+      (box.branch !== "" && [...taken].some((t) => t !== box.branch && parent(t) === parent(box.branch) && /\bif|match/.test(box.branch)));
     return { look: skipped ? "not taken" : "not reached", text: skipped ? "not taken" : "not reached", step: null, times: 0 };
   }
   const times = found.length;
   const since = step.spans.at(-1)?.from ?? step.at;
-  if (step.status === "waiting") return { look: "waiting", text: `waiting ${rough((tick.value, now()) - since)} · ${step.note}`, step, times };
+  if (step.status === "waiting")
+    return { look: "waiting", text: `waiting ${rough((tick.value, now()) - since)} · ${step.note}`, step, times };
   if (step.status === "running") return { look: "running", text: `live · ${rough((tick.value, now()) - since)}`, step, times };
   if (step.status === "failed") return { look: "failed", text: step.error || step.note, step, times };
   const result = gist(step.result);
   const took = step.took === null ? "" : duration(step.took);
-  return { look: step.status === "cancelled" ? "undone" : "done", text: [result.length > 12 ? `${result.slice(0, 11)}…` : result, took, times > 1 ? `${times}×` : ""].filter(Boolean).join(" · "), step, times };
+  return {
+    look: step.status === "cancelled" ? "undone" : "done",
+    text: [result.length > 12 ? `${result.slice(0, 11)}…` : result, took, times > 1 ? `${times}×` : ""].filter(Boolean).join(" · "),
+    step,
+    times,
+  };
 }
 
 const parent = (branch: string): string => branch.replace(/[^/]*\/$/, "");
 
-interface Props { state: RunState; steps: Step[]; selected: Step | null; select: (s: Step, open?: boolean) => void }
+interface Props {
+  state: RunState;
+  steps: Step[];
+  selected: Step | null;
+  select: (s: Step, open?: boolean) => void;
+}
 
 export function Picture({ state, steps, selected, select }: Props) {
   const svg = useRef<SVGSVGElement>(null);
   const plane = useMemo(() => (state.graph ? planeOf(state.graph) : null), [state.graph]);
   const by = useMemo(() => {
     const map = new Map<string, Step[]>();
-    for (const s of steps) if (s && ["chunk", "child", "call"].includes(s.kind)) map.set(placeOf(s.id), [...(map.get(placeOf(s.id)) ?? []), s]);
+    for (const s of steps)
+      if (s && ["chunk", "child", "call"].includes(s.kind)) map.set(placeOf(s.id), [...(map.get(placeOf(s.id)) ?? []), s]);
     return map;
   }, [steps]);
   if (!plane) return null;
@@ -67,7 +86,13 @@ export function Picture({ state, steps, selected, select }: Props) {
   const reached = (key: string): boolean => (seen.get(key)?.step ?? null) !== null || passed(key);
   const walk = (e: KeyboardEvent): void => {
     const at = plane.boxes.find((b) => seen.get(b.key)?.step?.n === selected?.n) ?? plane.boxes[0];
-    const next = at && nearest(plane.boxes.filter((b) => seen.get(b.key)?.step), at, e.key);
+    const next =
+      at &&
+      nearest(
+        plane.boxes.filter((b) => seen.get(b.key)?.step),
+        at,
+        e.key,
+      );
     const step = next && seen.get(next.key)?.step;
     if (!step) return;
     e.preventDefault();
@@ -84,7 +109,14 @@ export function Picture({ state, steps, selected, select }: Props) {
   return (
     <section class="card picture" aria-label="Picture">
       <div class="scroller" role="region" aria-label="Picture, scrolls sideways" tabIndex={0}>
-        <svg ref={svg} viewBox={`0 0 ${plane.w} ${plane.h}`} style={{ maxWidth: `${plane.w}px`, minWidth: `${Math.min(plane.w, 620)}px` }} role="group" aria-label={label} onKeyDown={walk}>
+        <svg
+          ref={svg}
+          viewBox={`0 0 ${plane.w} ${plane.h}`}
+          style={{ maxWidth: `${plane.w}px`, minWidth: `${Math.min(plane.w, 620)}px` }}
+          role="group"
+          aria-label={label}
+          onKeyDown={walk}
+        >
           {plane.frames.map((f) => (
             <g key={f.key}>
               <rect x={f.x} y={f.y} width={f.w} height={f.h} rx="14" fill="var(--bg)" stroke="var(--line)" />
@@ -99,7 +131,11 @@ export function Picture({ state, steps, selected, select }: Props) {
             const bend = Math.max(16, Math.min(60, (x2 - x1) / 2));
             return (
               <g key={i}>
-                <path class={happened ? "pe" : "pe no"} d={`M${x1} ${y1}C${x1 + bend} ${y1} ${x2 - bend} ${y2} ${x2 - 2} ${y2}`} marker-end="url(#m-to)" />
+                <path
+                  class={happened ? "pe" : "pe no"}
+                  d={`M${x1} ${y1}C${x1 + bend} ${y1} ${x2 - bend} ${y2} ${x2 - 2} ${y2}`}
+                  marker-end="url(#m-to)"
+                />
                 {e.label ? (
                   <text class="pl" x={x2 - 8} y={y2 - 8} text-anchor="end">
                     {visible(e.label.slice(0, 22))}
@@ -120,7 +156,13 @@ export function Picture({ state, steps, selected, select }: Props) {
             </g>
           ))}
           {plane.boxes.map((b) => (
-            <Node key={b.key} box={b} seen={seen.get(b.key) as Seen} on={!!selected && seen.get(b.key)?.step?.n === selected.n} select={select} />
+            <Node
+              key={b.key}
+              box={b}
+              seen={seen.get(b.key) as Seen}
+              on={!!selected && seen.get(b.key)?.step?.n === selected.n}
+              select={select}
+            />
           ))}
         </svg>
       </div>
@@ -172,7 +214,17 @@ function Node({ box: b, seen, on, select }: { box: Box; seen: Seen; on: boolean;
       onKeyDown={(e) => (e.key === "Enter" || e.key === " ") && step && select(step, true)}
     >
       {on ? <rect x={b.x - 5} y={b.y - 5} width={W + 10} height={H + 10} rx="13" fill="none" stroke="var(--ink)" stroke-width="2" /> : null}
-      <rect x={b.x} y={b.y} width={W} height={H} rx="9" fill={look.fill} stroke={look.stroke} stroke-width={look.width} stroke-dasharray={look.dash ? "4 4" : undefined} />
+      <rect
+        x={b.x}
+        y={b.y}
+        width={W}
+        height={H}
+        rx="9"
+        fill={look.fill}
+        stroke={look.stroke}
+        stroke-width={look.width}
+        stroke-dasharray={look.dash ? "4 4" : undefined}
+      />
       <svg x={b.x + 12} y={b.y + 13} width="14" height="14" class={look.tone} aria-hidden="true">
         <use href={`#i-${look.glyph}`} />
       </svg>

@@ -2,8 +2,19 @@
 import { spansOf } from "./tree";
 import type { Step } from "../types";
 
-export interface Part { from: number; to: number; left: number; right: number; cut: boolean }
-export interface Scale { parts: Part[]; x: (t: number) => number; end: number; alive: boolean }
+export interface Part {
+  from: number;
+  to: number;
+  left: number;
+  right: number;
+  cut: boolean;
+}
+export interface Scale {
+  parts: Part[];
+  x: (t: number) => number;
+  end: number;
+  alive: boolean;
+}
 
 const QUIET = 8;
 const CUT = 8;
@@ -62,7 +73,10 @@ function cutUp(from: number, end: number, busy: [number, number][]): { from: num
   }
   const quiet = gaps.reduce((s, [a, b]) => s + b - a, 0);
   const work = Math.max(0.5, end - from - quiet);
-  const long = gaps.filter(([a, b]) => b - a > Math.max(QUIET, work * 0.6)).sort((a, b) => b[1] - b[0] - (a[1] - a[0])).slice(0, MOST);
+  const long = gaps
+    .filter(([a, b]) => b - a > Math.max(QUIET, work * 0.6))
+    .sort((a, b) => b[1] - b[0] - (a[1] - a[0]))
+    .slice(0, MOST);
   long.sort((a, b) => a[0] - b[0]);
   const pieces: { from: number; to: number; cut: boolean }[] = [];
   let at = from;

@@ -1,18 +1,35 @@
 /** The steps as rows: a nested agent's below its call, collapsed ones left out, what is being written at the end of its agent. */
 import type { RunState, Step, Thinking } from "../types";
 
-export interface Line { step: Step; level: number; children: number; open: boolean; last: boolean; agent: string; writes: boolean }
+export interface Line {
+  step: Step;
+  level: number;
+  children: number;
+  open: boolean;
+  last: boolean;
+  agent: string;
+  writes: boolean;
+}
 
 /** `3.0/1.0` → `1.0`: where it is inside its agent; the rail shows the rest. */
-export const address = (step: Step): string => (step.kind === "writing" ? "" : step.id.slice(step.id.lastIndexOf("/") + 1).replace(/!.*$/, ""));
+export const address = (step: Step): string =>
+  step.kind === "writing" ? "" : step.id.slice(step.id.lastIndexOf("/") + 1).replace(/!.*$/, "");
 
 /** What was running when the run ended, or only read when a cancel came, was cut off there: nobody writes that down. */
 function cutOff(steps: Step[]): Step[] {
   const end = steps.find((s) => s?.kind === "end") ?? steps.findLast((s) => s?.kind === "cancel");
   if (!end) return steps;
-  const cut = (s: Step): boolean => s.status === "running" && s.kind !== "undo" && (end.kind === "end" || s.effect === "" || s.effect === "read") && s.at <= end.at;
+  const cut = (s: Step): boolean =>
+    s.status === "running" && s.kind !== "undo" && (end.kind === "end" || s.effect === "" || s.effect === "read") && s.at <= end.at;
   return steps.map((s) =>
-    s && cut(s) ? { ...s, status: "cancelled", note: "cut off", spans: s.spans.map((x) => (x.to === null ? { ...x, to: Math.max(x.from, end.at) } : x)) } : s,
+    s && cut(s)
+      ? {
+          ...s,
+          status: "cancelled",
+          note: "cut off",
+          spans: s.spans.map((x) => (x.to === null ? { ...x, to: Math.max(x.from, end.at) } : x)),
+        }
+      : s,
   );
 }
 
@@ -33,15 +50,25 @@ export function linesOf(all: Step[], thinking: Thinking[], closed: ReadonlySet<s
     under.set(t.path, list);
   }
   // A nested agent of which nothing runs, because something of it waits, waits itself.
-  const stirs = (path: string, status: string): boolean => (under.get(path) ?? []).some((s) => (s.kind !== "child" && s.status === status) || (s.kind === "child" && stirs(s.id, status)));
-  const shown = (s: Step): Step => (s.kind === "child" && s.status === "running" && !stirs(s.id, "running") && stirs(s.id, "waiting") ? { ...s, status: "waiting" } : s);
+  const stirs = (path: string, status: string): boolean =>
+    (under.get(path) ?? []).some((s) => (s.kind !== "child" && s.status === status) || (s.kind === "child" && stirs(s.id, status)));
+  const shown = (s: Step): Step =>
+    s.kind === "child" && s.status === "running" && !stirs(s.id, "running") && stirs(s.id, "waiting") ? { ...s, status: "waiting" } : s;
   const lines: Line[] = [];
   const walk = (path: string, level: number): void => {
     const list = under.get(path) ?? [];
     list.forEach((step, i) => {
       const children = step.kind === "child" ? (under.get(step.id)?.length ?? 0) : 0;
       const open = !closed.has(step.id);
-      lines.push({ step: shown(step), level, children, open, last: i === list.length - 1, agent: agents.get(path) ?? "", writes: step.kind === "writing" });
+      lines.push({
+        step: shown(step),
+        level,
+        children,
+        open,
+        last: i === list.length - 1,
+        agent: agents.get(path) ?? "",
+        writes: step.kind === "writing",
+      });
       if (children && open) walk(step.id, level + 1);
     });
   };
@@ -52,10 +79,34 @@ export function linesOf(all: Step[], thinking: Thinking[], closed: ReadonlySet<s
 /** A model call that has no record yet. */
 function writing(t: Thinking, n: number): Step {
   return {
-    n: -1 - n, seq: 0, record: 0, kind: "writing", id: t.path ? `${t.path}/…` : "…", name: "model", text: "writing…", quoted: false,
-    status: "running", note: "", path: t.path, level: 0, at: t.since, took: null, spans: [{ kind: "run", from: t.since, to: null }],
-    arguments: null, result: null, error: "", ran: false, digest: "", key: "", effect: "", undo: false, reason: "", rules: [],
-    attempt: 0, tokens: 0, interrupt: null,
+    n: -1 - n,
+    seq: 0,
+    record: 0,
+    kind: "writing",
+    id: t.path ? `${t.path}/…` : "…",
+    name: "model",
+    text: "writing…",
+    quoted: false,
+    status: "running",
+    note: "",
+    path: t.path,
+    level: 0,
+    at: t.since,
+    took: null,
+    spans: [{ kind: "run", from: t.since, to: null }],
+    arguments: null,
+    result: null,
+    error: "",
+    ran: false,
+    digest: "",
+    key: "",
+    effect: "",
+    undo: false,
+    reason: "",
+    rules: [],
+    attempt: 0,
+    tokens: 0,
+    interrupt: null,
   };
 }
 
@@ -74,11 +125,33 @@ export function firstChoice(lines: Line[], state: RunState | null): Step | null 
 }
 
 const GLYPHS: Record<string, string> = {
-  start: "person", resume: "person", say: "person", model: "model", writing: "run", call: "tool", chunk: "tool", child: "child", pause: "pause",
-  cancel: "cancel", undo: "undo", end: "done", wait: "clock", fault: "fail", worker: "person", left: "fail", event: "link",
+  start: "person",
+  resume: "person",
+  say: "person",
+  model: "model",
+  writing: "run",
+  call: "tool",
+  chunk: "tool",
+  child: "child",
+  pause: "pause",
+  cancel: "cancel",
+  undo: "undo",
+  end: "done",
+  wait: "clock",
+  fault: "fail",
+  worker: "person",
+  left: "fail",
+  event: "link",
 };
 const TONES: Record<string, string> = {
-  running: "run", waiting: "wait", failed: "fail", completed: "done", paused: "pause", cancelled: "cancel", stopped: "cancel", ready: "idle",
+  running: "run",
+  waiting: "wait",
+  failed: "fail",
+  completed: "done",
+  paused: "pause",
+  cancelled: "cancel",
+  stopped: "cancel",
+  ready: "idle",
 };
 
 /** Its glyph and the colour of its status. */
@@ -96,7 +169,18 @@ export function lookOf(step: Step): { glyph: string; tone: string } {
 }
 
 const NAMES: Record<string, string> = {
-  started: "Started", model: "Model", paused: "Paused", resumed: "Resumed", said: "Said", cancel: "Cancel asked", completed: "Completed",
-  stopped: "Stopped", cancelled: "Cancelled", "left behind": "Left behind", "taken over": "Taken over", event: "Event",
+  started: "Started",
+  model: "Model",
+  paused: "Paused",
+  resumed: "Resumed",
+  said: "Said",
+  cancel: "Cancel asked",
+  completed: "Completed",
+  stopped: "Stopped",
+  cancelled: "Cancelled",
+  "left behind": "Left behind",
+  "taken over": "Taken over",
+  event: "Event",
 };
-export const nameOf = (step: Step): string => (["call", "child", "chunk", "undo"].includes(step.kind) ? step.name : (NAMES[step.name] ?? step.name));
+export const nameOf = (step: Step): string =>
+  ["call", "child", "chunk", "undo"].includes(step.kind) ? step.name : (NAMES[step.name] ?? step.name);

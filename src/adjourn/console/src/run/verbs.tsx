@@ -16,7 +16,8 @@ export function reasons(run: Run): Record<"say" | "pause" | "now" | "resume" | "
     say: none || over || undoing,
     pause: none || over || undoing || (run.status === "paused" ? "it is paused" : run.status === "pausing" ? "it pauses already" : ""),
     now: none || over || undoing || (run.status === "paused" ? "it is paused" : ""),
-    resume: none || over || undoing || (run.status === "paused" || run.status === "pausing" ? "" : "it is not paused") || haltedFor(run.program),
+    resume:
+      none || over || undoing || (run.status === "paused" || run.status === "pausing" ? "" : "it is not paused") || haltedFor(run.program),
     fork: none,
     cancel: none || over || undoing,
   };
@@ -24,7 +25,11 @@ export function reasons(run: Run): Record<"say" | "pause" | "now" | "resume" | "
 
 export type Ask = "" | "resume" | "fork" | "cancel";
 
-interface Props { run: Run; ask: (what: Ask) => void; speak: () => void }
+interface Props {
+  run: Run;
+  ask: (what: Ask) => void;
+  speak: () => void;
+}
 
 /** Pause, once; what it says until the store has recorded it. */
 export function usePause(run: Run): { send: (now: boolean) => void; busy: "" | "pause" | "now" } {
@@ -32,10 +37,12 @@ export function usePause(run: Run): { send: (now: boolean) => void; busy: "" | "
   const send = (now: boolean): void => {
     if (busy || reasons(run)[now ? "now" : "pause"]) return;
     setBusy(now ? "now" : "pause");
-    post(`/runs/${at(run.id)}/pause`, { now }, intent()).then(
-      () => say("Pause recorded."),
-      (e: unknown) => refused("Not paused", e),
-    ).finally(() => setBusy(""));
+    post(`/runs/${at(run.id)}/pause`, { now }, intent())
+      .then(
+        () => say("Pause recorded."),
+        (e: unknown) => refused("Not paused", e),
+      )
+      .finally(() => setBusy(""));
   };
   return { send, busy };
 }
@@ -49,7 +56,14 @@ export function Verbs({ run, ask, speak }: Props) {
         Say
       </Button>
       <span class="bs">
-        <Button icon="pause" keys="p" off={run.status === "pausing" ? "" : off.pause} busy={busy === "pause" ? "Sending…" : run.status === "pausing" ? "Pausing…" : ""} onClick={() => send(false)} name="pause">
+        <Button
+          icon="pause"
+          keys="p"
+          off={run.status === "pausing" ? "" : off.pause}
+          busy={busy === "pause" ? "Sending…" : run.status === "pausing" ? "Pausing…" : ""}
+          onClick={() => send(false)}
+          name="pause"
+        >
           Pause
         </Button>
         <Button off={off.now} busy={busy === "now" ? "Sending…" : ""} onClick={() => send(true)} name="pause-now">
@@ -108,7 +122,12 @@ export function PhoneVerbs({ run, ask, speak }: Props) {
             Resume…
           </Button>
         ) : (
-          <Button icon="pause" off={run.status === "pausing" ? "" : off.pause} busy={busy ? "Sending…" : run.status === "pausing" ? "Pausing…" : ""} onClick={() => send(false)}>
+          <Button
+            icon="pause"
+            off={run.status === "pausing" ? "" : off.pause}
+            busy={busy ? "Sending…" : run.status === "pausing" ? "Pausing…" : ""}
+            onClick={() => send(false)}
+          >
             Pause
           </Button>
         )}

@@ -35,8 +35,13 @@ export function Switches() {
 }
 
 interface Props {
-  model: RunModel; lines: Line[]; alive: boolean; selected: Step | null;
-  select: (step: Step, open?: boolean) => void; fold: (id: string, open: boolean) => void; children?: preact.ComponentChildren;
+  model: RunModel;
+  lines: Line[];
+  alive: boolean;
+  selected: Step | null;
+  select: (step: Step, open?: boolean) => void;
+  fold: (id: string, open: boolean) => void;
+  children?: preact.ComponentChildren;
 }
 
 export function Waterfall({ model, lines, alive, selected, select, fold, children }: Props) {
@@ -45,7 +50,16 @@ export function Waterfall({ model, lines, alive, selected, select, fold, childre
   const range = useWindow(box, lines.length, h);
   const moving = alive && lines.some((l) => l.step.status === "running" || l.step.status === "waiting" || l.step.status === "paused");
   const at = moving ? (tick.value, now()) : model.clock.value.now;
-  const scale = useMemo(() => scaleOf(lines.map((l) => l.step), at, alive, cutting.value), [lines, at, alive, cutting.value]);
+  const scale = useMemo(
+    () =>
+      scaleOf(
+        lines.map((l) => l.step),
+        at,
+        alive,
+        cutting.value,
+      ),
+    [lines, at, alive, cutting.value],
+  );
   useFollow(box, lines, h, alive);
   const step = (by: number): void => {
     const i = lines.findIndex((l) => l.step === selected || l.step.n === selected?.n);
@@ -63,7 +77,12 @@ export function Waterfall({ model, lines, alive, selected, select, fold, childre
     if (id) fold(id, open);
   };
   useKeys({
-    j: () => step(1), k: () => step(-1), ArrowDown: () => step(1), ArrowUp: () => step(-1), "[": () => folding(false), "]": () => folding(true),
+    j: () => step(1),
+    k: () => step(-1),
+    ArrowDown: () => step(1),
+    ArrowUp: () => step(-1),
+    "[": () => folding(false),
+    "]": () => folding(true),
     Enter: () => selected && select(selected, true),
   });
   return (
@@ -79,14 +98,26 @@ export function Waterfall({ model, lines, alive, selected, select, fold, childre
       <div class="wf" role="treegrid" aria-label="Steps" aria-rowcount={lines.length} ref={box} style={{ height: `${lines.length * h}px` }}>
         <div class="grid-lines" aria-hidden="true">
           <span class="tr">
-            {scale.parts.filter((p) => p.cut).map((p) => (
-              <i class="gap" key={p.from} style={{ left: `${p.left}%`, width: `${p.right - p.left}%` }} />
-            ))}
+            {scale.parts
+              .filter((p) => p.cut)
+              .map((p) => (
+                <i class="gap" key={p.from} style={{ left: `${p.left}%`, width: `${p.right - p.left}%` }} />
+              ))}
             {alive ? <i class="now" style={{ left: `${RIGHT}%` }} /> : null}
           </span>
         </div>
         {lines.slice(range.from, range.to).map((line, i) => (
-          <Row key={line.step.n} line={line} index={range.from + i} top={(range.from + i) * h} scale={scale} selected={line.step.n === selected?.n} select={select} fold={fold} lines={lines} />
+          <Row
+            key={line.step.n}
+            line={line}
+            index={range.from + i}
+            top={(range.from + i) * h}
+            scale={scale}
+            selected={line.step.n === selected?.n}
+            select={select}
+            fold={fold}
+            lines={lines}
+          />
         ))}
       </div>
       {children}
@@ -130,36 +161,55 @@ function Axis({ scale }: { scale: Scale }) {
     put((p.left + p.right) / 2, rough(p.to - p.from), "pause", true);
     if (scale.parts[i + 1] && p.right < RIGHT - 16) put(p.right + 0.6, clock(p.to));
   });
-  const busiest = scale.parts.filter((p) => !p.cut).reduce((a, b) => (b.right - b.left > a.right - a.left ? b : a), { from: 0, to: 0, left: 0, right: 0, cut: false });
+  const busiest = scale.parts
+    .filter((p) => !p.cut)
+    .reduce((a, b) => (b.right - b.left > a.right - a.left ? b : a), { from: 0, to: 0, left: 0, right: 0, cut: false });
   const unit = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600].find((s) => s >= (busiest.to - busiest.from) / 3);
   if (unit && busiest.right - busiest.left > 30) {
     for (let t = busiest.from + unit; t < busiest.to; t += unit) {
       const x = scale.x(t);
-      if (x < RIGHT - 13) put(x, `+${duration(t - busiest.from).replace(/\.0 s$/, " s").replace(/ 00 [sm]$/, "")}`);
+      if (x < RIGHT - 13)
+        put(
+          x,
+          `+${duration(t - busiest.from)
+            .replace(/\.0 s$/, " s")
+            .replace(/ 00 [sm]$/, "")}`,
+        );
     }
   }
   return (
     <>
-      {scale.parts.filter((p) => p.cut).map((p) => (
-        <i class="gap" key={p.from} style={{ left: `${p.left}%`, width: `${p.right - p.left}%` }} />
-      ))}
+      {scale.parts
+        .filter((p) => p.cut)
+        .map((p) => (
+          <i class="gap" key={p.from} style={{ left: `${p.left}%`, width: `${p.right - p.left}%` }} />
+        ))}
       {labels.map((l) => (
         <span key={`${l.x}${l.text}`} class={`${l.tone} ${l.mid ? "mid" : ""}`} style={{ left: `${l.x}%` }}>
           {l.tone ? <b>{l.text}</b> : l.text}
         </span>
       ))}
       {scale.alive ? (
-        <span class="run mid nowl" style={{ left: `${RIGHT}%` }}>
-          <b>now</b>
-        </span>
+        <b
+          class={`axis-now ${scale.parts.at(-1)?.cut || (scale.parts.at(-2)?.cut && RIGHT - (scale.parts.at(-1)?.left ?? 0) < 6) ? "beside" : ""}`}
+          style={{ left: `${RIGHT}%` }}
+        >
+          now
+        </b>
       ) : null}
     </>
   );
 }
 
 interface RowProps {
-  line: Line; index: number; top: number; scale: Scale; selected: boolean; lines: Line[];
-  select: (step: Step, open?: boolean) => void; fold: (id: string, open: boolean) => void;
+  line: Line;
+  index: number;
+  top: number;
+  scale: Scale;
+  selected: boolean;
+  lines: Line[];
+  select: (step: Step, open?: boolean) => void;
+  fold: (id: string, open: boolean) => void;
 }
 
 const Row = memo(function Row({ line, index, top, scale, selected, select, fold, lines }: RowProps) {
@@ -245,8 +295,15 @@ export function textOf(step: Step, lines: Line[]): { text: string; mono: boolean
   const brief = (text: string): string => (text.length > 160 ? `${text.slice(0, 160)}…` : text);
   if (step.kind === "child") return { text: "child", mono: false };
   if (step.kind === "model" && !step.text) {
-    const calls = lines.filter((l) => l.step.path === step.path && l.step.kind !== "left" && l.step.kind !== "undo" && l.step.id.startsWith(`${step.id}.`)).map((l) => l.step.name);
-    return { text: step.note || (calls.length ? `calls ${calls.slice(0, 3).join(" and ")}${calls.length > 3 ? ` and ${calls.length - 3} more` : ""}` : ""), mono: false };
+    const calls = lines
+      .filter((l) => l.step.path === step.path && l.step.kind !== "left" && l.step.kind !== "undo" && l.step.id.startsWith(`${step.id}.`))
+      .map((l) => l.step.name);
+    return {
+      text:
+        step.note ||
+        (calls.length ? `calls ${calls.slice(0, 3).join(" and ")}${calls.length > 3 ? ` and ${calls.length - 3} more` : ""}` : ""),
+      mono: false,
+    };
   }
   if (step.text) return { text: step.quoted ? `“${brief(step.text)}”` : brief(step.text), mono: false };
   if (step.status === "failed" || step.kind === "fault") return { text: brief(step.error || step.note), mono: false };
@@ -264,7 +321,13 @@ function Bars({ step, scale }: { step: Step; scale: Scale }) {
       {spans.map((s) => {
         const left = scale.x(s.from);
         const right = s.to === null ? RIGHT : scale.x(s.to);
-        return <i key={`${s.kind}${s.from}`} class={`bar ${barOf(step, s)}`} style={{ left: `${left}%`, width: `${Math.max(0, right - left)}%` }} />;
+        return (
+          <i
+            key={`${s.kind}${s.from}`}
+            class={`bar ${barOf(step, s)}`}
+            style={{ left: `${left}%`, width: `${Math.max(0, right - left)}%` }}
+          />
+        );
       })}
     </>
   );

@@ -27,7 +27,8 @@ export const TABS: { id: TabId; word: string; statuses: Status[] }[] = [
 ];
 
 /** Whether a halt, and nothing else, keeps it from going on. */
-export const isHeld = (run: Run): boolean => run.held.length > 0 && (run.status === "ready" || (run.status === "waiting" && run.interrupts === 0));
+export const isHeld = (run: Run): boolean =>
+  run.held.length > 0 && (run.status === "ready" || (run.status === "waiting" && run.interrupts === 0));
 
 /** Where a run belongs. While a halt is on, what still finishes and what is held are groups of their own. */
 export function groupOf(run: Run, halted: boolean): GroupId {
@@ -38,7 +39,11 @@ export function groupOf(run: Run, halted: boolean): GroupId {
 }
 
 /** What a person asks for, from the address. */
-export interface Wanted { tab: TabId; q: string; time: string }
+export interface Wanted {
+  tab: TabId;
+  q: string;
+  time: string;
+}
 const DAYS: Record<string, number> = { "1d": 1, "7d": 7, "30d": 30 };
 
 /** `agent:x session:x label:k=v status:x`, and the rest is text. */
@@ -63,7 +68,10 @@ class Stream {
   ids: string[] = [];
   private after = "";
   done = false;
-  constructor(readonly status: string, private readonly query: Record<string, string | number>) {}
+  constructor(
+    readonly status: string,
+    private readonly query: Record<string, string | number>,
+  ) {}
 
   async read(signal: AbortSignal): Promise<void> {
     const page = await get<Page<Run>>("/runs", { ...this.query, status: this.status, after: this.after, limit: PAGE }, signal);
@@ -114,7 +122,11 @@ export function feedsOf(w: Wanted): { group: GroupId; feed: Feed }[] {
   const { status, query } = filters(w);
   const tab = TABS.find((t) => t.id === w.tab) ?? TABS[4];
   const wanted = (tab?.statuses ?? []).filter((s) => !status || s === status);
-  const parts: [GroupId, Status[]][] = [["needs", NEEDS], ["working", WORKS], ["rest", RESTS]];
+  const parts: [GroupId, Status[]][] = [
+    ["needs", NEEDS],
+    ["working", WORKS],
+    ["rest", RESTS],
+  ];
   return parts.flatMap(([group, all]) => {
     const statuses = all.filter((s) => wanted.includes(s));
     return statuses.length ? [{ group, feed: new Feed(statuses, query) }] : [];

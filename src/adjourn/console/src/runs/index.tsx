@@ -18,7 +18,12 @@ import { EmptyRow } from "./row";
 import { StartDialog } from "./start";
 import { Rows } from "./virtual";
 
-const TIMES: [string, string][] = [["", "All time"], ["1d", "Last 24 hours"], ["7d", "Last 7 days"], ["30d", "Last 30 days"]];
+const TIMES: [string, string][] = [
+  ["", "All time"],
+  ["1d", "Last 24 hours"],
+  ["7d", "Last 7 days"],
+  ["30d", "Last 30 days"],
+];
 
 function wanted(): Wanted {
   const q = query.value;
@@ -58,13 +63,28 @@ export function RunsPage() {
           </select>
           <Icon name="chev" />
         </label>
-        <Button look="p" off={denied("control") || (halts.value.some((h) => h.scope === "*") ? haltedFor() : "")} onClick={() => setStarting(true)} name="start">
+        <Button
+          look="p"
+          off={denied("control") || (halts.value.some((h) => h.scope === "*") ? haltedFor() : "")}
+          onClick={() => setStarting(true)}
+          name="start"
+        >
           Start a run…
         </Button>
       </div>
       <GuideCard />
       <div class="row filters">
-        <Tabs label="Which runs" on={w.tab} go={(t) => setQuery({ tab: t.id === "all" ? null : t.id })} tabs={TABS.map((t): Tab => ({ id: t.id, word: t.word, n: counts[t.id] ?? null, to: href(`/runs${t.id === "all" ? "" : `?tab=${t.id}`}`) }))} />
+        <Tabs
+          label="Which runs"
+          on={w.tab}
+          go={(t) => setQuery({ tab: t.id === "all" ? null : t.id })}
+          tabs={TABS.map((t): Tab => ({
+            id: t.id,
+            word: t.word,
+            n: counts[t.id] ?? null,
+            to: href(`/runs${t.id === "all" ? "" : `?tab=${t.id}`}`),
+          }))}
+        />
         <span class="grow" />
         <Newer list={list} />
       </div>
@@ -100,25 +120,25 @@ function Search({ value }: { value: string }) {
   }, [value]);
   return (
     <div role="search" class="search">
-    <label class="field">
-      <Icon name="search" />
-      <span class="hide">Search runs</span>
-      <input
-        ref={box}
-        type="search"
-        defaultValue={value}
-        placeholder="agent:, status:, text, run id…"
-        autocomplete="off"
-        spellcheck={false}
-        maxLength={200}
-        onInput={(e) => {
-          const text = e.currentTarget.value;
-          clearTimeout(timer.current);
-          timer.current = window.setTimeout(() => setQuery({ q: text.trim() }), 250);
-        }}
-      />
-      <kbd aria-hidden="true">/</kbd>
-    </label>
+      <label class="field">
+        <Icon name="search" />
+        <span class="hide">Search runs</span>
+        <input
+          ref={box}
+          type="search"
+          defaultValue={value}
+          placeholder="agent:, status:, text, run id…"
+          autocomplete="off"
+          spellcheck={false}
+          maxLength={200}
+          onInput={(e) => {
+            const text = e.currentTarget.value;
+            clearTimeout(timer.current);
+            timer.current = window.setTimeout(() => setQuery({ q: text.trim() }), 250);
+          }}
+        />
+        <kbd aria-hidden="true">/</kbd>
+      </label>
     </div>
   );
 }
@@ -134,15 +154,34 @@ function useCounts(list: List, w: Wanted): Partial<Record<TabId, string>> {
     const part = (id: string) => sections.filter((s) => s.id === id);
     const working = ["working", "finishing", "held"].flatMap(part);
     const done = (name: string): boolean => part(name).every((s) => !s.feed || s.feed.done);
-    if (w.tab === "all" || w.tab === "needs") found.needs = of(part("needs").flatMap((s) => s.ids), done("needs"));
-    if (w.tab === "all" || w.tab === "working") found.working = of(working.flatMap((s) => s.ids), done("working"));
-    const having = (name: string, status: string): string[] => part(name).flatMap((s) => s.ids).filter((id) => row(id)?.peek().status === status);
+    if (w.tab === "all" || w.tab === "needs")
+      found.needs = of(
+        part("needs").flatMap((s) => s.ids),
+        done("needs"),
+      );
+    if (w.tab === "all" || w.tab === "working")
+      found.working = of(
+        working.flatMap((s) => s.ids),
+        done("working"),
+      );
+    const having = (name: string, status: string): string[] =>
+      part(name)
+        .flatMap((s) => s.ids)
+        .filter((id) => row(id)?.peek().status === status);
     if (w.tab === "all") {
       if (done("needs")) found.failed = of(having("needs", "failed"), true);
       if (done("rest")) found.paused = of(having("rest", "paused"), true);
-      found.all = of(sections.flatMap((s) => s.ids), sections.every((s) => !s.feed || s.feed.done));
-      if (!w.q && !w.time && done("needs") && done("working")) openRuns.value = [...part("needs"), ...working].reduce((n, s) => n + s.ids.length, 0);
-    } else if (w.tab === "paused" || w.tab === "failed") found[w.tab] = of(sections.flatMap((s) => s.ids), sections.every((s) => !s.feed || s.feed.done));
+      found.all = of(
+        sections.flatMap((s) => s.ids),
+        sections.every((s) => !s.feed || s.feed.done),
+      );
+      if (!w.q && !w.time && done("needs") && done("working"))
+        openRuns.value = [...part("needs"), ...working].reduce((n, s) => n + s.ids.length, 0);
+    } else if (w.tab === "paused" || w.tab === "failed")
+      found[w.tab] = of(
+        sections.flatMap((s) => s.ids),
+        sections.every((s) => !s.feed || s.feed.done),
+      );
     setAll((old) => ({ ...old, ...found }));
   }, [sections]);
   return all;
@@ -163,15 +202,23 @@ function Nothing({ w }: { w: Wanted }) {
 
 function NoMatch({ w }: { w: Wanted }) {
   const tab = TABS.find((t) => t.id === w.tab);
-  const outside = useLoaded(async (s) => (w.time ? (await Promise.all(feedsOf({ ...w, time: "" }).map((f) => f.feed.next(s)))).flat().length : 0), [w.tab, w.q, w.time]);
+  const outside = useLoaded(
+    async (s) => (w.time ? (await Promise.all(feedsOf({ ...w, time: "" }).map((f) => f.feed.next(s)))).flat().length : 0),
+    [w.tab, w.q, w.time],
+  );
   const time = TIMES.find(([id]) => id === w.time)?.[1];
   return (
     <Empty icon="search" title="No run matches">
       <p>
         {w.tab === "all" ? "" : `In “${tab?.word}”`}
         {w.tab !== "all" && w.q ? ", " : ""}
-        {w.q ? <span class="mono"><Visible text={w.q} /></span> : null}
-        {w.time ? ` in the ${time?.toLowerCase()}` : ""}. {outside.data ? `There ${outside.data === 1 ? "is 1 older one" : `are ${many(outside.data)} older ones`}.` : ""}
+        {w.q ? (
+          <span class="mono">
+            <Visible text={w.q} />
+          </span>
+        ) : null}
+        {w.time ? ` in the ${time?.toLowerCase()}` : ""}.{" "}
+        {outside.data ? `There ${outside.data === 1 ? "is 1 older one" : `are ${many(outside.data)} older ones`}.` : ""}
       </p>
       <div class="row center">
         {w.time ? (

@@ -10,7 +10,11 @@ const ORDER: GroupId[] = ["needs", "working", "rest"];
 const HALTED: GroupId[] = ["finishing", "held", "needs", "working", "rest"];
 const LINGER = 2000;
 
-export interface Section { id: GroupId; ids: string[]; feed: Feed | null }
+export interface Section {
+  id: GroupId;
+  ids: string[];
+  feed: Feed | null;
+}
 
 /** Reads, keeps in order and updates what one tab with its filters shows. */
 export class List {
@@ -155,8 +159,11 @@ export class List {
     const { query } = filters(this.wanted);
     const text = String(query["text"] ?? "").toLowerCase();
     return (
-      this.shown(run) && (!query["agent"] || query["agent"] === run.program) && (!query["session"] || query["session"] === run.session) &&
-      !query["label"] && (!text || `${run.title} ${run.id} ${run.program}`.toLowerCase().includes(text)) &&
+      this.shown(run) &&
+      (!query["agent"] || query["agent"] === run.program) &&
+      (!query["session"] || query["session"] === run.session) &&
+      !query["label"] &&
+      (!text || `${run.title} ${run.id} ${run.program}`.toLowerCase().includes(text)) &&
       run.created_at >= Number(query["since"] ?? 0)
     );
   }
@@ -195,4 +202,3 @@ export class List {
 }
 
 const base = (group: GroupId): GroupId => (group === "finishing" || group === "held" ? "working" : group);
-

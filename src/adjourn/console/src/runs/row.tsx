@@ -21,8 +21,15 @@ export function shownStatus(run: Run, halted: boolean): string {
 }
 
 export interface RowProps {
-  id: string; top: number; index: number; selected: boolean; leaving: boolean; halted: boolean;
-  enter: (id: string) => void; leave: (id: string) => void; last: boolean;
+  id: string;
+  top: number;
+  index: number;
+  selected: boolean;
+  leaving: boolean;
+  halted: boolean;
+  enter: (id: string) => void;
+  leave: (id: string) => void;
+  last: boolean;
 }
 
 export const Row = memo(function Row({ id, top, index, selected, leaving, halted, enter, leave, last }: RowProps) {
@@ -69,7 +76,9 @@ export const Row = memo(function Row({ id, top, index, selected, leaving, halted
       <div role="gridcell" class="c-shape">
         {seen ? <Shape pieces={seen.shape} status={status} since={run.updated_at} /> : null}
       </div>
-      <div role="gridcell" class="end num c-cost">{seen ? money(seen.cost) : ""}</div>
+      <div role="gridcell" class="end num c-cost">
+        {seen ? money(seen.cost) : ""}
+      </div>
       <div role="gridcell" class="end num t2 c-age">
         <Time at={run.created_at} bare />
       </div>
@@ -100,7 +109,8 @@ function Now({ run, seen, status }: { run: Run; seen: Glance | null; status: str
 
 /** A tool's name at the beginning is what the machine will use, so it is mono. */
 function Said({ text }: { text: string }) {
-  const [, before = "", name = "", rest = ""] = /^(Finishing |Undoing )?([\w.-]+_[\w.-]+|[a-z][\w.-]*)((?: needs approval| may have happened|, then| failed).*|)$/s.exec(text) ?? [];
+  const [, before = "", name = "", rest = ""] =
+    /^(Finishing |Undoing )?([\w.-]+_[\w.-]+|[a-z][\w.-]*)((?: needs approval| may have happened|, then| failed).*|)$/s.exec(text) ?? [];
   if (!name || name === "model") return <Visible text={text} />;
   return (
     <>
@@ -139,7 +149,14 @@ function lines(run: Run, g: Glance, status: string): [string, string] {
     case "stopped":
       return [`Stopped ${g.now}`, "by its limit, with what there was"];
     default:
-      return [g.now, join(g.detail, more, run.status === "failed" && !g.detail ? "try it again, or cancel" : g.detail || g.expires_at ? "" : "no expiry")];
+      return [
+        g.now,
+        join(
+          g.detail,
+          more,
+          run.status === "failed" && !g.detail ? "try it again, or cancel" : g.detail || g.expires_at ? "" : "no expiry",
+        ),
+      ];
   }
 }
 

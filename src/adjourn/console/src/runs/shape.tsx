@@ -55,7 +55,15 @@ function Bar({ piece: p, x, w, status }: { piece: Piece; x: number; w: number; s
   const running = p.to === null && status !== "waiting" && p.kind !== "undo";
   if (p.kind === "wait") return <rect {...block} fill="url(#p-wait)" stroke="var(--wait-m)" />;
   if (p.kind === "pause") return <rect {...block} fill="url(#p-pause)" stroke="var(--pause)" />;
-  if (p.kind === "undo") return <rect {...block} fill={p.to === null ? "none" : "var(--cancel-t)"} stroke="var(--cancel)" stroke-dasharray={p.to === null ? "2 2" : undefined} />;
+  if (p.kind === "undo")
+    return (
+      <rect
+        {...block}
+        fill={p.to === null ? "none" : "var(--cancel-t)"}
+        stroke="var(--cancel)"
+        stroke-dasharray={p.to === null ? "2 2" : undefined}
+      />
+    );
   if (p.status === "failed") return <rect {...block} y={3} height={16} fill="var(--fail)" />;
   if (running) return <rect {...block} fill="var(--run)" />;
   if (p.kind === "model") return <rect x={x} y={9.5} width={w} height={3} rx={1.5} fill="var(--edge)" />;

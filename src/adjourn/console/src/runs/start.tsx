@@ -28,7 +28,8 @@ export function StartDialog({ close }: { close: () => void }) {
     }
   }
   const off =
-    offline.value || (!chosen ? "this server has nothing to start; start it with adjourn serve app.py:agent" : haltedFor(chosen)) ||
+    offline.value ||
+    (!chosen ? "this server has nothing to start; start it with adjourn serve app.py:agent" : haltedFor(chosen)) ||
     (!text.trim() ? "say what it should do" : wrong ? "the input is not JSON yet" : "");
   const send = (): void => {
     if (off || busy) return;
@@ -72,7 +73,12 @@ export function StartDialog({ close }: { close: () => void }) {
             ))}
           </select>
         </label>
-        {data && !data.items.length ? <p class="sm t2">This server has no programs: it reads, decides and controls. Start runs where they are, or serve them here: adjourn serve app.py:agent</p> : null}
+        {data && !data.items.length ? (
+          <p class="sm t2">
+            This server has no programs: it reads, decides and controls. Start runs where they are, or serve them here: adjourn serve
+            app.py:agent
+          </p>
+        ) : null}
         {error ? (
           <p class="fail sm" role="alert">
             The programs cannot be read: <Visible text={String((error as Error).message)} />
@@ -95,7 +101,14 @@ export function StartDialog({ close }: { close: () => void }) {
         <div class="row">
           <div class="seg" role="radiogroup" aria-label="The input is">
             {[false, true].map((as) => (
-              <button key={String(as)} type="button" role="radio" aria-checked={json === as} class={json === as ? "on" : ""} onClick={() => setJson(as)}>
+              <button
+                key={String(as)}
+                type="button"
+                role="radio"
+                aria-checked={json === as}
+                class={json === as ? "on" : ""}
+                onClick={() => setJson(as)}
+              >
                 {as ? "JSON" : "Text"}
               </button>
             ))}

@@ -16,7 +16,10 @@ const narrow = matchMedia("(max-width: 640px)");
 const height = signal(narrow.matches ? 92 : 64);
 narrow.addEventListener("change", (e) => (height.value = e.matches ? 92 : 64));
 
-interface Window { from: number; to: number }
+interface Window {
+  from: number;
+  to: number;
+}
 
 export function Rows({ list }: { list: List }) {
   const sections = list.sections.value ?? [];
@@ -87,7 +90,11 @@ export function Rows({ list }: { list: List }) {
     const top = box.getBoundingClientRect().top + s.ids.indexOf(id) * h;
     if (top < 120) scrollBy(0, top - 120);
     else if (top + h > innerHeight - 80) scrollBy(0, top + h - innerHeight + 80);
-    requestAnimationFrame(() => requestAnimationFrame(() => document.querySelector<HTMLElement>(`[data-row-link="${CSS.escape(id)}"]`)?.focus({ preventScroll: true })));
+    requestAnimationFrame(() =>
+      requestAnimationFrame(() =>
+        document.querySelector<HTMLElement>(`[data-row-link="${CSS.escape(id)}"]`)?.focus({ preventScroll: true }),
+      ),
+    );
   };
   useKeys({ j: () => step(1), k: () => step(-1), ArrowDown: () => step(1), ArrowUp: () => step(-1) });
 
@@ -114,17 +121,28 @@ export function Rows({ list }: { list: List }) {
         return (
           <div key={s.id} role="rowgroup" aria-label={GROUPS[s.id].word}>
             <section role="presentation" data-group={s.id}>
-            <GroupHead section={s} />
-            <div
-              class="card list"
-              ref={(el) => void (el ? boxes.current.set(s.id, el) : boxes.current.delete(s.id))}
-              style={{ height: `${s.ids.length * h + 2}px` }}
-            >
-              {shown.map(({ id, at }) => (
-                <Row key={id} id={id} top={at * h} index={base + at} last={at === s.ids.length - 1} selected={id === tabbed && (id === selected || kept >= 0)} leaving={list.leaving.value.has(id)} halted={halts.value.length > 0} enter={enter} leave={leave} />
-              ))}
-            </div>
-            {s.feed && !s.feed.done ? <EmptyRow n={0} /> : null}
+              <GroupHead section={s} />
+              <div
+                class="card list"
+                ref={(el) => void (el ? boxes.current.set(s.id, el) : boxes.current.delete(s.id))}
+                style={{ height: `${s.ids.length * h + 2}px` }}
+              >
+                {shown.map(({ id, at }) => (
+                  <Row
+                    key={id}
+                    id={id}
+                    top={at * h}
+                    index={base + at}
+                    last={at === s.ids.length - 1}
+                    selected={id === tabbed && (id === selected || kept >= 0)}
+                    leaving={list.leaving.value.has(id)}
+                    halted={halts.value.length > 0}
+                    enter={enter}
+                    leave={leave}
+                  />
+                ))}
+              </div>
+              {s.feed && !s.feed.done ? <EmptyRow n={0} /> : null}
             </section>
           </div>
         );
@@ -134,7 +152,12 @@ export function Rows({ list }: { list: List }) {
 }
 
 function GroupHead({ section: s }: { section: Section }) {
-  const note = halts.value.length && s.id === "needs" ? "decisions are recorded now and take effect when unhalted" : s.id === "needs" ? "soonest expiry first" : GROUPS[s.id].note;
+  const note =
+    halts.value.length && s.id === "needs"
+      ? "decisions are recorded now and take effect when unhalted"
+      : s.id === "needs"
+        ? "soonest expiry first"
+        : GROUPS[s.id].note;
   return (
     <div class="grp" role="row">
       <span role="gridcell" class="row">

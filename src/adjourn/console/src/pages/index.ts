@@ -1,0 +1,3 @@
+/** The pages that few look at. */
+export { AuditPage } from "./audit";
+export { SettingsPage } from "./settings";
