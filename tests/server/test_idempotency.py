@@ -1,10 +1,12 @@
 """The same request again gives the same answer, and happens once."""
 
 import asyncio
+from typing import Any
 
-from tests.server.world import Client, at
+import pytest
+from tests.server.world import Client, at, programs
 
-from adjourn.server import Serving, Users
+from adjourn.server import Serving, Users, serving
 
 
 async def test_a_start_that_is_sent_again_is_the_same_run(admin: Client) -> None:
@@ -53,3 +55,54 @@ async def test_two_people_may_use_the_same_key(
         answers = [await who.post(path, json=body, headers=key) for who in (lena, lars)]
     assert [a.status_code for a in answers] == [200, 200]
     await admin.until(item["run_id"], "completed")
+
+
+@pytest.mark.parametrize(("program", "verb", "body", "other"), [
+    ("desk", "pause", {"reason": "x"}, {"reason": "y"}), ("desk", "cancel", {"reason": "x"}, {"reason": "y"}),
+    ("desk", "say", {"text": "x"}, {"text": "y"}), ("approval", "emit", {"event": "x", "value": 1}, {"event": "x", "value": 2}),
+])  # fmt: skip
+async def test_what_is_done_to_a_run_happens_once(
+    admin: Client, program: str, verb: str, body: dict[str, Any], other: dict[str, Any]
+) -> None:
+    run = (await admin.waiting(program))["run_id"]
+    key = {"Idempotency-Key": "once"}
+    answers = await asyncio.gather(*(admin.post(f"runs/{run}/{verb}", json=body, headers=key) for _ in range(5)))
+    assert [a.status_code for a in answers] == [200] * 5
+    assert len({a.text for a in answers}) == 1
+    tags = {"pause": "pause_asked", "cancel": "cancel_asked", "say": "said", "emit": "emitted"}
+    records = (await admin.get(f"runs/{run}/records")).json()["items"]
+    assert [x["record"]["t"] for x in records].count(tags[verb]) == 1
+    reused = await admin.post(f"runs/{run}/{verb}", json=other, headers=key)
+    assert (reused.status_code, reused.json()["code"]) == (409, "request_reused")
+
+
+@pytest.mark.parametrize(("program", "verb", "body"), [
+    ("refunds", "approve", {"edit": {"order": "A1", "cents": 1}}), ("refunds", "deny", {"note": "no"}),
+    ("desk", "answer", {"value": {"ok": 1}}),
+])  # fmt: skip
+async def test_every_decision_may_be_sent_again(admin: Client, program: str, verb: str, body: dict[str, Any]) -> None:
+    item = await admin.waiting(program)
+    path, key = f"interrupts/{at(item['ref'])}/{verb}", {"Idempotency-Key": "k"}
+    first = await admin.post(path, json={"digest": item["digest"], **body}, headers=key)
+    await admin.until(item["run_id"], "completed")
+    again = await admin.post(path, json={"digest": item["digest"], **body}, headers=key)
+    assert (first.status_code, first.json()) == (again.status_code, again.json()) == (200, {"seq": first.json()["seq"]})
+
+
+async def test_a_request_is_remembered_by_another_server(address: str) -> None:
+    key = {"Idempotency-Key": "k"}
+    async with serving(address, programs(), port=0, name="ana") as one, Client(one, one.token) as client:
+        item = await client.waiting("refunds")
+        path, body = f"interrupts/{at(item['ref'])}/approve", {"digest": item["digest"]}
+        first = await client.post(path, json=body, headers=key)
+    async with serving(address, programs(), port=0, name="ana") as two, Client(two, two.token) as client:
+        assert (await client.post(path, json=body, headers=key)).json() == first.json()
+
+
+@pytest.mark.parametrize("key", ["x" * 201, "caf\u00e9", "a\tb"])
+async def test_a_key_that_is_no_key_is_refused_and_nothing_is_done(admin: Client, key: str) -> None:
+    item = await admin.waiting("refunds")
+    headers = [(b"Idempotency-Key", key.encode("latin-1"))]
+    answer = await admin.post(f"runs/{item['run_id']}/cancel", json={}, headers=headers)
+    assert (answer.status_code, answer.json()["code"]) == (422, "invalid")
+    assert (await admin.get(f"runs/{item['run_id']}/status")).json()["status"] == "waiting"

@@ -49,7 +49,7 @@ def _parameters(operation: Operation) -> list[dict[str, Any]]:
     found = [{"name": n, "in": "path", "required": True, "schema": id} for n in places]
     found += [{"name": n, "in": "query", "required": False, "schema": s} for n, s in operation.query.items()]
     found += [{"name": n, "in": "header", "required": False, "schema": s} for n, s in operation.headers.items()]
-    if operation.body is not None:
+    if operation.happens_once:
         found.append({"name": "Idempotency-Key", "in": "header", "required": False, "schema": KEY})
     return found
 

@@ -64,6 +64,11 @@ class Operation:
     stream: bool = False
     links: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
 
+    @property
+    def happens_once(self) -> bool:
+        """Whether the same request again, under one Idempotency-Key, has the same answer: a run's journal remembers it."""
+        return self.right in ("control", "decide")
+
     async def __call__(self, desk: "Desk", who: Identity, request: Request, path: dict[str, str]) -> Response:
         """Check the request, do it, and answer."""
         if any("\x00" in v or not v or len(v) > 400 for v in path.values()):
@@ -71,7 +76,7 @@ class Operation:
         query = read_query(self.query, request)
         body = await read_body(self.body, request) if self.body is not None else {}
         call = Call(desk, desk.seen_from(request), who, request, path, query, body)
-        call.request_id = idempotency_key(who, request) if self.body is not None else ""
+        call.request_id = idempotency_key(who, request) if self.happens_once else ""
         value = await self.handler(call)
         return value if isinstance(value, Response) else answered(value)
 
