@@ -13,7 +13,7 @@ MOCK   := tests/models
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 export NO_MKDOCS_2_WARNING := 1
 
-.PHONY: setup demo test check format bench docs crash console lock clean
+.PHONY: setup demo test check format bench docs pictures crash console lock clean
 
 setup: .venv/.dev console
 
@@ -39,6 +39,10 @@ format: .venv/.dev
 
 bench: .venv/.dev
 	$(BIN)/python bench/run.py $(ARGS)
+
+# The pictures of the documentation: the browser tests make them.
+pictures: .venv/.dev console browser
+	ADJOURN_PICTURES=1 $(BIN)/python -m pytest -q tests/browser/test_pictures.py
 
 docs: .venv/.dev
 	$(BIN)/mkdocs build --strict --quiet

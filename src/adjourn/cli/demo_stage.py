@@ -38,13 +38,13 @@ class Stage:
 
 
 @asynccontextmanager
-async def stage(folder: Path, port: int) -> AsyncGenerator[Stage]:
+async def stage(folder: Path, port: int, *, name: str = "") -> AsyncGenerator[Stage]:
     """Server, worker and runs while inside."""
     from adjourn.server import serving
 
     database = folder / "demo.db"
     address = f"sqlite:///{database}"
-    async with serving(address, CAST, port=port, guide=guide, work=False) as up:
+    async with serving(address, CAST, port=port, guide=guide, work=False, name=name) as up:
         pids: list[int] = []
         keeping = asyncio.create_task(_keep_a_worker(database, folder / "ledger.jsonl", pids), name="adjourn-demo")
         try:

@@ -1,0 +1,132 @@
+"""The pictures of the documentation, made from the demo: `make pictures` keeps them. They are checks as well: at every
+width nothing scrolls sideways, in both themes."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.async_api import Browser, Page, expect
+
+from adjourn.cli.demo_stage import Stage, stage
+
+KEEP = os.environ.get("ADJOURN_PICTURES")
+IMAGES = Path(__file__).parents[2] / "docs" / "images"
+WIDTHS = (1440, 1024, 640, 390, 320)
+
+
+@pytest.fixture(scope="module")
+async def demo() -> AsyncIterator[Stage]:
+    place = Path(tempfile.mkdtemp(prefix="adjourn-"))
+    async with stage(place, 0, name="ana") as on:
+        yield on
+    shutil.rmtree(place)
+
+
+async def opened(browser: Browser, demo: Stage, at: str, width: int = 1440, height: int = 900, **options: Any) -> Page:
+    context = await browser.new_context(viewport={"width": width, "height": height}, reduced_motion="reduce", **options)
+    context.set_default_timeout(30_000)
+    page = await context.new_page()
+    await page.goto(demo.serving.link)
+    await page.locator("[data-connection=live]").first.wait_for(state="attached")
+    await page.goto(demo.serving.url + at)
+    await page.locator("[data-connection=live]").first.wait_for(state="attached")
+    return page
+
+
+async def picture(page: Page, name: str) -> None:
+    await fits(page)
+    shot = await page.screenshot(path=IMAGES / f"{name}.png" if KEEP else None)
+    assert len(shot) > 10_000, "there is something on it"
+
+
+async def fits(page: Page) -> None:
+    """Nothing makes the page scroll sideways."""
+    over = await page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+    assert over <= 0, f"{page.url} is {over} px too wide"
+
+
+async def item(demo: Stage) -> str:
+    from urllib.parse import quote
+
+    runtime = demo.serving.runtime
+    while not (found := await runtime.inbox(run="DEMO-1")):
+        pass
+    return f"/inbox/{quote(found[0].id, safe='')}"
+
+
+async def test_the_list_of_runs(browser: Browser, demo: Stage) -> None:
+    page = await opened(browser, demo, "/runs", height=980)
+    await expect(page.locator("[data-run=DEMO-1]")).to_contain_text("refund needs approval")
+    await expect(page.get_by_text("Four things to try")).to_be_visible()
+    await picture(page, "runs")
+    await page.context.close()
+
+
+async def test_an_item_of_the_inbox(browser: Browser, demo: Stage) -> None:
+    page = await opened(browser, demo, await item(demo), height=960)
+    await expect(page.locator("article h2")).to_have_text("refund")
+    await expect(page.locator("article")).to_contain_text("U+202E")
+    await picture(page, "inbox")
+    await page.context.close()
+
+
+async def test_a_run_that_works(browser: Browser, demo: Stage) -> None:
+    page = await opened(browser, demo, "/runs/DEMO-2")
+    await expect(page.locator("[data-live=root]")).to_contain_text("supplier")
+    await picture(page, "run")
+    await page.context.close()
+
+
+async def test_a_run_in_the_dark(browser: Browser, demo: Stage) -> None:
+    page = await opened(browser, demo, "/runs/DEMO-3", color_scheme="dark")
+    await expect(page.locator("[data-step]").filter(has_text="wait_healthy").first).to_be_visible()
+    await picture(page, "run-dark")
+    await page.locator("[data-verb=cancel]").click()
+    await expect(page.get_by_role("dialog")).to_contain_text("3 things are undone")
+    await picture(page, "cancel-dark")
+    await page.context.close()
+
+
+async def test_the_inbox_on_a_phone(browser: Browser, demo: Stage) -> None:
+    page = await opened(
+        browser, demo, await item(demo), 390, 844, is_mobile=True, has_touch=True, device_scale_factor=2
+    )
+    approve = page.locator("[data-verb=approve]")
+    await expect(approve).to_be_in_viewport()
+    box = await approve.bounding_box()
+    assert box is not None and box["height"] >= 44, "a thumb can hit it"
+    await picture(page, "phone-inbox")
+    await page.context.close()
+
+
+async def test_a_flows_picture(browser: Browser, demo: Stage) -> None:
+    page = await opened(browser, demo, "/runs/DEMO-5/picture")
+    await expect(page.locator("[data-box]").filter(has_text="editor_reads")).to_be_visible()
+    await picture(page, "flow")
+    await page.context.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+async def test_no_page_scrolls_sideways_at_any_width(browser: Browser, demo: Stage, scheme: Any) -> None:
+    page = await opened(browser, demo, "/runs", color_scheme=scheme)
+    for at in (
+        "/runs",
+        "/inbox",
+        await item(demo),
+        "/runs/DEMO-3",
+        "/runs/DEMO-3/journal",
+        "/runs/DEMO-5/picture",
+        "/audit",
+        "/settings",
+    ):
+        await page.goto(demo.serving.url + at)
+        await page.locator("[data-connection=live]").first.wait_for(state="attached")
+        for width in WIDTHS:
+            await page.set_viewport_size({"width": width, "height": 800})
+            await page.wait_for_timeout(60)
+            await fits(page)
+    await page.context.close()
