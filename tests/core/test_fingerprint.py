@@ -29,7 +29,7 @@ def test_the_same_definition_has_no_changes() -> None:
         (now(name="payouts"), ["the run is of 'refunds', not of 'payouts'"]),
         (now(output="dddd"), ["the output type is another"]),
         (now(tools={"refund": "aaaa"}), ["tool 'lookup' is gone"]),
-        (now(tools={"refund": "zzzz", "lookup": "bbbb"}), ["tool 'refund' has another schema"]),
+        (now(tools={"refund": "zzzz", "lookup": "bbbb"}), ["tool 'refund' has another schema or effect"]),
         (
             now(tools={"refund": "aaaa", "find": "bbbb"}),
             ["tool 'lookup' is gone", "new: 'find' (renamed?)"],
@@ -44,7 +44,7 @@ def test_the_same_definition_has_no_changes() -> None:
         (now(agents={}), ["agent 'helper' is gone"]),
         (
             now(agents={"helper": {**THEN["agents"]["helper"], "tools": {"search": "xxxx"}}}),
-            ["agent 'helper': tool 'search' has another schema"],
+            ["agent 'helper': tool 'search' has another schema or effect"],
         ),
     ],
 )
@@ -66,3 +66,12 @@ def test_an_addition_that_loosens_nothing_is_not_a_change(today: dict[str, Any])
 
 def test_all_changes_are_named_at_once() -> None:
     assert len(changes("refunds", THEN, now(output="x", tools={}, policy=[]))) == 6
+
+
+def test_a_flows_checkpoint_given_to_an_agent_says_what_it_is() -> None:
+    assert changes("g", {"kind": "flow", "name": "f"}, {"name": "g"}) == [
+        "the run is of the flow 'f', and 'g' is an agent"
+    ]
+    assert changes("f", {"name": "g"}, {"kind": "flow", "name": "f"}) == [
+        "the run is of the agent 'g', and 'f' is a flow"
+    ]

@@ -8,6 +8,11 @@ def changes(name: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> list[
     """What a resumed run would trip over, each in words. Additions that cannot loosen anything are not changes."""
     found: list[str] = []
     old, new = then.get("name", name), now.get("name", name)
+    kinds = [f.get("kind") == "flow" for f in (then, now)]
+    if kinds[0] != kinds[1]:
+        return [
+            f"the run is of {'the flow' if kinds[0] else 'the agent'} {old!r}, and {new!r} is {'a flow' if kinds[1] else 'an agent'}"
+        ]
     if old != new:
         found.append(f"the run is of {old!r}, not of {new!r}")
     if then.get("output", "") != now.get("output", ""):
@@ -28,7 +33,9 @@ def _tools(word: str, then: Mapping[str, str], now: Mapping[str, str]) -> list[s
     added = [name for name in now if name not in then]
     if gone and added:
         gone.append(f"new: {', '.join(map(repr, sorted(added)))} (renamed?)")
-    return gone + [f"{word} {name!r} has another schema" for name in then if name in now and now[name] != then[name]]
+    return gone + [
+        f"{word} {name!r} has another schema or effect" for name in then if name in now and now[name] != then[name]
+    ]
 
 
 def _policy(then: list[str], now: list[str]) -> list[str]:
