@@ -1,14 +1,18 @@
 /** Who decided what, newest first: read from the audit, so refused attempts are there too. */
 import { useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+import type { RefObject } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { at } from "../api";
 import { listen } from "../live";
 import { Link } from "../router";
 import { Empty, Failure, Skeleton } from "../states";
 import { Button, Icon, Time } from "../ui";
-import { Visible } from "../visible";
+import { shownText } from "../visible";
 import { shortId } from "../words";
+import { itemOf, type Item } from "./items";
 import { list, num, obj, text } from "./json";
 import { addressOf } from "./list";
+import { titleOf } from "./naming";
 import { ask } from "./wire";
 
 interface Line {
@@ -90,12 +94,34 @@ export function Decided({ on, search }: { on: string; search: string }) {
   );
 }
 
+const titles = new Map<string, Promise<Item>>();
+
+/** What was decided: the audit has its name only, so it is read once its row comes into sight. */
+function useItem(ref: string): { row: RefObject<HTMLLIElement>; item: Item | null } {
+  const row = useRef<HTMLLIElement>(null);
+  const [item, setItem] = useState<Item | null>(null);
+  useEffect(() => {
+    const watcher = new IntersectionObserver(([seen]) => {
+      if (!seen?.isIntersecting) return;
+      watcher.disconnect();
+      const found = titles.get(ref) ?? ask(`/interrupts/${at(ref)}`).then((o) => itemOf(o.get("interrupt")));
+      titles.set(ref, found);
+      found.then(setItem, () => titles.delete(ref));
+    });
+    if (row.current) watcher.observe(row.current);
+    return () => watcher.disconnect();
+  }, [ref]);
+  return { row, item };
+}
+
 function DecidedRow({ line: l, on, search }: { line: Line; on: boolean; search: string }) {
+  const { row, item } = useItem(l.ref);
   const [tone, glyph, word] = l.refused
     ? (["t3", "cancel", "Refused"] as const)
     : (VERDICTS[l.verdict] ?? (["t3", "done", "Answered"] as const));
+  const { tool, rest } = item ? titleOf(item) : { tool: "", rest: `${shortId(l.run)} · ${l.ref.slice(l.run.length + 1)}` };
   return (
-    <li>
+    <li ref={row}>
       <Link to={addressOf(l.ref, search)} class={`il decided ${on ? "on" : ""}`} aria-current={on ? "true" : undefined}>
         <div class="row sm">
           <span class={tone}>
@@ -108,16 +134,13 @@ function DecidedRow({ line: l, on, search }: { line: Line; on: boolean; search: 
           </span>
         </div>
         <div class="clip what">
-          by <Visible text={l.by || "somebody"} />
-          {l.note ? (
-            <>
-              {" "}
-              · “<Visible text={l.note.slice(0, 200)} />”
-            </>
-          ) : null}
+          {tool ? <span class="mono">{shownText(tool)}</span> : null} {shownText(rest)}
         </div>
-        <div class="sm t3 clip mono">
-          <Visible text={shortId(l.run)} /> · <Visible text={l.ref.slice(l.run.length + 1)} />
+        <div class="sm t3 clip">
+          by {shownText(l.by || "somebody")}
+          {l.note ? " · “" : ""}
+          {shownText(l.note.slice(0, 200))}
+          {l.note ? "”" : ""}
         </div>
       </Link>
     </li>

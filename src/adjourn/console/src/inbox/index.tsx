@@ -1,14 +1,15 @@
 /** What waits for a person: the list at the left, one item at the right; on a phone one after the other. */
 import { signal, useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
+import { now } from "../api";
 import { Connection, Top } from "../frame";
 import { useKeys } from "../keys";
-import { waiting } from "../live";
+import { state, tick, waiting } from "../live";
 import { back, go, href, place, query, setQuery } from "../router";
 import { Empty, Failure, Skeleton } from "../states";
 import { Button, Command, Icon, Tabs } from "../ui";
 import { visible } from "../visible";
-import { many } from "../words";
+import { many, rough } from "../words";
 import { Decided } from "./decided";
 import { ItemPane } from "./item";
 import { KINDS } from "./naming";
@@ -134,9 +135,22 @@ function PhoneTop({ id }: { id: string }) {
         <Icon name="left" size="m" />
       </Button>
       <b class="grow clip">{i ? KINDS[i.kind][1] : "Item"}</b>
-      <Connection />
+      {i?.expiresAt && state.value === "live" ? (
+        <span class="tag">
+          <Icon name="clock" />
+          <Left to={i.expiresAt} />
+        </span>
+      ) : (
+        <Connection />
+      )}
     </div>
   );
+}
+
+function Left({ to }: { to: number }) {
+  tick.value;
+  const left = to - now();
+  return <span class={left < 60 ? "fail num" : "num"}>{left > 0 ? rough(left) : "expired"}</span>;
 }
 
 function Filters({ decided }: { decided: boolean }) {

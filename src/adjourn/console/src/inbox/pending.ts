@@ -3,6 +3,8 @@ import { batch, computed, signal } from "@preact/signals";
 import { now } from "../api";
 import { listen, tick, type Changed } from "../live";
 import { query } from "../router";
+import { say } from "../ui";
+import { count } from "../words";
 import { itemOf, type Item } from "./items";
 import { list, text } from "./json";
 import { ask } from "./wire";
@@ -47,17 +49,12 @@ export const agents = signal<string[]>([]);
 export const itemBy = (ref: string): Item | undefined => items.get(ref);
 
 /** Soonest expiry first; then what has waited longest. */
-function before(a: string, b: string): number {
-  const [x, y] = [items.get(a), items.get(b)];
-  if (!x || !y) return 0;
-  return (x.expiresAt ?? Infinity) - (y.expiresAt ?? Infinity) || x.openedAt - y.openedAt || (a < b ? -1 : 1);
+function sorted(refs: Iterable<string>): string[] {
+  const found = [...refs].flatMap((ref) => items.get(ref) ?? []);
+  const time = (i: Item): number => i.expiresAt ?? Number.MAX_VALUE;
+  found.sort((a, b) => time(a) - time(b) || a.openedAt - b.openedAt || (a.ref < b.ref ? -1 : 1));
+  return found.map((i) => i.ref);
 }
-
-const sorted = (refs: Iterable<string>): string[] => {
-  const out = [...refs];
-  // Infinity - Infinity is NaN, which `||` passes over.
-  return out.sort(before);
-};
 
 /** How many there are of each action, so that equal ones can be decided together. */
 const actions = computed(() => {
@@ -182,6 +179,7 @@ async function arrived(): Promise<void> {
   }
   if (!fresh.length) return;
   newer.value = [...newer.peek(), ...fresh];
+  say(`${count(newer.peek().length, "newer item", "newer items")} in the inbox.`);
   if (!order.peek().some((ref) => !gone.peek().has(ref))) showNewer(); // there was nothing under the hand
 }
 
