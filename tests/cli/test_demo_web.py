@@ -4,7 +4,7 @@ import json
 import sys
 
 import pytest
-from tests.cli.conftest import Run
+from tests.cli.conftest import AtTerminal, Run
 
 from adjourn.cli import demo_stage
 from adjourn.errors import Misused
@@ -38,3 +38,13 @@ def test_without_the_server_it_says_what_to_install(monkeypatch: pytest.MonkeyPa
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     with pytest.raises(Misused, match=r"adjourn\[server\].*adjourn demo --terminal"):
         demo_stage.need_server()
+
+
+def test_at_a_terminal_it_prints_the_address_and_ctrl_c_ends_all_of_it(terminal: AtTerminal) -> None:
+    pty = terminal("demo", "--no-open", "--port", "0")
+    pty.see("#token=")
+    pty.see("Ctrl-C ends it.")
+    pty.interrupt()
+    pty.see("Ended.")
+    assert pty.end() == 0
+    assert "Traceback" not in pty.plain

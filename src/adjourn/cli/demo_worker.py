@@ -2,10 +2,11 @@
 
     python -m adjourn.cli.demo_worker DATABASE
 
-It ends when its standard input does, so that it does not outlive the demo.
+It ends when its standard input does, so that it does not outlive the demo; a Ctrl-C is for the demo itself.
 """
 
 import asyncio
+import signal
 import sys
 
 from adjourn import Runtime
@@ -22,4 +23,5 @@ async def main(database: str) -> None:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     asyncio.run(main(*sys.argv[1:]))
