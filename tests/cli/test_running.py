@@ -243,3 +243,15 @@ def test_an_input_can_come_from_stdin(process: Run) -> None:
 def test_wrong_input_exits_with_two(adjourn: Run, words: list[str], says: str) -> None:
     said = adjourn("run", *words)
     assert said.code == 2 and says in said.err and said.err.count("✗ Not run:") == 1 and said.out == ""
+
+
+def test_a_halted_run_says_so_and_goes_on_when_it_is_lifted(terminal: AtTerminal, adjourn: Run) -> None:
+    Path("healthy").touch()
+    assert adjourn("run", f"{YARD}:deploy", "first", "--id", "first").code == 0
+    adjourn("halt", "tool:announce", "--reason", "incident 7", "--by", "ana")
+    pty = terminal("run", f"{YARD}:deploy", "Ship it", "--id", "ship-1")
+    pty.see("Held: tool:announce is halted by ana: incident 7. Nothing is lost.")
+    pty.see("adjourn unhalt tool:announce")
+    adjourn("unhalt", "tool:announce", "--by", "ana")
+    pty.see("Deployed.")
+    assert pty.end() == 0

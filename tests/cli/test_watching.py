@@ -150,7 +150,9 @@ def test_json_is_one_event_a_line_and_misses_nothing(background: Start, process:
     first = json.loads(watcher.stdout.readline())
     assert first["seq"] == 1 and first["record"]["t"] == "started"
     Path("healthy").touch()
-    rest = [json.loads(line) for line in watcher.communicate(timeout=SECONDS)[0].splitlines()]
+    rest = [json.loads(line) for line in watcher.stdout]
+    watcher.stdout.close()
+    watcher.wait(SECONDS)
     running.wait(SECONDS)
     journal = process("show", "ship-1", "--journal").out.splitlines()
     assert [e["seq"] for e in rest if e["event"] == "record"] == [*range(2, len(journal) + 1)]

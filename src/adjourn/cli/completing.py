@@ -19,7 +19,7 @@ _ID = re.compile(r"[A-Za-z0-9._:?/-]+")
 def complete_runs(ctx: typer.Context, incomplete: str) -> list[tuple[str, str]]:
     """The newest runs whose id begins so."""
     sql = "select id, status || '  ' || program || '  ' || title from run where substr(id, 1, ?1) = ?2 order by n desc limit ?3"
-    return _found(ctx, sql, (len(incomplete), incomplete.upper() if incomplete.islower() else incomplete, MOST))
+    return _found(ctx, sql, (len(incomplete), incomplete, MOST))
 
 
 def complete_items(ctx: typer.Context, incomplete: str) -> list[tuple[str, str]]:

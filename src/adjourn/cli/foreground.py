@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shlex
 import signal
 import threading
 from typing import Any
@@ -15,6 +16,7 @@ from adjourn.cli.ending import Ending, Place
 from adjourn.cli.failure import report
 from adjourn.cli.hints import command
 from adjourn.cli.settling import NOT, record
+from adjourn.cli.steps import status_of
 from adjourn.cli.terminal import Line, err, say
 from adjourn.cli.view import View
 from adjourn.cli.visible import visible
@@ -25,6 +27,7 @@ from adjourn.driver.threads import in_thread
 from adjourn.errors import Conflict, Refused, RunFailed
 from adjourn.runtime.run import Run
 from adjourn.runtime.runtime import Runtime
+from adjourn.stores.store import Halt
 
 FRAME = 0.05
 """Seconds between two pictures at most often."""
@@ -47,6 +50,7 @@ class Foreground:
         self._news = asyncio.Event()
         self._asks: threading.Event | None = None
         self._left = False
+        self._held: Halt | None = None
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def follow(self) -> int:
@@ -81,8 +85,11 @@ class Foreground:
 
     async def _paint(self) -> None:
         while True:
+            self._view.status, halt = await status_of(self._rt, self._run.id)
+            if halt is not None and halt != self._held:
+                self._tell_held(halt)
+            self._held = halt
             if self._asks is None:
-                self._view.status = await self._run.status()
                 self._view.paint(self._rt.store.now())
             await asyncio.sleep(FRAME)
             try:
@@ -107,6 +114,11 @@ class Foreground:
     def _say(self, *said: Line) -> None:
         self._view.rest()
         say(*said)
+
+    def _tell_held(self, halt: Halt) -> None:
+        said = f"{sentence_mark('held').plain}: {halt.scope} is halted by {halt.by}: {halt.reason}. Nothing is lost."
+        lift = command(self._place.db, "unhalt", shlex.quote(visible(halt.scope)), "--reason …")
+        self._say(visible(said), Text.assemble(("   lift it ", DIM), lift))
 
     # Asking
 

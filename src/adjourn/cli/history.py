@@ -1,5 +1,6 @@
 """Commands about the past: `fork` goes on from it, `audit` shows it and checks that nobody changed it."""
 
+import time
 from typing import Annotated, Any
 
 import typer
@@ -89,7 +90,7 @@ def _shown(line: dict[str, Any]) -> Text:
     ]
     said = visible("  ".join(str(w) for w in words if w))
     return Text.assemble(
-        f"{line['at']:.3f}  ",
+        time.strftime("%Y-%m-%d %H:%M:%S  ", time.localtime(line["at"])),
         (f"{run:9}  ", DIM),
         said,
         ("  " + visible(result), "red" if line.get("refused") else DIM),

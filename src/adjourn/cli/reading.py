@@ -13,6 +13,7 @@ from adjourn.cli.action import as_json as item_json
 from adjourn.cli.database import address_of, with_runtime
 from adjourn.cli.failure import says
 from adjourn.cli.finding import handle
+from adjourn.cli.hints import command
 from adjourn.cli.options import Db, Json, RunId
 from adjourn.cli.steps import Look, line, look_at
 from adjourn.cli.terminal import Terminal, fit, out, print_json, say, to_json
@@ -117,7 +118,7 @@ def show(
         print_json(_run_json(g, timeline, now))
     else:
         _print_run(g, timeline, now)
-        _hints(g)
+        _hints(g, db)
 
 
 def _print_raw(g: Look, saved: str) -> None:
@@ -151,21 +152,19 @@ def _print_run(g: Look, timeline: Timeline, now: float) -> None:
     facts += [money(usage.cost)] if usage.cost else []
     terminal.print(head, Text(" · ".join(facts), style=DIM), "")
     ids = max([2, *(len(s.id) for s in timeline.steps)])
-    names = min(24, max([5, *(len(visible(s.name)) + 2 * _depth(s) for s in timeline.steps)]))
+    names = min(24, max([5, *(len(visible(s.name)) + 2 * s.level for s in timeline.steps)]))
+    last = {step.path: step.n for step in timeline.steps}
     for step in timeline.steps:
-        terminal.print(_step_line(step, ids, names, terminal))
+        rail = "  " * (step.level - 1) + ("└ " if last[step.path] == step.n else "├ ") if step.level else ""
+        terminal.print(_step_line(step, ids, names, terminal, rail))
 
 
-def _depth(step: Step) -> int:
-    return step.path.count("/") + 1 if step.path else 0
-
-
-def _step_line(step: Step, ids: int, names: int, terminal: Terminal) -> Text:
+def _step_line(step: Step, ids: int, names: int, terminal: Terminal, rail: str) -> Text:
     glyph, colour = (STATUSES[step.status][:2]) if step.status in STATUSES else (" ", "")
     going = "…" if step.status in ("running", "waiting") else ""
     end = time.strftime("%H:%M:%S", time.localtime(step.at)) if step.took is None else duration(step.took) + going
     note = visible(step.note)
-    name = fit("  " * _depth(step) + visible(step.name), names)
+    name = fit(visible(step.name), names - len(rail))
     text = line(step)
     if terminal.tty:
         room = terminal.width - ids - names - 17
@@ -174,22 +173,26 @@ def _step_line(step: Step, ids: int, names: int, terminal: Terminal) -> Text:
     else:
         text = f"{text:<32}"
     return Text.assemble(
-        f"  {step.id:>{ids}}  ", (glyph, colour), " ", (name, colour if step.status == "waiting" else ""),
+        f"  {step.id:>{ids}}  ", (rail, DIM), (glyph, colour), " ", (name, colour if step.status == "waiting" else ""),
         "  ", text, "  ", (note, colour or DIM), "  ", (f"{end:>8}", DIM),
     )  # fmt: skip
 
 
-def _hints(g: Look) -> None:
-    run = short_id(g.row.id)
+def _hints(g: Look, db: str | None) -> None:
+    run, hints = short_id(g.row.id), dict[str, str]()
     if g.state.interrupts and g.status in ("waiting", "stuck"):
-        say("", Text.assemble(("Decide  ", DIM), f"adjourn inbox {run}"))
+        hints["Decide"] = command(db, "inbox", run)
     elif g.status == "failed":
-        say("", Text.assemble(("Try again  ", DIM), f"adjourn resume {run}"))
+        hints["Try again"] = command(db, "resume", run)
     elif g.status == "paused":
-        say("", Text.assemble(("Resume  ", DIM), f"adjourn resume {run}", ("   Steer  ", DIM),
-                              f'adjourn resume {run} --instruction "…"'))  # fmt: skip
+        hints = {"Resume": command(db, "resume", run), "Steer": command(db, "resume", run, '--instruction "…"')}
     elif g.status == "ready":
-        say("", Text.assemble(("Advance it  ", DIM), f"adjourn worker app.py:{visible(g.row.program)}"))
+        hints["Advance it"] = command(db, "worker", f"app.py:{visible(g.row.program)}")
+    if g.status not in ("completed", "stopped", "cancelled"):
+        hints["Watch"] = command(db, "watch", run)
+    if hints:
+        said = Text("   ").join(Text.assemble((f"{word}  ", DIM), typed) for word, typed in hints.items())
+        say("", said)
 
 
 def list_inbox(db: str | None, agent: str, kind: str, run: str, limit: int, as_json: bool) -> None:

@@ -26,6 +26,16 @@ async def look_at(rt: Runtime, row: RunRow, halts: Sequence[Halt]) -> Look:
     return Look(g.row, g.state, g.status, g.doing, records)
 
 
+async def status_of(rt: Runtime, run_id: str) -> tuple[str, Halt | None]:
+    """The status that people see, and the halt that holds the run up, if one does."""
+    row = await rt.store.get(run_id)
+    if row.blocked:
+        for halt in await rt.halts():
+            if halt.scope in row.blocked:
+                return "held", halt
+    return row.view(rt.store.now()), None
+
+
 def line(step: Step) -> str:
     """What a step was about, on one line, with everything in it visible. Nothing is shortened."""
     if step.kind == "left":

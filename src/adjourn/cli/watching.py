@@ -16,6 +16,7 @@ from adjourn.cli.failure import report, says
 from adjourn.cli.keys import Keys
 from adjourn.cli.options import By, Db, Json, RunId, who
 from adjourn.cli.screen import Screen
+from adjourn.cli.steps import status_of
 from adjourn.cli.terminal import out, print_line, say
 from adjourn.cli.view import JsonView, TextView, View
 from adjourn.cli.visible import visible
@@ -107,7 +108,7 @@ class Watcher:
     async def _paint(self) -> None:
         """Draw; ends when the run rests, if that was wanted."""
         while True:
-            self._view.status = await self._run.status()
+            self._view.status, _ = await status_of(self._rt, self._run.id)
             row = await self._rt.store.get(self._run.id)
             if self._rest and self._view.status in EXIT and self._view.timeline.seq >= row.seq:
                 return

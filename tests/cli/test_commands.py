@@ -1,0 +1,173 @@
+"""What holds for every command: its data as JSON, its help, what the shell completes, and how little it loads."""
+
+import asyncio
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli import shop, yard
+from tests.cli.conftest import Run, begin
+from typer.main import get_command
+
+from adjourn.cli.app import COMMANDS, app
+from adjourn.cli.terminal import _ASCII
+
+SHOP, YARD = str(Path(shop.__file__)), str(Path(yard.__file__))
+
+JSON: dict[str, list[str]] = {
+    "run": [f"{SHOP}:make", "x"], "runs": [], "show": ["RUN"], "watch": ["RUN", "--rest"], "inbox": [], "approve": ["RUN"],
+    "deny": ["RUN"], "answer": ["ASK", "yes"], "pause": ["RUN"], "resume": ["PAUSED"], "cancel": ["RUN"], "say": ["RUN", "x"],
+    "fork": ["RUN"], "halt": ["tool:x", "--reason", "y"], "unhalt": ["tool:x"], "audit": [], "checkpoint show": ["saved.json"],
+    "checkpoint verify": ["saved.json"], "checkpoint resume": ["saved.json", f"{SHOP}:refunds", "--deny"], "db info": [],
+    "db migrate": [], "db backup": ["copy.db"], "db check": [], "user add": ["ana"], "user list": [], "user key": ["ben"],
+    "user remove": ["ben"], "doctor": [], "version": [],
+}  # fmt: skip
+"""How each command is called for its data. Two are for other tests, because they last: `serve` and `worker`; and `demo`."""
+LASTING = {"serve", "worker", "demo"}
+
+
+def leaves(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
+    for name in command.list_commands(None):
+        one = command.get_command(None, name)
+        if hasattr(one, "list_commands"):
+            yield from leaves(one, (*path, name))
+        else:
+            yield " ".join((*path, name)), one
+
+
+LEAVES = dict(leaves(get_command(app)))
+
+
+@pytest.mark.parametrize("name", LEAVES)
+def test_it_has_json_and_a_help_that_explains_every_word(name: str) -> None:
+    command = LEAVES[name]
+    assert command.help and command.help.strip()[0].isupper()
+    options = [option for p in command.params for option in p.opts]
+    assert "--json" in options
+    assert all(getattr(p, "help", "x") for p in command.params), f"{name} has a word without a help"
+
+
+def test_every_command_is_called_for_its_data() -> None:
+    assert set(JSON) == set(LEAVES) - LASTING
+
+
+@pytest.mark.parametrize("name", JSON)
+def test_its_json_is_data_on_stdout(name: str, adjourn: Run, waiting: str) -> None:
+    asked, paused = asyncio.run(begin(shop.asker, shop.refunds))
+    adjourn("pause", paused)
+    Path("saved.json").write_text(adjourn("show", waiting, "--checkpoint").out)
+    adjourn("user", "add", "ben")
+    names = {"RUN": waiting, "ASK": asked, "PAUSED": paused}
+    said = adjourn(*name.split(), *(names.get(word, word) for word in JSON[name]), "--json")
+    assert said.code in (0, 3), said.err
+    assert said.out.isascii() and not [c for c in said.out if c != "\n" and not c.isprintable()]
+    try:
+        assert json.loads(said.out) is not None
+    except json.JSONDecodeError:
+        assert all(json.loads(line) for line in said.out.splitlines()), "a stream has one value a line"
+
+
+@pytest.mark.parametrize("name", [name for name in JSON if name != "version"])
+def test_an_error_is_json_too(name: str, adjourn: Run) -> None:
+    if name == "doctor":
+        return  # it tells, it does not fail
+    words = ["absent.py:x" if word == f"{SHOP}:make" else word for word in JSON[name]]
+    said = adjourn(*name.split(), *words, "--json")
+    assert said.code in (1, 2) and said.out == "" and "error" in json.loads(said.err)
+
+
+@pytest.mark.parametrize("name", [*LEAVES, "checkpoint", "db", "user", ""])
+def test_its_help_is_plain_text(name: str, adjourn: Run) -> None:
+    said = adjourn(*name.split(), "--help")
+    assert said.code == 0 and said.out.startswith("Usage: adjourn") and "\x1b" not in said.out
+
+
+def test_the_help_lists_every_command_in_its_order(adjourn: Run) -> None:
+    listed = [
+        line.split()[0] for line in adjourn("--help").out.partition("Commands:\n")[2].partition("\n\n")[0].splitlines()
+    ]
+    assert listed == [*COMMANDS]
+
+
+def test_without_utf8_there_are_only_ascii_letters(process: Run, waiting: str) -> None:
+    ascii = {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0", "LC_ALL": "C"}
+    for words in (
+        ["run", f"{SHOP}:refunds", "x"],
+        ["watch", waiting, "--rest"],
+        ["doctor"],
+        ["db", "info"],
+        ["show", waiting],
+    ):
+        said = process(*words, **ascii)
+        assert said.out.isascii() and said.err.isascii() and "\\u" not in said.out + said.err, words
+
+
+def test_every_glyph_has_an_ascii_one() -> None:
+    folder = Path(shop.__file__).parents[2] / "src/adjourn/cli"
+    written = {c for f in folder.glob("*.py") if "demo" not in f.name for c in f.read_text("utf-8") if ord(c) > 127}
+    words = set("«»µϲϳ") | {c for c in written if c.isalpha()}
+    assert written - {chr(c) for c in _ASCII} <= words
+
+
+# What the shell completes
+
+
+def completed(process: Run, words: str) -> list[str]:
+    done = process(
+        _ADJOURN_COMPLETE="complete_bash", COMP_WORDS=f"adjourn {words}", COMP_CWORD=str(words.count(" ") + 1)
+    )
+    return done.out.split()
+
+
+def test_commands_runs_items_and_programs_are_completed(process: Run, waiting: str) -> None:
+    assert completed(process, "che") == ["checkpoint"]
+    assert completed(process, "checkpoint ") == ["show", "verify", "resume"]
+    assert completed(process, f"show {waiting[:3]}") == [waiting]
+    assert completed(process, "watch ") == [waiting]
+    assert completed(process, "approve ") == [f"{waiting}:2.0?0"]
+    Path("app.py").write_text("agent = Agent('x')\nraise SystemExit('never run')\n")
+    assert completed(process, "run a") == ["app.py:"]
+    assert completed(process, "run app.py:") == ["app.py:agent"]
+
+
+def test_completion_says_nothing_if_something_is_wrong(process: Run) -> None:
+    assert completed(process, "show ") == []
+    Path("adjourn.db").write_text("no database")
+    assert completed(process, "show ") == [] and completed(process, "approve ") == []
+
+
+def test_completion_hands_a_shell_nothing_to_run(process: Run) -> None:
+    async def start() -> None:
+        from adjourn import Runtime
+
+        async with Runtime("sqlite:///adjourn.db") as rt:
+            for id in ("$(touch owned)", "`touch owned`", "a'b", "fine"):
+                await rt.start(shop.make(), "\"$(touch owned)`touch owned`' \x1b[31m", run_id=id)
+
+    asyncio.run(start())
+    done = process(_ADJOURN_COMPLETE="complete_zsh", _TYPER_COMPLETE_ARGS="adjourn show ")
+    assert '"fine"' in done.out and not set("$`\x1b") & set(done.out) and "a'b" not in done.out
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish", "powershell"])
+def test_a_script_for_the_shell_is_printed(shell: str, process: Run) -> None:
+    said = process("--show-completion", shell)
+    assert said.code == 0 and "adjourn" in said.out
+
+
+# How little is loaded
+
+
+def test_the_version_loads_neither_a_terminal_library_nor_other_commands() -> None:
+    code = "import sys; from adjourn.cli.app import app\ntry:\n    app(['version'])\nfinally:\n    print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    loaded = set(done.stdout.split())
+    assert "adjourn.cli.app" in loaded
+    assert not {"rich.console", "starlette", "uvicorn", "jsonschema"} & loaded
+    others = {name for name in loaded if name.startswith("adjourn.cli.")}
+    assert others <= {"adjourn.cli.app", "adjourn.cli.options", "adjourn.cli.completing"}
+    assert not {name for name in loaded if name.startswith("adjourn.server")}
