@@ -121,6 +121,16 @@ async def test_whoever_is_called_like_the_agent_does_not_decide_for_it(
         assert (await agent.decide(elsewhere, "answer", value={"ok": 1})).status_code == 200
 
 
+async def test_a_role_that_nobody_knows_has_no_right(server: Serving) -> None:
+    async def wrong(request: object) -> Identity:
+        return Identity("eve", "boss")
+
+    server.guard.authenticate = wrong
+    async with Client(server) as client:
+        answer = await client.get("me")
+        assert (answer.status_code, answer.json()["code"]) == (403, "forbidden")
+
+
 async def test_a_name_of_the_machinery_s_own_does_not_decide(server: Serving, admin: Client) -> None:
     async def machinery(request: object) -> Identity:
         return Identity("@expiry", "admin")

@@ -40,8 +40,8 @@ class Identity:
     run: str = ""
 
     def may(self, right: Right) -> bool:
-        """Whether the role has this right."""
-        return right in RIGHTS[self.role]
+        """Whether the role has this right; one that is not known has none."""
+        return right in RIGHTS.get(self.role, frozenset())
 
 
 Authenticate = Callable[[Request], Awaitable[Identity | None]]

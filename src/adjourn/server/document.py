@@ -68,4 +68,5 @@ def _responses(operation: Operation) -> dict[str, Any]:
         "description": "Refused; nothing was done.",
         "content": {"application/problem+json": {"schema": ref("Problem")}},
     }
-    return answers | {str(status): refused for status in sorted(expected)}
+    failed = {**refused, "description": "The store failed, or we did; whether it was done is unknown. Look again."}
+    return answers | {str(status): refused for status in sorted(expected)} | {"500": failed, "503": failed}

@@ -5,6 +5,7 @@ it missed, each once and in order; one that was away for too long, or comes from
 """
 
 import asyncio
+import logging
 import secrets
 import time
 from collections import deque
@@ -12,9 +13,12 @@ from collections.abc import AsyncIterator
 from typing import Any, NamedTuple
 
 from adjourn.core.interrupt import local_id
+from adjourn.errors import AdjournError
 from adjourn.runtime.runtime import Runtime
 from adjourn.server.translate import halt_json, run_json
 from adjourn.stores.store import Filter
+
+log = logging.getLogger("adjourn.server")
 
 KEPT = 300
 RUNS = 100
@@ -104,7 +108,10 @@ class Hub:
             while True:
                 bell.clear()
                 began = time.monotonic()
-                await self._look()
+                try:
+                    await self._look()
+                except AdjournError as e:  # those who watch are told when it is there again
+                    log.warning("looking at the store failed, and goes on: %s", e)
                 await asyncio.sleep(max(PAUSE, SHARE * (time.monotonic() - began)))
                 try:
                     async with asyncio.timeout(STALE):  # not wait_for: it may swallow a cancellation
@@ -142,10 +149,10 @@ class Hub:
         """The rows that changed since the last look, and whether there were too many to list."""
         now, first = self._rt.store.now(), not self._looked
         since = self._looked - LATE
+        rows = [] if first else await self._rt.store.runs(Filter(changed=since, limit=RUNS + 1))
         self._looked = now
         if first:
             return [], False
-        rows = await self._rt.store.runs(Filter(changed=since, limit=RUNS + 1))
         self._runs = {id: seen for id, seen in self._runs.items() if seen[2] >= since}
         fresh = [r for r in rows if self._runs.get(r.id, (0, ""))[:2] != (r.seq, r.view(now))]
         self._runs.update({r.id: (r.seq, r.view(now), r.updated_at) for r in rows})

@@ -1,6 +1,7 @@
 """Server-sent events: a run's records by number, so that a client that returns gets each once; and the stream about everything."""
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from typing import Any
@@ -12,9 +13,12 @@ from starlette.types import Receive, Scope, Send
 from adjourn.core.codec import encode
 from adjourn.driver.events import Recorded
 from adjourn.driver.feed import Published, TextArrived
+from adjourn.errors import AdjournError
 from adjourn.runtime.runtime import Runtime
 from adjourn.server.hub import Hub
 from adjourn.server.translate import record_json
+
+log = logging.getLogger("adjourn.server")
 
 PING = 15.0
 HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no", "Content-Type": "text/event-stream; charset=utf-8"}
@@ -88,7 +92,11 @@ class EventStream(Response):
                     return
                 piece = b": still here\n\n"
                 if step.done():
-                    piece = step.result()
+                    try:
+                        piece = step.result()
+                    except AdjournError as e:  # it comes again, from where it was
+                        log.warning("a stream ended early: %s", e)
+                        return
                     if not piece:
                         return
                     step = asyncio.ensure_future(_next(self._events))
