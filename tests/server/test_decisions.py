@@ -114,12 +114,13 @@ async def test_a_question_that_was_answered_says_by_whom(server: Serving, people
 
 
 async def test_what_expired_was_decided_by_nobody(server: Serving, admin: Client) -> None:
-    item = await parked(server, admin, payer(expires_in=0.05))
-    run = await server.runtime.get(item["run_id"])
-    await run.wait(LIMIT)
-    await admin.until(item["run_id"], "completed")
+    run = await server.runtime.start(payer(expires_in=0.05), "go")
+    await admin.until(run.id, "completed")
+    records = [x["record"] for x in (await admin.get(f"runs/{run.id}/records")).json()["items"]]
+    [asked] = [x for x in records if x["t"] == "asked"]
+    item = {"ref": f"{run.id}:{asked['i']}", "digest": asked["digest"]}
     said = refusal(await admin.decide(item, "approve"), "interrupt_closed")
-    assert (said["by"], said["how"]) == ("", "expired")
+    assert (said["by"], said["how"], said["was"]["digest"]) == ("", "expired", asked["digest"])
 
 
 async def test_a_run_that_was_cancelled_meanwhile_says_so(admin: Client) -> None:

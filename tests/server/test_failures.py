@@ -19,16 +19,17 @@ READS = ("get", "load", "runs", "inbox", "halt", "audit", "recent", "endpoints",
 
 
 class Failing(MemoryStore):
-    """Says no to everything while it is `down`."""
+    """Says no to everything while it is `down`, and counts how often."""
 
-    down = False
+    down, refused = False, 0
+
+    async def no(self, *_: object, **__: object) -> Any:
+        self.refused += 1
+        raise StoreError("the disk is gone; reload before doing anything")
 
     def __getattribute__(self, name: str) -> Any:
-        return no if name in READS and object.__getattribute__(self, "down") else object.__getattribute__(self, name)
-
-
-async def no(*_: object, **__: object) -> Any:
-    raise StoreError("the disk is gone; reload before doing anything")
+        name = "no" if name in READS and object.__getattribute__(self, "down") else name
+        return object.__getattribute__(self, name)
 
 
 @asynccontextmanager
