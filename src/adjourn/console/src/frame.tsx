@@ -1,16 +1,21 @@
 /** What is around every page: the halt strip, the side bar (on a phone a top bar and a tab bar), the connection. */
 import { signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
+import { useEffect, useRef } from "preact/hooks";
 import { me } from "./api";
 import { connection, halts, state, waiting } from "./live";
-import { Link } from "./router";
+import { Link, place } from "./router";
 import { Icon, LiveRegion, Toasts } from "./ui";
-import { HaltButton, HaltDialogs, HaltStrip } from "./halt";
-import { KeysHelp } from "./help";
+import { asking, HaltButton, HaltStrip } from "./halt";
+import { helping } from "./keys";
+import { later } from "./later";
 import { many } from "./words";
 
 /** How many runs are open; the list of runs says so. */
 export const openRuns = signal<number | null>(null);
+
+const HaltDialogs = later(async () => (await import("./overlays")).HaltDialogs, true);
+const KeysHelp = later(async () => (await import("./overlays")).KeysHelp, true);
 
 const PLACES = [
   { id: "inbox", word: "Inbox", icon: "inbox" },
@@ -92,7 +97,18 @@ export function Top({ title, children }: { title: string; children?: ComponentCh
   );
 }
 
+/** Whoever goes to another page begins at its beginning; the inbox and a run's tabs look after themselves. */
+function useArrival(on: string): void {
+  const at = on === "inbox" ? on : place.value.slice(0, 2).join("/");
+  const before = useRef(at);
+  useEffect(() => {
+    if (before.current !== at) document.getElementById("main")?.focus({ preventScroll: true });
+    before.current = at;
+  }, [at]);
+}
+
 export function Frame({ on, children }: { on: string; children: ComponentChildren }) {
+  useArrival(on);
   return (
     <>
       <a class="skip" href="#main">
@@ -106,8 +122,8 @@ export function Frame({ on, children }: { on: string; children: ComponentChildre
         </div>
         <PhoneBar on={on} />
       </div>
-      <HaltDialogs />
-      <KeysHelp />
+      {asking.value ? <HaltDialogs /> : null}
+      {helping.value ? <KeysHelp /> : null}
       <Toasts />
       <LiveRegion />
     </>

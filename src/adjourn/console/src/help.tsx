@@ -1,9 +1,7 @@
 /** The keys, on `?`. */
-import { signal } from "@preact/signals";
 import { Dialog } from "./dialog";
+import { helping } from "./keys";
 import { Button } from "./ui";
-
-export const helping = signal(false);
 
 const KEYS: readonly [string, readonly (readonly [string, string])[]][] = [
   [
@@ -67,7 +65,6 @@ export function KeysTable() {
 }
 
 export function KeysHelp() {
-  if (!helping.value) return null;
   const close = (): void => {
     helping.value = false;
   };

@@ -1,5 +1,9 @@
 /** The keyboard. Keys are dead while somebody types, while a key is held down, and while a dialog is open. */
+import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
+
+/** Whether the list of keys is shown. */
+export const helping = signal(false);
 
 export type Bindings = Record<string, (e: KeyboardEvent) => void>;
 

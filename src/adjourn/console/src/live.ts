@@ -130,6 +130,14 @@ export function connect(): void {
   });
 }
 
+/** Nobody is logged in any more. */
+export function disconnect(): void {
+  stop?.();
+  stop = null;
+  first = true;
+  state.value = "connecting";
+}
+
 // One timer for everything that counts, and none in a hidden tab; its streams are given back, because a browser has only six.
 let timer = 0;
 let hidden = 0;

@@ -4,16 +4,15 @@ import { render } from "preact";
 import "./theme";
 import { begin, known, me } from "./api";
 import { Frame } from "./frame";
-import { helping } from "./help";
-import { useKeys } from "./keys";
-import { connect, waiting } from "./live";
-import { LoginPage } from "./login";
-import { go, place } from "./router";
+import { helping, useKeys } from "./keys";
+import { connect, disconnect, waiting } from "./live";
+import { about, go, place } from "./router";
 import { fetchAll, later } from "./later";
 import { Empty, Failure } from "./states";
 import { useState } from "preact/hooks";
 import { Button } from "./ui";
 
+const LoginPage = later(async () => (await import("./overlays")).LoginPage);
 const RunsPage = later(async () => (await import("./runs")).RunsPage);
 const RunPage = later(async () => (await import("./run")).RunPage);
 const InboxPage = later(async () => (await import("./inbox")).InboxPage);
@@ -73,13 +72,14 @@ const TITLES: Record<string, string> = { inbox: "Inbox", audit: "Audit", setting
 effect(() => {
   const [first = "runs"] = place.value;
   const n = waiting.value ? `(${waiting.value}) ` : "";
-  document.title = `${n}${TITLES[first] ?? "Runs"} · Adjourn`;
+  document.title = `${n}${about.value || (TITLES[first] ?? "Runs")} · Adjourn`;
 });
 
 let who = "";
 effect(() => {
-  const name = me.value?.csrf ?? "";
+  const name = me.value ? `${me.value.name} ${me.value.csrf}` : "";
   if (name && name !== who) connect();
+  if (!name && who) disconnect();
   who = name;
 });
 

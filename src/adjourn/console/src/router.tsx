@@ -22,6 +22,9 @@ export const place = computed<string[]>(() =>
 /** The query. */
 export const query = computed(() => new URLSearchParams(here.value.search));
 
+/** What the page at this address is about, for the window's title; "" is the page's own name. */
+export const about = signal("");
+
 /** A path of the console as an address of this server. */
 export const href = (path: string): string => base + path;
 

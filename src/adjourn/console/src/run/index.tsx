@@ -4,13 +4,13 @@ import { now } from "../api";
 import { useKeys } from "../keys";
 import { later } from "../later";
 import { halts, tick } from "../live";
-import { back, go, href, Link, place, query, setQuery, to } from "../router";
+import { about, back, go, href, Link, place, query, setQuery, to } from "../router";
 import { row } from "../rows";
 import { shownStatus } from "../runs/row";
 import { Failure, Skeleton } from "../states";
 import { Icon, Pill, RunId, say, STATUSES, Tabs } from "../ui";
 import { Lines } from "../values";
-import { Visible } from "../visible";
+import { Visible, visible } from "../visible";
 import { duration, many, money, rough } from "../words";
 import { Callout } from "./callout";
 import { CancelDialog } from "./cancel";
@@ -75,6 +75,12 @@ function Shown({ model, state }: { model: RunModel; state: RunState }) {
   const alive = !ENDED.includes(run.status);
   const off = reasons(run);
   useAnnounced(run);
+  useEffect(() => {
+    about.value = visible((run.title || run.program).slice(0, 60));
+    return () => {
+      about.value = "";
+    };
+  }, [run.title]);
   const select = (step: Step, open = false): void => {
     setQuery({ step: step.id || `@${step.record}` });
     if (open) setDrawer(true);
@@ -123,6 +129,21 @@ function Shown({ model, state }: { model: RunModel; state: RunState }) {
         </Link>
         <Icon name="right" />
         <RunId id={run.id} />
+        {state.started_by ? (
+          <span>
+            · started by <Visible text={state.started_by} />
+          </span>
+        ) : null}
+        {run.session ? (
+          <Link to={`/runs?q=${encodeURIComponent(`session:${run.session}`)}`}>
+            session <Visible text={run.session} />
+          </Link>
+        ) : null}
+        {Object.entries(run.labels).map(([k, v]) => (
+          <Link key={k} class="tag" to={`/runs?q=${encodeURIComponent(`label:${k}=${v}`)}`}>
+            <Visible text={`${k}=${v}`} />
+          </Link>
+        ))}
         {state.forked_from ? (
           <span>
             · forked from <Link to={to("runs", state.forked_from.replace(/@\d+$/, ""))}>{state.forked_from}</Link>

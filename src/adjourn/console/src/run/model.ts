@@ -38,6 +38,7 @@ export class RunModel {
   private readonly stopEffect: () => void;
   private control = new AbortController();
   private seen = 0;
+  private cost = 0;
   private over = false;
 
   constructor(readonly id: string) {
@@ -108,15 +109,18 @@ export class RunModel {
 
   /** Something was recorded: read what changed, once for a burst. */
   soon(): void {
+    // A long run is read less often than a short one.
+    const wait = Math.min(2000, Math.max(GATHER, this.cost * 3));
     this.gathering ||= window.setTimeout(() => {
       this.gathering = 0;
       if (this.reading) this.again = true;
       else void this.read().catch(() => undefined);
-    }, GATHER);
+    }, wait);
   }
 
   private async read(): Promise<void> {
     this.reading = true;
+    const began = performance.now();
     try {
       const [state, timeline] = await Promise.all([
         get<RunState>(`/runs/${at(this.id)}`, {}, this.control.signal),
@@ -131,6 +135,7 @@ export class RunModel {
       this.clock.value = { now: timeline.now, worked: timeline.worked, waited: timeline.waited, seq: timeline.seq };
     } finally {
       this.reading = false;
+      this.cost = performance.now() - began;
       if (this.again) {
         this.again = false;
         this.soon();

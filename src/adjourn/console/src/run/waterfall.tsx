@@ -5,6 +5,7 @@ import { memo } from "../memo";
 import { now } from "../api";
 import { useKeys } from "../keys";
 import { tick } from "../live";
+import { go, to } from "../router";
 import { Icon, Switch } from "../ui";
 import { Visible } from "../visible";
 import { useWindow } from "../window";
@@ -83,7 +84,11 @@ export function Waterfall({ model, lines, alive, selected, select, fold, childre
     ArrowUp: () => step(-1),
     "[": () => folding(false),
     "]": () => folding(true),
-    Enter: () => selected && select(selected, true),
+    Enter: () => {
+      const open = selected?.interrupt && model.state.peek()?.interrupts.some((i) => i.ref === selected.interrupt);
+      if (open && selected.interrupt) go(to("inbox", selected.interrupt));
+      else if (selected) select(selected, true);
+    },
   });
   return (
     <section class="card" aria-label="Timeline">
