@@ -101,6 +101,20 @@ async def advance(*agents: Agent[Any], run: str, db: str = "adjourn.db") -> Any:
         return await (await rt.get(run)).wait(SECONDS)
 
 
+def screen(text: str) -> list[str]:
+    """The lines that are left on a terminal in the end: what was drawn again counts once."""
+    shown = [""]
+    for part in re.split(r"(\r(?:\x1b\[\d+A)?\x1b\[J)", COLOUR.sub("", text).replace("\r\n", "\n")):
+        if erased := re.fullmatch(r"\r(?:\x1b\[(\d+)A)?\x1b\[J", part):
+            del shown[len(shown) - 1 - int(erased[1] or 0) :]
+            shown.append("")
+        else:
+            first, *more = part.split("\n")
+            shown[-1] += first
+            shown += more
+    return shown
+
+
 class Pty:
     """A program at a terminal of its own; `see` waits for words, `type` writes a line."""
 

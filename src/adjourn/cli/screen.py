@@ -38,7 +38,8 @@ class Screen:
         self._put()
 
     def clear(self) -> None:
-        """Leave only what stays, with the cursor below it."""
+        """Leave only what stays, with the cursor below it; also without the ^C that a terminal writes by itself."""
+        self._height = self._height or 1
         self._erase()
         self._below = []
         self.terminal.flush()

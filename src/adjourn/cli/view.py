@@ -137,7 +137,8 @@ class TextView(View):
         glyph, colour = STATUSES[step.status][:2] if step.status in STATUSES else (" ", "")
         took = duration(step.took) if step.took is not None and step.status != "waiting" else ""
         note = visible(step.note + (f": {step.reason}" if step.status == "waiting" and step.reason else ""))
-        head = self._head(step.id, glyph, colour, self._name(step), "  " * step.level, _moment(step))
+        place = step.id.partition("!")[0]  # an undo stands at the call that it takes back
+        head = self._head(place, glyph, colour, self._name(step), "  " * step.level, _moment(step))
         width = self.screen.terminal.width
         room = max(20, width - cell_len(head.plain) - 1)
         if step.kind == "model":
