@@ -31,7 +31,7 @@ export function Panel({ step, state, total, fork, record, close, text }: Props) 
           </h2>
           {step.status ? <Pill status={step.note === "in doubt" ? "in_doubt" : step.status} /> : null}
           <span class="grow" />
-          {step.id ? <span class="sm t3 num">step {step.id}</span> : null}
+          {step.id && step.record ? <span class="sm t3 num">step {step.id}</span> : null}
           {close ? (
             <Button look="q" class="x drawer-x" label="Close the step" onClick={close}>
               ×
@@ -91,7 +91,7 @@ export function Panel({ step, state, total, fork, record, close, text }: Props) 
       ) : null}
       {step.reason || step.rules.length || step.effect ? <PolicyPart step={step} open={!!open} /> : null}
       <Identity step={step} total={total} />
-      <div class="sec row wrap">
+      <div class={open || step.record ? "sec row wrap" : "hide"}>
         {open ? (
           <Button look="p" onClick={() => go(to("inbox", open))} label={`Review ${nameOf(step)}`}>
             Review
