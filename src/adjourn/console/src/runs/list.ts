@@ -9,6 +9,7 @@ import type { Interrupt, Page, Run } from "../types";
 const ORDER: GroupId[] = ["needs", "working", "rest"];
 const HALTED: GroupId[] = ["finishing", "held", "needs", "working", "rest"];
 const LINGER = 2000;
+const OFTEN = 2000;
 
 export interface Section {
   id: GroupId;
@@ -38,15 +39,30 @@ export class List {
     this.stopListening = listen({
       changed: (c) => {
         this.took(c.runs);
-        if (c.more) void this.refresh();
-        if (c.opened.length) void this.soonest();
+        if (c.more) this.sometimes("refresh", () => this.refresh());
+        if (c.opened.length) this.sometimes("soonest", () => this.soonest());
       },
       whole: () => void this.refresh(),
     });
     void this.begin();
   }
 
+  private readonly waits = new Map<string, number>();
+
+  /** Under load once in a while is enough; the last wish is not lost. */
+  private sometimes(name: string, what: () => Promise<void>): void {
+    if (this.waits.has(name)) return;
+    this.waits.set(
+      name,
+      window.setTimeout(() => {
+        this.waits.delete(name);
+        void what();
+      }, OFTEN),
+    );
+  }
+
   end(): void {
+    for (const timer of this.waits.values()) clearTimeout(timer);
     this.control.abort();
     clearTimeout(this.timer);
     this.stopListening();
