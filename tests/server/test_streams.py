@@ -14,7 +14,7 @@ from tests.server.world import LIMIT, Client, Event, Events, at, chatty, eventua
 
 from adjourn import Runtime
 from adjourn.runtime.run import Run
-from adjourn.server import Serving, serving
+from adjourn.server import Serving, Users, serving
 
 
 async def read(client: Client, path: str, last: str, most: int) -> tuple[list[Event], str, bool]:
@@ -222,6 +222,23 @@ async def test_streams_are_counted(server: Serving, admin: Client, monkeypatch: 
         assert refused.headers["retry-after"]
 
 
+async def test_who_is_removed_or_logs_out_sees_no_more(
+    server: Serving, people: tuple[Users, dict[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("adjourn.server.stream.PING", 0.05)
+    users = people[0]
+    async with Client(server, users.add("gone", "viewer")) as gone, Client(server) as browser:
+        login = await browser.post("session", json={"key": server.token})
+        async with gone.events("inbox/events") as one, browser.events("inbox/events") as two:
+            for events in (one, two):
+                await events.until(lambda e: e.kind == "inbox")
+            users.remove("gone")
+            await browser.post("session/end", headers={"X-CSRF-Token": login.json()["csrf"]})
+            async with asyncio.timeout(LIMIT):
+                for events in (one, two):
+                    assert [e async for e in events] == []  # the streams end
+
+
 # The stream about everything
 
 
@@ -310,6 +327,26 @@ async def test_after_a_restart_or_a_long_absence_the_inbox_is_told_whole(address
             for strange in (f"{last}0", "x", "-", at("\u00e9"), f"{last.partition('-')[0]}-99999"):
                 async with client.events("inbox/events", strange) as events:
                     assert (await events.until(lambda e: True))[0].kind == "inbox"
+
+
+async def test_who_was_away_for_longer_than_changes_are_kept_is_told_everything(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("adjourn.server.hub.KEPT", 3)
+    monkeypatch.setattr("adjourn.server.hub.PAUSE", 0.001)
+    async with (
+        serving("memory://", programs(), port=0, rate=1e6) as server,
+        Client(server, server.token) as admin,
+        admin.events("inbox/events") as stays,
+        admin.events("inbox/events") as leaves,
+    ):
+        [first] = await leaves.until(lambda e: True)
+        for n in range(6):
+            await admin.post("halts", json={"scope": f"tool:{n}", "reason": "r"})
+            await stays.until(lambda e, n=n: len(e.data["halts"]) == n + 1)
+        async with admin.events("inbox/events", first.id) as returns:
+            [told] = await returns.until(lambda e: True)
+        assert (told.kind, len(told.data["halts"])) == ("inbox", 6)
 
 
 async def test_a_halt_and_a_run_s_change_are_told(admin: Client) -> None:

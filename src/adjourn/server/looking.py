@@ -95,7 +95,16 @@ async def watch_run(c: Call) -> Any:
     if row.status in ENDED and row.seq <= int(last):
         return Response(status_code=204)  # a browser would otherwise ask again for ever
     events = run_events(c.rt, row.id, int(last), follow=c.query.get("follow", True))
-    return EventStream(events, c.desk.closing, c.desk.guard.enter(c.who))
+    return EventStream(events, c.desk.closing, c.desk.guard.enter(c.who), lambda: _may_still(c))
+
+
+async def _may_still(c: Call) -> bool:
+    """Whether whoever opened a stream would still be let in, as the same person."""
+    try:
+        now = await c.desk.guard.identify(c.request)
+    except Problem:
+        return False
+    return now.may("read") and (now.name, now.run) == (c.who.name, c.who.run)
 
 
 async def list_inbox(c: Call) -> Any:
@@ -117,7 +126,7 @@ async def watch_inbox(c: Call) -> Any:
     """What changes anywhere."""
     last = c.request.headers.get("last-event-id", "")
     events = hub_events(c.desk.hub, last, follow=c.query.get("follow", True))
-    return EventStream(events, c.desk.closing, c.desk.guard.enter(c.who))
+    return EventStream(events, c.desk.closing, c.desk.guard.enter(c.who), lambda: _may_still(c))
 
 
 async def get_interrupt(c: Call) -> Any:

@@ -2,7 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from typing import Any
 
@@ -53,13 +54,19 @@ async def hub_events(hub: Hub, last: str, *, follow: bool = True) -> AsyncIterat
 
 
 class EventStream(Response):
-    """A response that lasts: until its events end, the client has gone, or the server closes."""
+    """A response that lasts: until its events end, the client has gone or may no longer look, or the server closes."""
 
     media_type = "text/event-stream"
 
-    def __init__(self, events: AsyncIterator[bytes], closing: asyncio.Event, left: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        events: AsyncIterator[bytes],
+        closing: asyncio.Event,
+        left: Callable[[], None],
+        may: Callable[[], Awaitable[bool]],
+    ) -> None:
         self.status_code, self.background, self.body = 200, None, b""
-        self._events, self._closing, self._left = events, closing, left
+        self._events, self._closing, self._left, self._may = events, closing, left, may
         self.init_headers(HEADERS)
         del self.headers["content-length"]
 
@@ -85,11 +92,16 @@ class EventStream(Response):
     async def _send_all(self, send: Send, ends: set[asyncio.Future[Any]]) -> None:
         await send({"type": "http.response.body", "body": b"retry: 1000\n\n", "more_body": True})
         step: asyncio.Future[bytes] = asyncio.ensure_future(_next(self._events))
+        asked = time.monotonic()
         try:
             while True:
                 await asyncio.wait({step, *ends}, timeout=PING, return_when=asyncio.FIRST_COMPLETED)
                 if any(end.done() for end in ends):
                     return
+                if time.monotonic() - asked >= PING:
+                    asked = time.monotonic()
+                    if not await self._may():  # somebody was removed, or has logged out
+                        return
                 piece = b": still here\n\n"
                 if step.done():
                     try:
