@@ -165,3 +165,11 @@ async def test_a_stream_does_not_keep_the_application_around_it_from_ending(addr
             await events.until(lambda e: e.kind == "inbox")
             async with asyncio.timeout(LIMIT):
                 await application.aclose()
+
+
+async def test_without_its_lifespan_every_request_says_what_is_missing(address: str, sock: socket.socket) -> None:
+    transport = httpx.ASGITransport(in_starlette(console(sock, address)))
+    async with httpx.AsyncClient(transport=transport, base_url=f"http://127.0.0.1:{sock.getsockname()[1]}") as client:
+        answer = await client.get("/ops/adjourn/api/v1/runs", headers={"X-User": "ana"})
+    assert (answer.status_code, answer.json()["code"]) == (500, "misused")
+    assert "open the runtime" in answer.json()["detail"]
