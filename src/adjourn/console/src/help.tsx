@@ -40,12 +40,12 @@ const KEYS: readonly [string, readonly (readonly [string, string])[]][] = [
   ],
 ];
 
-export function KeysTable() {
+export function KeysTable({ heading: Heading = "h3" }: { heading?: "h2" | "h3" }) {
   return (
     <div class="keys">
       {KEYS.map(([where, keys]) => (
         <section key={where}>
-          <h3>{where}</h3>
+          <Heading class="lb">{where}</Heading>
           <dl>
             {keys.map(([key, what]) => (
               <div key={key}>
@@ -84,7 +84,7 @@ export function KeysHelp() {
         </>
       }
     >
-      <KeysTable />
+      <KeysTable heading="h2" />
     </Dialog>
   );
 }

@@ -30,7 +30,7 @@ export function later<P extends object>(load: () => Promise<FunctionComponent<P>
       renew();
       return (
         <Place>
-          <Failure error={error.value} again={begin} />
+          <Failure whole={!part} error={error.value} again={begin} />
         </Place>
       );
     }

@@ -39,7 +39,7 @@ function Page() {
     default:
       return (
         <main>
-          <Empty icon="search" title="There is no such page">
+          <Empty icon="search" title="There is no such page" whole>
             <div class="row center">
               <Button look="p" onClick={() => go("/runs")}>
                 See the runs
@@ -56,7 +56,7 @@ function App({ failed }: { failed: unknown }) {
   if (error)
     return (
       <main class="login">
-        <Failure error={error} again={() => void begin().then(() => setError(null), setError)} />
+        <Failure whole error={error} again={() => void begin().then(() => setError(null), setError)} />
       </main>
     );
   if (!known.value) return null;

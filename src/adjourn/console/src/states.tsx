@@ -5,23 +5,23 @@ import { Problem } from "./api";
 import { Button, copy, Icon, say } from "./ui";
 import { Visible } from "./visible";
 
-export function Empty({
-  icon,
-  title,
-  children,
-  tone = "t3",
-}: {
+interface EmptyProps {
   icon: string;
   title: string;
   children?: ComponentChildren;
   tone?: string;
-}) {
+  /** It stands in the place of the whole page. */
+  whole?: boolean;
+}
+
+export function Empty({ icon, title, children, tone = "t3", whole = false }: EmptyProps) {
+  const Heading = whole ? "h1" : "h2";
   return (
     <section class="card empty">
       <span class={`${tone} huge`}>
         <Icon name={icon} size="l" />
       </span>
-      <h2>{title}</h2>
+      <Heading>{title}</Heading>
       {children}
     </section>
   );
@@ -42,7 +42,7 @@ export function Skeleton({ rows = 6, row }: { rows?: number; row: (n: number) =>
 }
 
 /** What failed, what is safe, when it is tried again. */
-export function Failure({ error, again }: { error: unknown; again: () => void }) {
+export function Failure({ error, again, whole = false }: { error: unknown; again: () => void; whole?: boolean }) {
   const problem = error instanceof Problem ? error : new Problem(0, "failed", String(error));
   const lasting = problem.status >= 400 && problem.status < 500 && problem.status !== 429;
   const [left, setLeft] = useState(5);
@@ -64,7 +64,7 @@ export function Failure({ error, again }: { error: unknown; again: () => void })
           ? "That cannot be shown"
           : "The store does not answer";
   return (
-    <Empty icon="fail" title={title} tone="fail">
+    <Empty icon="fail" title={title} tone="fail" whole={whole}>
       <p>
         {lasting ? (
           <Visible text={problem.detail} />

@@ -42,7 +42,7 @@ export function RunPage({ id }: { id: string }) {
   if (model.error.value && !state) {
     return (
       <main>
-        <Failure error={model.error.value} again={() => void model.begin()} />
+        <Failure whole error={model.error.value} again={() => void model.begin()} />
       </main>
     );
   }
