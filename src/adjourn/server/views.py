@@ -127,8 +127,8 @@ def step_json(run: str, step: Step, works: bool) -> dict[str, Any]:
     return {
         "n": step.n, "seq": step.seq, "record": step.record, "kind": step.kind, "id": step.id, "name": step.name,
         "text": (said if isinstance(said, str) else encode(said).decode()) if quoted else step.text, "quoted": quoted,
-        "status": "running" if running else step.status, "note": step.note, "path": step.path, "level": step.level, "at": step.at, "took": step.took,
-        "spans": spans, "arguments": step.arguments,
+        "status": "running" if running else step.status, "note": step.note, "path": step.path, "level": step.level,
+        "at": step.at, "took": step.took, "spans": spans, "arguments": step.arguments,
         "result": step.result, "error": step.error, "ran": step.ran, "digest": step.digest, "key": key, "effect": step.effect,
         "undo": step.undo, "reason": step.reason, "rules": list(step.rules), "attempt": step.attempt, "tokens": step.tokens,
         "interrupt": f"{run}:{step.interrupt}" if step.interrupt else None,
