@@ -144,6 +144,7 @@ def test_at_a_terminal_it_asks_and_ctrl_c_pauses(terminal: AtTerminal, adjourn: 
     pty.answer("pprove once", "a")
     pty.answer("exactly as shown?", "yes")
     pty.see("create needs approval")
+    pty.see("ater  ?")
     pty.see("› ")
     pty.interrupt()
     pty.see("Its checkpoint is in next.json")

@@ -129,17 +129,18 @@ def test_enter_and_keys_typed_ahead_approve_nothing(terminal: AtTerminal) -> Non
     assert pty.end() == 0
     Path("ledger").unlink()
     pty = terminal("run", f"{YARD}:guarded", "Two servers")
-    pty.see("create needs approval")
+    pty.see("ater  ?")
     pty.see("› ")
     pty.press("\n\n\n")
-    pty.see("› ")
-    pty.type("later")
+    pty.see("ater  ?")
+    pty.answer("", "later")
     pty.see("Waiting for a person")
     assert pty.end() == 3 and ledger() == []
 
 
 def test_ctrl_c_at_a_prompt_leaves_it_waiting(terminal: AtTerminal, adjourn: Run) -> None:
     pty = terminal("run", f"{YARD}:guarded", "Two servers")
+    pty.see("ater  ?")
     pty.see("› ")
     pty.interrupt()
     pty.see("◆ Waiting for a person: 1 item. Nothing is lost.")
@@ -150,11 +151,11 @@ def test_ctrl_c_at_a_prompt_leaves_it_waiting(terminal: AtTerminal, adjourn: Run
 
 def test_what_somebody_else_decides_is_not_asked_any_more(terminal: AtTerminal, adjourn: Run) -> None:
     pty = terminal("run", f"{YARD}:guarded", "Two servers")
-    pty.see("› ")
+    pty.see("ater  ?")
     run = only_run(adjourn)["run_id"]
     assert adjourn("approve", run, "--by", "ana").code == 0
     pty.see("approved by ana")
-    pty.see("› ")
+    pty.see("ater  ?")
     assert ledger() == ["create a"]
     assert adjourn("deny", run, "--by", "ana").code == 0
     pty.see("Both are up.")
@@ -255,3 +256,11 @@ def test_a_halted_run_says_so_and_goes_on_when_it_is_lifted(terminal: AtTerminal
     adjourn("unhalt", "tool:announce", "--by", "ana")
     pty.see("Deployed.")
     assert pty.end() == 0
+
+
+def test_a_run_that_somebody_pauses_asks_nothing_more(terminal: AtTerminal, adjourn: Run) -> None:
+    pty = terminal("run", f"{YARD}:guarded", "Two servers")
+    pty.see("ater  ?")
+    assert adjourn("pause", only_run(adjourn)["run_id"], "--by", "ana", "--reason", "lunch").code == 0
+    pty.see("‖ Paused at step 1.0.")
+    assert pty.end() == 3 and ledger() == []

@@ -3,7 +3,6 @@
 import asyncio
 import os
 import shlex
-import signal
 import threading
 from typing import Any
 
@@ -15,6 +14,7 @@ from adjourn.cli.asking import Choice, Later, Withdrawn, decide, withdrawable
 from adjourn.cli.ending import Ending, Place
 from adjourn.cli.failure import report
 from adjourn.cli.hints import command
+from adjourn.cli.interrupting import on_interrupt
 from adjourn.cli.settling import NOT, record
 from adjourn.cli.steps import status_of
 from adjourn.cli.terminal import Line, err, say
@@ -23,8 +23,9 @@ from adjourn.cli.visible import visible
 from adjourn.cli.words import DIM, count, duration, sentence_mark
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.preview import cancel_preview
+from adjourn.core.status import Status
 from adjourn.driver.threads import in_thread
-from adjourn.errors import Conflict, Refused, RunFailed
+from adjourn.errors import AdjournError, Conflict, Refused, RunFailed
 from adjourn.runtime.run import Run
 from adjourn.runtime.runtime import Runtime
 from adjourn.stores.store import Halt
@@ -57,24 +58,26 @@ class Foreground:
         """Until the run rests and nobody here will change that; the code to exit with."""
         loop = asyncio.get_running_loop()
         watcher, painter = loop.create_task(self._watch()), loop.create_task(self._paint())
-        before = signal.signal(signal.SIGINT, lambda number, frame: self._pressed(loop))
         try:
-            while True:
-                try:
-                    outcome = await self._run.wait()
-                except RunFailed as failed:
-                    await self._catch_up((await self._rt.store.get(self._run.id)).seq)
-                    return self._ending.failed(failed)
-                await self._catch_up(outcome.checkpoint.seq)
-                if isinstance(outcome, Paused) and outcome.status != "paused" and await self._ask(outcome):
-                    continue
-                return self._ending.tell(outcome, self._rt.store.now())
+            with on_interrupt(lambda: self._pressed(loop)):
+                return await self._to_its_rest()
         finally:
-            signal.signal(signal.SIGINT, before)
             for task in (watcher, painter, *self._tasks):
                 task.cancel()
             await asyncio.gather(watcher, painter, *self._tasks, return_exceptions=True)
             self._view.rest()
+
+    async def _to_its_rest(self) -> int:
+        while True:
+            try:
+                outcome = await self._run.wait()
+            except RunFailed as failed:
+                await self._catch_up((await self._rt.store.get(self._run.id)).seq)
+                return self._ending.failed(failed)
+            await self._catch_up(outcome.checkpoint.seq)
+            if isinstance(outcome, Paused) and outcome.status != "paused" and await self._ask(outcome):
+                continue
+            return self._ending.tell(outcome, self._rt.store.now())
 
     # Watching
 
@@ -148,18 +151,18 @@ class Foreground:
 
     async def _decision(self, i: Interrupt) -> Choice | str:
         """What the person decided; `later`, or `gone` if the question was answered elsewhere meanwhile."""
+        asks = self._asks = threading.Event()
         self._view.rest()
         terminal = err()
         item = await look(self._rt, i)
         terminal.print("", *render(item, terminal.width), "")
-        asks = self._asks = threading.Event()
         prompt = asyncio.ensure_future(in_thread(lambda: withdrawable(lambda: decide(i), asks)))
         try:
             while not prompt.done():
                 news = asyncio.ensure_future(self._next())
                 await asyncio.wait({prompt, news}, return_when=asyncio.FIRST_COMPLETED)
                 news.cancel()
-                if not any(x.id == i.id for x in self._view.state.interrupts):
+                if not self._still_asks(i):
                     asks.set()
             return prompt.result()
         except Later:
@@ -169,6 +172,11 @@ class Foreground:
             return "gone"
         finally:
             self._asks = None
+
+    def _still_asks(self, i: Interrupt) -> bool:
+        """Whether the run waits for this; not if it was decided elsewhere, or the run was paused."""
+        state = self._view.state
+        return state.status not in (Status.PAUSED, Status.PAUSING) and any(x.id == i.id for x in state.interrupts)
 
     # Ctrl-C
 
@@ -184,15 +192,21 @@ class Foreground:
             self._left = True
             self._asks.set()
             return
-        task = asyncio.get_running_loop().create_task(self._pause() if press == 1 else self._cancel())
+        task = asyncio.get_running_loop().create_task(self._stop(press))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _pause(self) -> None:
+    async def _stop(self, press: int) -> None:
         try:
-            await self._run.pause(by=self._by, reason="Ctrl-C")
+            await (self._pause() if press == 1 else self._cancel())
         except Refused:  # it has come to its end by itself
-            return
+            pass
+        except AdjournError as e:
+            self._view.rest()
+            report(e, "Not paused" if press == 1 else "Not cancelled")
+
+    async def _pause(self) -> None:
+        await self._run.pause(by=self._by, reason="Ctrl-C")
         now = self._rt.store.now()
         flying = [f"{visible(s.name)} ({duration(now - s.since)} so far)" for s in self._view.running()]
         undos = len((await self._run.cancel_preview()).undo)
@@ -206,10 +220,7 @@ class Foreground:
 
     async def _cancel(self) -> None:
         undos = len((await self._run.cancel_preview()).undo)
-        try:
-            await self._run.cancel(by=self._by, reason="Ctrl-C")
-        except Refused:
-            return
+        await self._run.cancel(by=self._by, reason="Ctrl-C")
         what = f"undoing {undos}, last thing first." if undos else "nothing has to be undone."
         self._say(
             Text.assemble(sentence_mark("cancelling"), f" {what}"),

@@ -1,7 +1,6 @@
 """`adjourn watch`: a run that another process advances, as it goes by; with keys to steer it."""
 
 import asyncio
-import signal
 import sys
 import threading
 from collections.abc import Awaitable, Callable
@@ -13,6 +12,7 @@ from rich.text import Text
 from adjourn.cli.asking import Later, Withdrawn, confirm, read, withdrawable
 from adjourn.cli.database import with_runtime
 from adjourn.cli.failure import report, says
+from adjourn.cli.interrupting import on_interrupt
 from adjourn.cli.keys import Keys
 from adjourn.cli.options import By, Db, Json, RunId, who
 from adjourn.cli.screen import Screen
@@ -71,16 +71,14 @@ class Watcher:
         after = await self._begin(after)
         watcher, painter = loop.create_task(self._watch(after)), loop.create_task(self._paint())
         leaver = loop.create_task(self._leaves.wait())
-        before = signal.signal(signal.SIGINT, lambda number, frame: loop.call_soon_threadsafe(self._leave))
         self._keys = Keys(self._pressed, on=keys and sys.stdout.isatty())
         try:
-            with self._keys:
+            with self._keys, on_interrupt(lambda: loop.call_soon_threadsafe(self._leave)):
                 await asyncio.wait({watcher, painter, leaver}, return_when=asyncio.FIRST_COMPLETED)
             for task in (watcher, painter):
                 if task.done():
                     task.result()  # what went wrong is said
         finally:
-            signal.signal(signal.SIGINT, before)
             tasks: list[asyncio.Task[Any]] = [watcher, painter, leaver, *([self._busy] if self._busy else [])]
             for task in tasks:
                 task.cancel()
