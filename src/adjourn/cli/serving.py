@@ -2,12 +2,14 @@
 
 import asyncio
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.text import Text
 
+from adjourn.agent.agent import Agent
 from adjourn.cli.completing import complete_programs
 from adjourn.cli.database import address_of, check_exists, file_of
 from adjourn.cli.extras import needs
@@ -19,6 +21,7 @@ from adjourn.cli.terminal import out, print_line, say
 from adjourn.cli.visible import lines, visible
 from adjourn.cli.words import DIM
 from adjourn.errors import Invalid
+from adjourn.flow.flow import Flow
 
 if TYPE_CHECKING:
     from adjourn.server.serving import Serving
@@ -62,6 +65,9 @@ def serve(
         typer.Option(metavar="NETWORK", help="Webhooks may go there although it is not public.", show_default=False),
     ] = None,
     rate: Annotated[float, typer.Option(min=1, help="Requests a second for each client.")] = 200.0,
+    work: Annotated[
+        bool, typer.Option("--work/--no-work", help="Advance the programs' runs here, or only start them.")
+    ] = True,
     resources: Resources = "",
     as_json: Json = False,
 ) -> None:
@@ -73,24 +79,15 @@ def serve(
     with needs("server"):
         from adjourn.server.serving import serve as serve_until_signal
         from adjourn.server.users import Users
-    try:
-        loaded = [program for reference in programs or () for program in programs_of(reference)]
-        given = resources_of(resources)
-    except NotImportable as e:
-        say(*lines(e.trace.rstrip()))
-        raise
+    loaded, given = _loaded(programs or [], resources)
     address = address_of(db)
     if (path := file_of(address)) and Path(path).exists():
         check_exists(address)
-    for file in (certfile, keyfile, users):
-        if file and not Path(file).is_file():
-            raise Invalid(f"there is no file {file!r}")
-    if bool(certfile) != bool(keyfile):
-        raise Invalid("HTTPS takes both --certfile and --keyfile")
+    _check_files(certfile, keyfile, users)
     log_to(say)
     options: dict[str, Any] = {
         "origins": origin or (), "users": Users(users) if users else None, "name": name, "resources": given, "allow": allow or (),
-        "certfile": certfile, "keyfile": keyfile, "rate": rate,
+        "certfile": certfile, "keyfile": keyfile, "rate": rate, "work": work,
     }  # fmt: skip
 
     def ready(up: "Serving") -> None:
@@ -101,6 +98,22 @@ def serve(
     except OSError as e:  # an address that is nobody's, a certificate that is none
         raise Invalid(f"{host}:{port} cannot be served: {e.strerror or e}; look at --host and --certfile") from e
     say(Text("Stopped. Nothing is lost.", style=DIM))
+
+
+def _loaded(programs: list[str], resources: str) -> tuple[list[Agent[Any] | Flow], Mapping[str, Any]]:
+    try:
+        return [program for reference in programs for program in programs_of(reference)], resources_of(resources)
+    except NotImportable as e:
+        say(*lines(e.trace.rstrip()))
+        raise
+
+
+def _check_files(certfile: str, keyfile: str, users: str) -> None:
+    for file in (certfile, keyfile, users):
+        if file and not Path(file).is_file():
+            raise Invalid(f"there is no file {file!r}")
+    if bool(certfile) != bool(keyfile):
+        raise Invalid("HTTPS takes both --certfile and --keyfile")
 
 
 def _tell(up: "Serving", names: list[str], address: str, as_json: bool) -> None:
