@@ -167,7 +167,7 @@ def _step_line(step: Step, ids: int, names: int, terminal: Terminal, rail: str) 
     name = fit(visible(step.name), names - len(rail))
     text = line(step)
     if terminal.tty:
-        room = terminal.width - ids - names - 17
+        room = terminal.width - ids - names - 20
         note = fit(note, min(len(note), max(16, room // 2)))
         text = fit(text, max(8, room - len(note)))
     else:

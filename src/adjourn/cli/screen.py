@@ -23,10 +23,12 @@ class Screen:
         """Whether there is a part that changes."""
         return self.terminal.moves
 
-    def write(self, *lines: Line) -> None:
-        """Lines that stay."""
+    def write(self, *lines: Line, below: Sequence[Text] | None = None) -> None:
+        """Lines that stay; and what stands below them from now on, if that is another."""
         self._erase()
         self.terminal.print(*lines)
+        if below is not None and self.moves:
+            self._below = list(below)[-TALLEST:]
         self._put()
 
     def draw(self, lines: Sequence[Text]) -> None:

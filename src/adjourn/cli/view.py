@@ -95,6 +95,8 @@ class TextView(View):
         self._thinks: set[str] = set()
         self._since: tuple[str, float] = ("", 0.0)
         self._undone = 0
+        self._ids = 5
+        self._now = 0.0
 
     # What stays
 
@@ -105,7 +107,7 @@ class TextView(View):
             self._thinks.discard(record.path)
         news = [text for step in self.timeline.changed(seq - 1) for text in self._news(step)]
         if news:
-            self.screen.write(*news)
+            self.screen.write(*news, below=self._below(max(self._now, record.at)) if self._now else None)
 
     def recall(self, records: Iterable[Numbered], last: int) -> int:
         """Take in the past and write the `last` steps of it; how many it had before those."""
@@ -163,8 +165,9 @@ class TextView(View):
 
     def _head(self, id: str, glyph: str, colour: str, name: str, margin: str, at: float) -> Text:
         clock = time.strftime("%H:%M:%S", time.localtime(at))
+        self._ids = max(self._ids, len(id))
         return Text.assemble(
-            (clock, DIM), f"  {visible(id):<5} {margin}", (glyph, colour), " ", (f"{name:<14}", colour), "  "
+            (clock, DIM), f"  {visible(id):<{self._ids}} {margin}", (glyph, colour), " ", (f"{name:<14}", colour), "  "
         )
 
     def _name(self, step: Step) -> str:
@@ -194,6 +197,12 @@ class TextView(View):
             return
         if self._since[0] != self.status:
             self._since = (self.status, now)
+        self._now = now
+        self.screen.draw(self._below(now))
+
+    def _below(self, now: float) -> list[Text]:
+        if not self.screen.moves:
+            return []
         below = [text for path, said in self._said.items() for text in self._writing(path, said, now)]
         for step in self.running():
             text = fit(line(step), 40).rstrip()
@@ -203,7 +212,7 @@ class TextView(View):
             thinks = "thinking…" if self._thinks else "…"
             below = [Text.assemble(self._head("", "●", "blue", "model", "", now), (thinks, DIM))]
         width = min(self.screen.terminal.columns, 78)
-        self.screen.draw([*below, Text("─" * width, style=DIM), self._bar(now)])
+        return [*below, Text("─" * width, style=DIM), self._bar(now)]
 
     def _writing(self, path: str, said: str, now: float) -> Iterator[Text]:
         """The end of a reply that is being written."""
@@ -224,6 +233,7 @@ class TextView(View):
 
     def rest(self) -> None:
         """See `View.rest`."""
+        self._now = 0.0
         self.screen.clear()
 
 
