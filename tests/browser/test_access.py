@@ -63,7 +63,9 @@ async def test_a_keyboard_alone_approves(browser: Browser, on: World) -> None:
                 break
             await page.keyboard.press("j")
         await expect(article).to_be_visible()
+        await page.wait_for_timeout(800)
         await page.keyboard.press("n")
+        await expect(page.get_by_label("Note for the record")).to_be_focused()
         await page.keyboard.type("read it")
         passed: list[str] = []
         while "approve" not in passed and len(passed) < 10:
