@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -264,3 +266,18 @@ def test_a_run_that_somebody_pauses_asks_nothing_more(terminal: AtTerminal, adjo
     assert adjourn("pause", only_run(adjourn)["run_id"], "--by", "ana", "--reason", "lunch").code == 0
     pty.see("‖ Paused at step 1.0.")
     assert pty.end() == 3 and ledger() == []
+
+
+def test_a_reader_that_leaves_ends_it_and_loses_nothing(process: Run, adjourn: Run) -> None:
+    running = subprocess.Popen(
+        [sys.executable, "-m", "adjourn", "run", f"{YARD}:deploy", "Ship it", "--json"],
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    assert running.stdout is not None
+    running.stdout.readline()
+    running.stdout.close()
+    Path("healthy").touch()
+    assert running.wait(SECONDS) == 1
+    if only_run(adjourn)["status"] != "completed":  # its last records may be written before it is noticed
+        assert process("run", f"{YARD}:deploy", "--resume", only_run(adjourn)["run_id"]).out == "Deployed.\n"
+    assert ledger() == ["create a", "create b", "announce #kestrel"]

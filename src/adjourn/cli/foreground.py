@@ -4,6 +4,7 @@ import asyncio
 import os
 import shlex
 import threading
+from contextlib import suppress
 from typing import Any
 
 from rich.text import Text
@@ -57,15 +58,24 @@ class Foreground:
     async def follow(self) -> int:
         """Until the run rests and nobody here will change that; the code to exit with."""
         loop = asyncio.get_running_loop()
-        watcher, painter = loop.create_task(self._watch()), loop.create_task(self._paint())
+        shows = {loop.create_task(self._watch()), loop.create_task(self._paint())}
+        rests = loop.create_task(self._to_its_rest())
         try:
             with on_interrupt(lambda: self._pressed(loop)):
-                return await self._to_its_rest()
+                while not rests.done():
+                    waiting: set[asyncio.Task[Any]] = {rests, *(task for task in shows if not task.done())}
+                    await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+                    for task in shows:
+                        if task.done():
+                            task.result()  # nobody reads any more, for example
+                return rests.result()
         finally:
-            for task in (watcher, painter, *self._tasks):
+            tasks: list[asyncio.Task[Any]] = [rests, *shows, *self._tasks]
+            for task in tasks:
                 task.cancel()
-            await asyncio.gather(watcher, painter, *self._tasks, return_exceptions=True)
-            self._view.rest()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            with suppress(OSError):
+                self._view.rest()
 
     async def _to_its_rest(self) -> int:
         while True:
