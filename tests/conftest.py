@@ -1,5 +1,6 @@
 """What holds for every test: asyncio, no keys of the developer's own, no deadline on property tests."""
 
+import logging
 import os
 from collections.abc import Iterator
 
@@ -24,6 +25,16 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.fixture(scope="session")
 def anyio_backend() -> str:
     return "asyncio"
+
+
+@pytest.fixture(autouse=True)
+def log() -> Iterator[None]:
+    """A command that runs inside a test talks where its test's output was; nobody else should."""
+    logger = logging.getLogger("adjourn")
+    before = logger.handlers[:], logger.propagate, logger.level
+    yield
+    logger.handlers[:], logger.propagate = before[0], before[1]
+    logger.setLevel(before[2])
 
 
 @pytest.fixture(autouse=True)

@@ -148,8 +148,7 @@ OPERATIONS = [
     # Notifications
     Operation("GET", "/endpoints", "list_endpoints", "admin", "Who is told of events.", telling.list_endpoints, many(ref("Endpoint"))),
     Operation("POST", "/endpoints", "add_endpoint", "admin", "Tell a webhook. Its secret is shown once.", telling.add_endpoint,
-              answer(name=TEXT, secret=TEXT), problems=(409,), body=thing(("name", "url"), name=TITLE, url=URL, topics=TOPICS),
-              links={"remove_endpoint": {"requestBody": {"name": "$response.body#/name"}}}),
+              answer(name=TEXT, secret=TEXT), problems=(409,), body=thing(("name", "url"), name=TITLE, url=URL, topics=TOPICS)),
     Operation("POST", "/endpoints/remove", "remove_endpoint", "admin", "Tell it nothing more.", telling.remove_endpoint, OK,
               problems=(404,), body=thing(("name",), name=NAME)),
     Operation("GET", "/letters", "list_letters", "admin", "What has not arrived.", telling.list_letters, many(ref("Letter")),
