@@ -201,3 +201,18 @@ def test_a_closed_item_can_still_be_read(adjourn: Run, waiting: str) -> None:
     adjourn("deny", waiting)
     said = adjourn("inbox", f"{waiting}:2.0?0")
     assert said.code == 0 and "48250" in said.out and "no longer open" in said.err
+
+
+def test_the_same_request_gets_the_same_answer_however_the_item_is_named(adjourn: Run, waiting: str) -> None:
+    for item in (waiting, f"{waiting}/2.0", f"{waiting}:2.0?0", waiting[:6]):
+        said = adjourn("approve", item, "--by", "ana", "--request-id", "r1", "--json")
+        assert said.code == 0, said.err
+    for item in (waiting, f"{waiting}/2.0"):
+        late = adjourn("deny", item, "--by", "ben")
+        assert late.code == 1 and "already_decided · 409" in late.err and "ana" in late.err
+
+
+def test_an_agent_does_not_approve_itself(adjourn: Run, waiting: str) -> None:
+    said = adjourn("approve", waiting, "--by", "refunds")
+    assert said.code != 0 and "people decide, not those who ask" in said.err
+    assert adjourn("approve", waiting, "--by", "ana").code == 0

@@ -151,3 +151,10 @@ def test_at_a_terminal_the_link_is_a_line_and_ctrl_c_stops(terminal: AtTerminal,
     pty.interrupt()
     pty.see("Stopped. Nothing is lost.")
     assert pty.end() == 0
+
+
+def test_the_first_user_is_made_before_there_is_a_database(adjourn: Run) -> None:
+    said = adjourn("user", "add", "ana", "--role", "admin", "--db", "new.db")
+    assert said.code == 0 and said.out.startswith("adj_"), said.err
+    assert not Path("new.db").exists() and Path("new.db-users").exists()
+    assert adjourn("user", "list", "--db", "new.db").code == 2, "only `add` makes anything"

@@ -11,6 +11,7 @@ from tests.runtime.world import LIMIT, Ledger, completed, refunds
 from adjourn import (
     AlreadyDecided,
     InterruptClosed,
+    NotAllowed,
     Paused,
     RequestReused,
     Run,
@@ -147,3 +148,17 @@ async def test_who_decided_and_why_is_on_record(address: str, ledger: Ledger) ->
     assert decided.digest == call.digest  # what was shown
     assert intended.digest != call.digest  # what was executed: an edit is a new action
     assert ledger.lines() == ["refund r1 A1 7"]
+
+
+async def test_g23_neither_the_agent_nor_the_machinery_decides_what_a_run_asks(address: str, ledger: Ledger) -> None:
+    async with Runtime(address, resources={"ledger": ledger}) as rt:
+        run, interrupt = await waiting(rt, ledger)
+        for name in ("refunds", "@refunds", "@policy", "@expiry"):
+            with pytest.raises(NotAllowed, match="people decide, not those who ask"):
+                await rt.approve(interrupt, by=name)
+            with pytest.raises(NotAllowed, match="people decide, not those who ask"):
+                await rt.deny(interrupt, by=name)
+        assert not [x for _, x in await rt.store.load("r1") if isinstance(x, Decided)]
+        await rt.approve(interrupt, by="ann")
+        await completed(run)
+    assert ledger.lines() == ["refund r1 A1 500"]

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import stat
 import subprocess
 import sys
 import tempfile
@@ -468,3 +469,14 @@ async def test_the_store_has_no_other_clock_than_the_one_it_was_given(path: Path
                 assert not [x for x in row if isinstance(x, float) and x > 2000]
     finally:
         db.close()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes are POSIX's")
+async def test_a_new_database_is_for_its_owner_and_an_old_one_is_left_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "new.db"
+    for mode in (0o600, 0o640):
+        store = SQLiteStore(str(path))
+        await store.create(Started(run="r", kind="agent", program="p"))
+        assert {stat.S_IMODE(f.stat().st_mode) for f in tmp_path.glob("new.db*") if "live" not in f.name} == {mode}
+        await store.close()
+        path.chmod(0o640)

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from adjourn.cli.listing import recall
 from adjourn.cli.visible import visible
 from adjourn.cli.words import short_id
-from adjourn.core.interrupt import Interrupt
+from adjourn.core.interrupt import Interrupt, view
+from adjourn.core.records import Asked, Suspended
 from adjourn.errors import Invalid, StaleDecision, UnknownInterrupt, UnknownRun
 from adjourn.runtime.runtime import Runtime
 
@@ -62,7 +63,11 @@ async def _only(rt: Runtime, run_id: str, item: str, call: str = "") -> Interrup
     items = [i for i in await rt.inbox(run=run_id, limit=MOST) if not call or address_in_run(i) == call]
     if len(items) == 1:
         return items[0]
-    if not items:
+    if not items:  # one that is decided has its answer all the same: who was first, or what the same request got
+        asked = [(n, x) for n, x in await rt.store.load(run_id) if isinstance(x, Asked | Suspended)]
+        closed = [i for i in (view(run_id, n, x) for n, x in asked) if not call or address_in_run(i) == call]
+        if closed:
+            return closed[-1]
         raise UnknownInterrupt(item, [i.id for i in await rt.inbox(run=run_id, limit=20)])
     raise Invalid(f"{item!r} has {len(items)} open; name one: {', '.join(i.id for i in items)}")
 

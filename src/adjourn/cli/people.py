@@ -28,12 +28,13 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="How decisions of this
 
 
 @contextmanager
-def _users(db: str | None) -> Generator["Users"]:
-    """The users of a database that exists."""
+def _users(db: str | None, *, new: bool = False) -> Generator["Users"]:
+    """The users of a database that exists; with `new`, of one that may be made later."""
     with needs("server"):
         from adjourn.server.users import Users, users_path
     address = address_of(db)
-    check_exists(address)
+    if not new:
+        check_exists(address)
     path = users_path(address)
     if not path:
         raise Invalid(f"{address!r} has no file beside which users could be kept")
@@ -64,7 +65,7 @@ def add(
 
     A viewer looks; an operator pauses, resumes, cancels, starts and halts; an approver decides; an admin may do all of it.
     """
-    with _users(db) as users:
+    with _users(db, new=True) as users:
         key = users.add(name, role, group or ())
         user = users.get(name)
         assert user is not None

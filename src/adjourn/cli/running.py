@@ -30,7 +30,11 @@ from adjourn.runtime.run import Run
 from adjourn.runtime.runtime import Runtime
 
 app = typer.Typer()
-KEYS = "Ctrl-C pauses"
+KEYS = {
+    "": "Ctrl-C pauses",
+    "pausing": "Ctrl-C again cancels and undoes",
+    "cancelling": "Ctrl-C again stops this process",
+}
 EARLIER = 5
 """Steps of the past that are shown of a run that goes on."""
 

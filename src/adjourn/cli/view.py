@@ -1,7 +1,7 @@
 """A run as it goes by: its records as lines, what is being written below them; or all of it as JSON, one event a line."""
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 from rich.cells import cell_len
@@ -84,11 +84,11 @@ class JsonView(View):
 
 
 class TextView(View):
-    """Steps as lines. `keys` is what a person can do, for the last line of a terminal."""
+    """Steps as lines. `keys` is what a person can do, by status, for the last line of a terminal."""
 
-    def __init__(self, screen: Screen, keys: str = "", *, ending: bool = True) -> None:
+    def __init__(self, screen: Screen, keys: Mapping[str, str] | None = None, *, ending: bool = True) -> None:
         super().__init__()
-        self.screen, self._keys, self._ending = screen, keys, ending
+        self.screen, self._keys, self._ending = screen, keys or {}, ending
         self._told: dict[int, tuple[str, str]] = {}
         self._said: dict[str, str] = {}
         self._whole: dict[str, str] = {}
@@ -229,7 +229,8 @@ class TextView(View):
         usage = self.state.usage
         facts = [duration(now - self._since[1])] + ([money(usage.cost)] if usage.cost else [])
         facts += [f"{usage.total_tokens:,} tok"] if usage.total_tokens else []
-        return Text.assemble(status_mark(self.status), " ", " · ".join(facts), "   ", (self._keys, DIM))
+        keys = self._keys.get(self.status, self._keys.get("", ""))
+        return Text.assemble(status_mark(self.status), " ", " · ".join(facts), "   ", (keys, DIM))
 
     def rest(self) -> None:
         """See `View.rest`."""

@@ -49,7 +49,7 @@ def watch(
     """
 
     async def work(rt: Runtime) -> int:
-        view = JsonView() if as_json else TextView(Screen(out()), KEYS if sys.stdin.isatty() else "")
+        view = JsonView() if as_json else TextView(Screen(out()), {"": KEYS} if sys.stdin.isatty() else {})
         return await Watcher(rt, await rt.get(run), view, who(by), rest).follow(after, keys=not as_json)
 
     raise typer.Exit(with_runtime(db, work))

@@ -165,7 +165,8 @@ def _origins(host: str, port: int, given: Iterable[str], tls: bool) -> list[str]
         return [*found, *(f"{scheme}://{name}:{port}" for name in names)]
     if not found and host in ("0.0.0.0", "::", ""):
         raise InvalidDefinition(
-            f"{host!r} is every address: say where people find it, origins=['https://ops.example.com']"
+            f"{host!r} is every address: say where people find it, --origin https://ops.example.com "
+            "(in Python, origins=['https://ops.example.com'])"
         )
     return found or [f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}"]
 

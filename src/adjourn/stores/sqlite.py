@@ -414,6 +414,7 @@ def connect(path: str) -> Any:  # apsw's types are not complete
     if not os.path.isdir(folder):
         raise StoreError(f"there is no folder {folder!r} for the database; create it, or use another path")
     try:
+        new = not os.path.exists(path)
         db: Any = apsw.Connection(path)
         started = time.monotonic()
 
@@ -427,6 +428,8 @@ def connect(path: str) -> Any:  # apsw's types are not complete
 
         db.set_busy_handler(busy)
         _refuse_foreign(db, path)
+        if new and os.path.exists(path):  # what waits in it, and the secrets of webhooks, are for its owner
+            os.chmod(path, 0o600)
         if db.pragma("journal_mode", "wal") != "wal":
             raise StoreError(f"{path!r} cannot use write-ahead logging; put the database on a local disk")
         # NORMAL may lose the last commits with the power; a recorded call would then run again.

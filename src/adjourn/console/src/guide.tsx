@@ -34,6 +34,7 @@ async function load(): Promise<void> {
   if (none || me.value?.demo === false) return;
   try {
     items.value = (await get<{ items: GuideItem[] }>("/guide")).items;
+    none = !items.value.length;
   } catch {
     none = items.value === null;
   }
