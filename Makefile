@@ -22,7 +22,7 @@ demo: $(if $(wildcard .venv/.dev),.venv/.dev,.venv/.run) console
 	$(BIN)/adjourn demo
 
 test: .venv/.dev mock console browser
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile $(ARGS)
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 crash: .venv/.dev
 	$(BIN)/python -m pytest -q tests/crash -m crash $(ARGS)
