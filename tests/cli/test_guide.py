@@ -32,7 +32,7 @@ def test_ctrl_c_is_as_in_the_guide(terminal: AtTerminal, monkeypatch: pytest.Mon
     pty.see("wait_healthy")
     pty.interrupt()
     pty.see("it pauses by itself")
-    pty.see("paused")
+    pty.see("pausing…")
     pty.interrupt()
     pty.see("The undo list is safe")
     Path("healthy").touch()

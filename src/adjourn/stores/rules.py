@@ -380,14 +380,13 @@ def _admit_decision(tx: Tx, row: RunRow, command: Decided, now: float) -> None:
     if found is None:
         raise UnknownInterrupt(public_id(row.id, command.i), [public_id(row.id, x.i) for x in tx.open_interrupts(row)])
     shown = public_id(row.id, command.i)
-    if command.by.startswith("@") or command.by in (row.program, *_under(tx, row, found)):
+    if command.by.startswith("@") or command.by in (row.program, *getattr(opened_by(tx, row, found), "under", ())):
         raise NotAllowed(f"{command.by!r} is a run or its agent: people decide, not those who ask")
     if found.state == "decided":
         raise AlreadyDecided(shown, found.by)
     if found.state != "open":
         ended = f"the run is {row.status.value}" if row.status in ENDED else "it no longer applies"
-        why = {"void": ended, "event": "its event came"}.get(found.state, found.state)
-        raise InterruptClosed(shown, why)
+        raise InterruptClosed(shown, {"void": ended, "event": "its event came"}.get(found.state, found.state))
     if found.expires and now >= found.expires:
         raise InterruptClosed(shown, "it expired")
     if command.digest and found.digest and command.digest != found.digest:
@@ -437,12 +436,6 @@ def _admit_approver(tx: Tx, row: RunRow, found: InterruptRow, command: Decided) 
         first = parse(tx.record(row, 1))
         if isinstance(first, Started) and first.by == command.by:
             raise NotAllowed(f"{command.by!r} started this run and may not approve it; somebody else must")
-
-
-def _under(tx: Tx, row: RunRow, found: InterruptRow) -> tuple[str, ...]:
-    """The nested agents on the way to what asks."""
-    opening = opened_by(tx, row, found)
-    return opening.under if isinstance(opening, Asked) else ()
 
 
 def _admit_under_halt(tx: Tx, row: RunRow, found: InterruptRow) -> None:
