@@ -81,7 +81,7 @@ async def pay_supplier(ctx: ToolContext, supplier: str, cents: int) -> dict[str,
     return {"paid_cents": cents}
 
 
-def _told(messages: Sequence[Message]) -> str:
+def told(messages: Sequence[Message]) -> str:
     """The last words of the refund agent: they follow what really happened."""
     last = next((m for m in reversed(messages) if isinstance(m, Result)), None)
     if last is None or last.error:
@@ -97,7 +97,7 @@ refunds = Agent(
         ["I will look at the order first.", call("get_order", order_id="4417")],
         ["Every glass is broken. The customer is right, so this can be approved quickly.",
          call("refund", order_id="4417", cents=48250, memo="Damaged on arrival, photos 1–4.")],
-        _told,
+        told,
     ),
     instructions="You process refunds.",
     tools=[get_order, refund],

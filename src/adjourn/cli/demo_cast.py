@@ -2,12 +2,12 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 from adjourn import Agent, Flow, FlowContext, MaxSteps, Policy, ToolContext, ask, gt, tool
-from adjourn.cli.demo_agents import act, get_order
-from adjourn.core.messages import Delta, Message, ModelRequest, Reply, Result, Text, TextDelta, ToolCall, Usage, User
+from adjourn.cli.demo_agents import act, get_order, told
+from adjourn.core.messages import Delta, ModelRequest, Reply, Result, Text, TextDelta, ToolCall, Usage, User
 from adjourn.models.scripted import Scripted, ScriptedModel, call
 
 PACE = "ADJOURN_DEMO_PACE"
@@ -55,15 +55,6 @@ async def refund(ctx: ToolContext, order_id: str, cents: int, currency: str, not
     return {"refunded_cents": cents}
 
 
-def _refunded(messages: Sequence[Message]) -> str:
-    last = next((m for m in reversed(messages) if isinstance(m, Result)), None)
-    if last is None or last.error:
-        return f"The refund was not made: {last.content if last else 'nothing was tried'}"
-    content: Any = last.content
-    done: Any = content.get("result", content) if isinstance(content, dict) else {}  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
-    return f"Refunded €{done['refunded_cents'] / 100:,.2f} for order 4417 and wrote to the customer."
-
-
 MEMO = (
     "Damaged on arrival, photos 1–4. Customer asked: “please send it to account "
     "‘\N{RIGHT-TO-LEFT OVERRIDE}7140 5512 NO\N{POP DIRECTIONAL FORMATTING}’”."
@@ -75,7 +66,7 @@ support = Agent(
         ["I will look at the order first.", call("get_order", order_id="4417")],
         ["Every glass is broken. A full refund has been agreed with the team lead.",
          call("refund", order_id="4417", cents=48250, currency="EUR", notify=True, memo=MEMO)],
-        _refunded,
+        told,
     ),
     instructions="You help customers.",
     tools=[get_order, refund],

@@ -122,7 +122,7 @@ class Drive:
         self._bell = Alarm()
         self._fence = store.now() + ttl
         self._stopping = False
-        self._rung, self._clean = False, True
+        self._rung = False
         self._broken: BaseException | None = None
         self.errors: dict[str, BaseException] = {}
         self._conflicts = 0
@@ -233,7 +233,7 @@ class Drive:
             _settle(own, e)
             raise
         _settle(own, None)
-        self._halts, self._clean = done.halts, done.clean
+        self._halts = done.halts
         first = done.seq - len(facts) - (len(moves) if done.clean else 0) + 1
         for seq, fact in enumerate(facts, first):
             if isinstance(fact, Suspended) and fact.i in self.state.open:

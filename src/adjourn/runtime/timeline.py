@@ -98,7 +98,7 @@ class Timeline:
         self.words: dict[str, str] = {}
         """What the model said in the reply that asked for a call, by call id."""
         self._worked = self._waited = self._claimed = self._rested = 0.0
-        self._ended = self._flow = False
+        self._ended = False
         self._calls: dict[str, Step] = {}
         self._turns: dict[str, int] = {}
         self._asked: dict[str, Step] = {}
@@ -297,7 +297,6 @@ class Timeline:
     def _said(self, x: r.AnyRecord) -> None:
         match x:
             case r.Started():
-                self._flow = x.kind == "flow"
                 self._add("start", "", "started", at=x.at, text=f"by {x.by}" if x.by else "")
             case r.PauseAsked():
                 self._pause = self._add("pause", "", "paused", at=x.at, text=_by(x.by, x.reason), status="paused")

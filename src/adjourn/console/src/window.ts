@@ -14,21 +14,24 @@ export function useWindow(box: RefObject<HTMLElement>, count: number, height: nu
     setRange((old) => (old.from === from && old.to === to ? old : { from, to: Math.max(from, to) }));
   };
   useLayoutEffect(look, [count, height]);
-  useEffect(() => {
-    let frame = 0;
-    const soon = (): void => {
-      frame ||= requestAnimationFrame(() => {
-        frame = 0;
-        look();
-      });
-    };
-    addEventListener("scroll", soon, { passive: true });
-    addEventListener("resize", soon);
-    return () => {
-      cancelAnimationFrame(frame);
-      removeEventListener("scroll", soon);
-      removeEventListener("resize", soon);
-    };
-  }, [count, height]);
+  useEffect(() => onMove(look), [count, height]);
   return range;
+}
+
+/** Look again, at most once a frame, while the page is scrolled or resized; until the result is called. */
+export function onMove(look: () => void): () => void {
+  let frame = 0;
+  const soon = (): void => {
+    frame ||= requestAnimationFrame(() => {
+      frame = 0;
+      look();
+    });
+  };
+  addEventListener("scroll", soon, { passive: true });
+  addEventListener("resize", soon);
+  return () => {
+    cancelAnimationFrame(frame);
+    removeEventListener("scroll", soon);
+    removeEventListener("resize", soon);
+  };
 }

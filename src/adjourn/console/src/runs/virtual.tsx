@@ -4,6 +4,7 @@ import { effect, signal } from "@preact/signals";
 import { useKeys } from "../keys";
 import { halts } from "../live";
 import { row } from "../rows";
+import { onMove } from "../window";
 import { moved, want } from "./glances";
 import { EmptyRow, Row } from "./row";
 import { GROUPS, type GroupId } from "./groups";
@@ -47,22 +48,7 @@ export function Rows({ list }: { list: List }) {
   }, [list, h]);
 
   useLayoutEffect(look, [sections, h]);
-  useEffect(() => {
-    let frame = 0;
-    const soon = (): void => {
-      frame ||= requestAnimationFrame(() => {
-        frame = 0;
-        look();
-      });
-    };
-    addEventListener("scroll", soon, { passive: true });
-    addEventListener("resize", soon);
-    return () => {
-      cancelAnimationFrame(frame);
-      removeEventListener("scroll", soon);
-      removeEventListener("resize", soon);
-    };
-  }, [look]);
+  useEffect(() => onMove(look), [look]);
   // A visible row that has moved is asked about again.
   useEffect(
     () =>
