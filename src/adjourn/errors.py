@@ -268,3 +268,10 @@ def can_resume(error: BaseException) -> bool:
             return False
         seen = seen.__cause__
     return True
+
+
+class Unauthorised(AdjournError):
+    """A gated call was about to begin without decisions that stand behind it. Nothing was recorded."""
+
+    def __init__(self, run: str, call: str, tool: str, why: str) -> None:
+        super().__init__(f"run {run!r}: {tool} ({call}) may not begin: {why}")

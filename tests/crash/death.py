@@ -16,7 +16,16 @@ from adjourn.stores.sqlite import SQLiteStore
 
 PACKAGE = str(Path(adjourn.__file__).parent)
 COMMIT_PATH = frozenset(
-    f"{PACKAGE}/{name}.py" for name in ("stores/writer", "stores/sqlite", "stores/rows", "stores/rules", "driver/loop")
+    f"{PACKAGE}/{name}.py"
+    for name in (
+        "stores/writer",
+        "stores/sqlite",
+        "stores/rows",
+        "stores/rules/journal",
+        "stores/rules/lease",
+        "stores/rules/commands",
+        "driver/loop",
+    )
 )
 
 

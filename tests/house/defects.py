@@ -27,7 +27,8 @@ from adjourn.core.records import Claimed, Said
 from adjourn.core.state import State
 from adjourn.driver import loop
 from adjourn.runtime import worker
-from adjourn.stores import rules
+from adjourn.stores.rules import commands
+from adjourn.stores.rules import lease as leases
 
 ROOT = Path(__file__).parents[2]
 MEMORY = "tests/stores/test_contract.py::TestMemoryStore::"
@@ -74,7 +75,10 @@ def _no_digests() -> None:
 
     rewrite(interrupt, "_approval", "if digest and shown and digest != shown:", "if False:")
     rewrite(
-        rules, "_admit_decision", "if command.digest and found.digest and command.digest != found.digest:", "if False:"
+        commands,
+        "_admit_decision",
+        "if command.digest and found.digest and command.digest != found.digest:",
+        "if False:",
     )
 
 
@@ -105,7 +109,7 @@ def _talkative_ends() -> None:
 DEFECTS: dict[str, Defect] = {
     "no_epoch": Defect(
         "a commit does not compare the epoch",
-        replacing(rules, "_held", lambda tx, lease: rules.need(tx, lease.run)),  # pyright: ignore
+        replacing(leases, "_held", lambda tx, lease: leases.need(tx, lease.run)),  # pyright: ignore
         MEMORY + "test_a_newer_epoch_refuses_the_commit_and_changes_nothing",
     ),
     "effect_first": Defect(
@@ -115,12 +119,12 @@ DEFECTS: dict[str, Defect] = {
     ),
     "unseen_moves": Defect(
         "moves land although something is unseen",
-        rewriting(rules, "commit", "clean = not unseen and", "clean ="),
+        rewriting(leases, "commit", "clean = not unseen and", "clean ="),
         RUNTIME + "races.py::test_g11_no_call_starts_after_a_pause_is_acknowledged",
     ),
     "only_park_refuses": Defect(
         "only parking looks for what is unseen",
-        rewriting(rules, "commit", "not unseen and", "not (unseen and any(isinstance(m, Parked) for m in moves)) and"),
+        rewriting(leases, "commit", "not unseen and", "not (unseen and any(isinstance(m, Parked) for m in moves)) and"),
         RUNTIME + "races.py::test_g11_no_call_starts_after_a_cancel_is_acknowledged",
     ),
     "no_doubt": Defect(
@@ -135,7 +139,7 @@ DEFECTS: dict[str, Defect] = {
     ),
     "suspended_is_a_move": Defect(
         "a body that stopped to wait is forgotten if somebody spoke",
-        rewriting(rules, "commit", "if clean else facts", "if clean else [f for f in facts if not isinstance(f, Suspended)]"),
+        rewriting(leases, "commit", "if clean else facts", "if clean else [f for f in facts if not isinstance(f, Suspended)]"),
         RUNTIME + "races.py::test_a_tool_that_stops_to_wait_while_somebody_speaks_still_waits[Said]",
     ),
     "no_upto": Defect(
@@ -165,27 +169,27 @@ DEFECTS: dict[str, Defect] = {
     ),
     "no_request_ids": Defect(
         "request ids are ignored",
-        rewriting(rules, "deliver", "if request and (old", "if False and (old"),
+        rewriting(commands, "deliver", "if request and (old", "if False and (old"),
         MEMORY + "test_the_same_request_again_gives_the_same_seq_and_appends_nothing",
     ),
     "late_answers": Defect(
         "an answer after the deadline is taken until somebody has recorded the expiry",
-        rewriting(rules, "_admit_decision", "if found.expires and now >= found.expires:", "if False:"),
+        rewriting(commands, "_admit_decision", "if found.expires and now >= found.expires:", "if False:"),
         RUNTIME + "time.py::test_a_late_answer_is_refused_by_the_clock_before_anybody_recorded_the_expiry",
     ),
     "decided_twice": Defect(
         "a decided interrupt can be decided again",
-        rewriting(rules, "_admit_decision", 'if found.state == "decided":', "if False:"),
+        rewriting(commands, "_admit_decision", 'if found.state == "decided":', "if False:"),
         RUNTIME + "decisions.py::test_g20_approve_deny_and_edit_at_once_have_one_winner_and_what_it_says_happens",
     ),
     "resumed_twice": Defect(
         "a checkpoint's place in the journal is not compared when it is resumed",
-        rewriting(rules, "deliver", "if at and row.seq != at:", "if False:"),
+        rewriting(commands, "deliver", "if at and row.seq != at:", "if False:"),
         MEMORY + "test_of_many_commands_for_the_same_record_one_is_taken",
     ),
     "halt_unread": Defect(
         "an intent lands although a halt names it",
-        replacing(rules, "halted", lambda *_: frozenset()),  # pyright: ignore
+        replacing(leases, "halted", lambda *_: frozenset()),  # pyright: ignore
         MEMORY + "test_an_intent_is_stopped_by_a_halt_of[*]",
     ),
     "halt_unheard": Defect(

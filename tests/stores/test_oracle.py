@@ -9,8 +9,8 @@ import pytest
 from adjourn.core.records import CancelAsked, Closed, Completed, Emitted, Parked, Said, Stepped
 from adjourn.core.status import Status
 from adjourn.errors import StoreError
-from adjourn.stores import rules
 from adjourn.stores.memory import MemoryStore
+from adjourn.stores.rules import journal
 from adjourn.stores.sqlite import SQLiteStore
 from adjourn.stores.store import Store
 from adjourn.testing import Watched, check_rows
@@ -51,48 +51,48 @@ def _without(record: type) -> Plant:
     """The rows forget what this record means."""
 
     def plant(monkeypatch: pytest.MonkeyPatch) -> None:
-        real: Callable[..., None] = rules._index
+        real: Callable[..., None] = journal._index
 
         def index(tx: Any, row: Any, x: Any) -> None:
             if not isinstance(x, record):
                 real(tx, row, x)
 
-        monkeypatch.setattr(rules, "_index", index)
+        monkeypatch.setattr(journal, "_index", index)
 
     return plant
 
 
 def _count(monkeypatch: pytest.MonkeyPatch) -> None:
     """A closed row is counted as open."""
-    real: Callable[..., None] = rules._close
+    real: Callable[..., None] = journal.close
 
     def close(tx: Any, row: Any, found: Any, *more: Any) -> None:
         real(tx, row, found, *more)
         row.opens += 1
 
-    monkeypatch.setattr(rules, "_close", close)
+    monkeypatch.setattr(journal, "close", close)
 
 
 def _status(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every word makes a run pause."""
-    real: Callable[..., Any] = rules.after
+    real: Callable[..., Any] = journal.after
 
     def after(status: Any, x: Any) -> Any:
         return Status.PAUSING if isinstance(x, Said) else real(status, x)
 
-    monkeypatch.setattr(rules, "after", after)
+    monkeypatch.setattr(journal, "after", after)
 
 
 def _votes(monkeypatch: pytest.MonkeyPatch) -> None:
     """One vote is enough for everything."""
-    real: Callable[..., Any] = rules._opened
+    real: Callable[..., Any] = journal._opened
 
     def opened(seq: int, record: Any) -> Any:
         row = real(seq, record)
         row.approvers = 1
         return row
 
-    monkeypatch.setattr(rules, "_opened", opened)
+    monkeypatch.setattr(journal, "_opened", opened)
 
 
 def _chain(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,16 +101,16 @@ def _chain(monkeypatch: pytest.MonkeyPatch) -> None:
     def chain(head: bytes, body: str) -> bytes:
         return b"x" * 32
 
-    monkeypatch.setattr(rules, "chain", chain)
+    monkeypatch.setattr(journal, "chain", chain)
 
 
 PLANTS: dict[str, Plant] = {
-    "what a suspended body opens": _without(rules.Suspended),
-    "what is asked": _without(rules.Asked),
-    "what closes": _without(rules.Closed),
-    "what an event closes": _without(rules.Emitted),
-    "what parks": _without(rules.Parked),
-    "what ends": _without(rules.Completed),
+    "what a suspended body opens": _without(journal.Suspended),
+    "what is asked": _without(journal.Asked),
+    "what closes": _without(journal.Closed),
+    "what an event closes": _without(journal.Emitted),
+    "what parks": _without(journal.Parked),
+    "what ends": _without(journal.Completed),
     "a count": _count,
     "a status": _status,
     "the votes": _votes,

@@ -72,7 +72,9 @@ class Agent(Generic[T]):
         self.tools = _by_name(name, tools)
         self.output = Output(output_type)
         self.model: Model = resolve(model)
-        family(self)
+        tools_below = {t.name: t.schema for a in family(self).values() for t in a.tools.values()}
+        for rule in policy.rules if policy is not None else ():
+            rule.check(tools_below)
 
     @cached_property
     def program(self) -> AgentProgram:

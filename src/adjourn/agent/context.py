@@ -7,7 +7,7 @@ from typing import Any, Literal, NoReturn, TypeVar, cast, overload
 
 from adjourn.agent.signature import answer_schema as schema_of
 from adjourn.core.codec import plain
-from adjourn.core.digest import idempotency_key
+from adjourn.core.digest import idempotency_key, question_digest
 from adjourn.core.policy import Duration, seconds
 from adjourn.core.records import Stepped
 from adjourn.core.state import Call
@@ -188,15 +188,33 @@ class ToolContext:
         own = self._pauses if interrupt_id is None else plain(interrupt_id, "interrupt_id")
         key = self._use(f"?{own}", "pause_for")
         self._pauses += 1
-        if key in self._memo:
+        type, payload = plain(type, "type"), plain(payload, "payload")
+        if key in self._memo and self._is_same(key, type, payload):
             return self._answer(key)
+        if interrupt_id is not None and key in self._memo:  # its author's id, for what is asked anew
+            n = 2
+            while f"{interrupt_id}~{n}" in self._desk.state.ids:
+                n += 1
+            interrupt_id = f"{interrupt_id}~{n}"
         if interrupt_id is not None and interrupt_id in self._desk.state.ids:
             raise Misused(f"interrupt id {interrupt_id!r} is used already in this run; choose another")
         expires = 0.0 if expires_in is None else self._desk.now() + seconds(expires_in, "expires_in")
         raise self._stop(
-            type=plain(type, "type"), payload=plain(payload, "payload"), key=key, i=interrupt_id or "", resume_to=resume_to,
+            type=type, payload=payload, key=key, i=interrupt_id or "", resume_to=resume_to,
             schema=schema_of(answer_schema), expires=expires, on_expiry=on_expiry,
         )  # fmt: skip
+
+    def _is_same(self, key: str, type: str, payload: Any) -> bool:
+        """Whether this is the question that was answered. Another payload is asked anew; another type is another body."""
+        memo = self._memo[key]
+        if "of" not in memo or memo["of"] == question_digest(type, payload):
+            return True
+        if memo["type"] != type:
+            raise Misused(
+                f"the person was asked {memo['type']!r}; the body now asks {type!r} in its place: "
+                "the answer is not for it. Restore the order of the questions, or give each an interrupt_id="
+            )
+        return False
 
     def _answer(self, key: str) -> Any:
         answer = self._memo[key]

@@ -10,14 +10,15 @@ from adjourn.agent.body import call_body, run_function
 from adjourn.agent.context import ToolContext, compensation, forget
 from adjourn.agent.signature import ArgumentError
 from adjourn.agent.tool import Tool
+from adjourn.core.authority import objection, people, shown_digest
 from adjourn.core.codec import legible, plain
 from adjourn.core.conversation import Thread, Words
 from adjourn.core.digest import action_digest
 from adjourn.core.messages import ModelRequest, Reply, ReplyPart, Text, TextDelta, Thinking, ToolCall, Usage
 from adjourn.core.plan import Ask, Go, Judged, Plan, Refuse, Step, interrupt_id, wind_up
 from adjourn.core.policy import Judgement, Rule, Verdict, strictest
-from adjourn.core.records import Asked, Completed, Fact, Faulted, Intended, Replied, Returned, Verified
-from adjourn.core.state import Call, Phase, State
+from adjourn.core.records import Asked, Completed, Fact, Faulted, Intended, Replied, Returned, Slot, Verified
+from adjourn.core.state import Call, State
 from adjourn.core.stop import External, Leaf, Progress, TextMention, ToolCalled, Tripped
 from adjourn.driver.program import Desk
 from adjourn.errors import InvalidDefinition, LeaseLost, Misused, ModelError, NotJSON, PauseRequest, StoreError
@@ -34,6 +35,12 @@ DEFAULT = "default ask"
 """The rule of a policy that asks about whatever no rule names."""
 ALLOWED = Judgement(Verdict.ALLOW)
 """What no policy has anything to say about."""
+
+
+def gate_for(judged: Judgement) -> tuple[Slot, ...]:
+    """Who must agree, says this judgement."""
+    slots = tuple(slot for rule in judged.rules for slot in rule.slots)
+    return tuple(dict.fromkeys(slots)) or (Slot(DEFAULT),)
 
 
 class AgentProgram:
@@ -77,16 +84,20 @@ class AgentProgram:
         judged = self._verdict(up, tool, args)
         if judged.verdict == Verdict.DENY:
             return Refuse(f"not allowed: {judged.reason or f'policy denies {tool.name}'}", "denied")
-        shown = action_digest(state.run, call.id, tool.name, tool.definition, args)
-        gated = judged.verdict == Verdict.ASK
-        if gated and not self._agreed(state, call, tool, args, judged, shown, now):
-            return Ask(self._asked(state, call, tool, args, judged, shown, now))
+        shown = action_digest(state.run, call.id, tool.name, tool.exact, args)
+        gate = gate_for(judged) if judged.verdict == Verdict.ASK else ()
         child = tool.agent.name if isinstance(tool, AgentTool) else ""
         intended = Intended(
             call=call.id, tool=tool.name, attempt=call.attempt + 1, digest=shown, effect=tool.effect.value,
             undo=tool.undo is not None, under=state.agents_under(call.path), agent=child, input=args.get("input") if child else None,
+            gate=gate,
         )  # fmt: skip
-        return Go(intended, gated, tool.key_ttl)
+        if gate:
+            grant = self._grant(state, call, tool, args, intended, now)
+            if not grant:
+                return Ask(self._asked(state, call, tool, args, judged, shown, now))
+            intended = msgspec.structs.replace(intended, grant=grant)
+        return Go(intended, bool(gate), tool.key_ttl)
 
     def _verdict(self, up: "list[Agent[Any]]", tool: Tool, args: dict[str, Any]) -> Judgement:
         judgements = [a.policy.judge(tool.name, args) for a in up if a.policy is not None]
@@ -95,39 +106,30 @@ class AgentProgram:
             judgements.append(Judgement(verdict, "", (Rule(verdict, tool.name, reason="the tool says so"),)))
         return strictest(judgements) if judgements else ALLOWED
 
-    def _agreed(
-        self, state: State, call: Call, tool: Tool, args: dict[str, Any], judged: Judgement, shown: str, now: float
-    ) -> bool:
-        """Whether a person's yes covers exactly this: the rules that ask, the digest, and the time."""
-        rules = {rule.text for rule in judged.rules} or {DEFAULT}
-        if call.phase in (Phase.CLEARED, Phase.DOUBT) and call.digest == shown:
-            return True  # it was agreed to, and goes on
-        for approval in (
-            call.approval,
-            state.granted.get(action_digest(state.run, "", tool.name, tool.definition, args)),
-        ):
-            if approval and rules <= set(approval.rules) and (not approval.until or now < approval.until):
-                # An editor's yes is for the arguments as edited; `shown` has their defaults filled in as well.
-                edited = call.edited and approval.digest == action_digest(
-                    state.run, call.id, tool.name, tool.definition, call.args
-                )
-                if approval is call.approval and approval.digest != shown and not edited:
-                    continue
-                return True
-        return False
+    def _grant(self, state: State, call: Call, tool: Tool, args: dict[str, Any], intended: Intended, now: float) -> str:
+        """The interrupt whose decisions stand behind exactly this, or ""."""
+        for_run = state.granted.get(action_digest(state.run, "", tool.name, tool.exact, args), "")
+        for i in filter(None, (call.grant, for_run)):
+            if (grant := state.grants.get(i)) is None:
+                continue
+            again = grant.lives == call.id and tool.effect.value in ("read", "idempotent")
+            spent = bool(grant.lives) and not again and not grant.for_run
+            if not objection(state.run, intended, grant.asked, grant.decisions, state.requesters, now, spent):
+                return i
+        return ""
 
     def _asked(
         self, state: State, call: Call, tool: Tool, args: dict[str, Any], judged: Judgement, shown: str, now: float
     ) -> Asked:
-        rules = judged.rules
-        sets = sorted({tuple(sorted(r.groups)) for r in rules if r.groups})
+        rules, gate = judged.rules, gate_for(judged)
         expiring = min((r for r in rules if r.expires_in), key=lambda r: r.expires_in, default=None)
-        return Asked(
+        asked = Asked(
+            gate=gate, action=shown, requesters=tuple(sorted(state.requesters)),
             i=interrupt_id(state, call.id), kind="approval", call=call.id, tool=tool.name, args=args,
-            definition=tool.definition, describes=tool.description, effect=tool.effect.value, undo=tool.undo is not None,
-            digest=shown, reason=judged.reason, rules=tuple(r.text for r in rules) or (DEFAULT,),
-            approvers=max([1, *(r.approvers for r in rules)]),
-            groups=tuple(sorted({g for r in rules for g in r.groups})), group_sets=tuple(sets) if len(sets) > 1 else (),
+            definition=tool.exact, describes=tool.description, effect=tool.effect.value, undo=tool.undo is not None,
+            reason=judged.reason, rules=tuple(r.text for r in rules) or (DEFAULT,),
+            approvers=people(gate),
+            groups=tuple(sorted({g for r in rules for g in r.groups})),
             not_requester=any(r.not_requester for r in rules),
             queue=bool(rules) and all(r.queue for r in rules),
             valid_for=min((r.valid_for for r in rules if r.valid_for), default=0.0),
@@ -135,6 +137,7 @@ class AgentProgram:
             schema=tool.schema, expires=now + expiring.expires_in if expiring else 0.0,
             on_expiry=expiring.on_expiry if expiring else "deny", under=state.agents_under(call.path),
         )  # fmt: skip
+        return msgspec.structs.replace(asked, digest=shown_digest(state.run, asked))
 
     def next(self, state: State, now: float, plan: Plan) -> None:
         if state.stop_now:

@@ -2,6 +2,7 @@
 
 import inspect
 import re
+import sys
 import typing
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -55,6 +56,10 @@ class Signature:
             elif p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD, p.POSITIONAL_ONLY):
                 raise InvalidDefinition(f"tool {name!r}: a model cannot pass {str(p)!r}; use plain named parameters")
             else:
+                if _is_secret(hint):
+                    raise InvalidDefinition(
+                        f"tool {name!r}: {p.name!r} is a secret; arguments are shown and recorded. Pass it as a resource instead"
+                    )
                 parameters[p.name] = p
         return cls(function, name, context, resources, parameters, hints, _described(function.__doc__ or ""))
 
@@ -108,6 +113,15 @@ class Signature:
             return values, plain(model.model_dump(mode="json", by_alias=True), "arguments")
         except NotJSON as e:  # the text "NaN" is a float to pydantic
             raise ArgumentError(str(e).partition("; ")[0]) from None
+
+
+def _is_secret(hint: Any) -> bool:
+    """Whether pydantic would hide it."""
+    kinds = (
+        getattr(sys.modules.get("pydantic"), "SecretStr", None),
+        getattr(sys.modules.get("pydantic"), "SecretBytes", None),
+    )
+    return any(k is not None and (hint is k or k in get_args(hint)) for k in kinds)
 
 
 def _hints(function: Callable[..., Any]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from adjourn.core.digest import digest
 from adjourn.core.effect import Effect
 from adjourn.core.messages import ToolSpec
 from adjourn.core.policy import Duration, seconds
-from adjourn.core.schema import check, check_schema
+from adjourn.core.schema import check, check_schema, filled
 from adjourn.errors import InvalidAnswer, InvalidDefinition
 
 EffectName = Literal["read", "idempotent", "verifiable", "unsafe"]
@@ -99,6 +99,11 @@ class Tool:
         return digest("tool", self.name, shape(self.schema), self.effect.value)
 
     @cached_property
+    def exact(self) -> str:
+        """What an approval is for: the definition, and what people read of it. A changed one asks again."""
+        return digest("tool/2", self.definition, self.description, self.undo is not None, self.timeout or 0.0)
+
+    @cached_property
     def resources(self) -> dict[str, str]:
         """Parameter → resource name."""
         return self._explicit[1] if self._given is not None else self.signature.resources
@@ -119,6 +124,7 @@ class Tool:
             return self.signature.validate(args)[1]
         if not isinstance(args, dict):
             raise ArgumentError(f"the arguments are not a JSON object: {args!r:.200}")
+        args = filled(self.schema, args)
         try:
             check(self.schema, args, "arguments")
         except InvalidAnswer as e:

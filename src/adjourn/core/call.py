@@ -26,13 +26,17 @@ OWING = frozenset({Phase.NEW, Phase.APPROVED, Phase.CLEARED, Phase.DOUBT, Phase.
 """Phases in which a call owes the plan a decision."""
 
 
-class Approval(msgspec.Struct):
-    """A person's yes: for these rules, this digest, until then."""
+class Grant(msgspec.Struct):
+    """What people were asked and said about a call. `lives`: the call whose execution lives on it."""
 
-    rules: tuple[str, ...]
-    digest: str
-    by: str
-    until: float
+    asked: r.Asked
+    decisions: list[r.Decided] = []
+    lives: str = ""
+
+    @property
+    def for_run(self) -> bool:
+        """Whether all who agreed did so for the whole run."""
+        return bool(self.decisions) and all(x.scope == "run" for x in self.decisions)
 
 
 class Call(msgspec.Struct):
@@ -52,7 +56,8 @@ class Call(msgspec.Struct):
     undo: bool = False
     digest: str = ""
     memo: dict[str, Any] = {}
-    approval: Approval | None = None
+    grant: str = ""
+    inherited: bool = False
     edited: bool = False
     queued: bool = False
     verified: str = ""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from adjourn.core import records as r
-from adjourn.core.call import Approval, Phase
+from adjourn.core.call import Phase
 from adjourn.core.digest import action_digest
 
 if TYPE_CHECKING:
@@ -19,18 +19,16 @@ def approval(state: State, record: r.Asked, x: r.Decided) -> None:
         return
     if x.verdict == "deny":
         note = f": {x.note}" if x.note else ""
-        state._finish(call, None, f"denied by {x.by or 'a person'}{note}. It was not run.", ran=False)
+        begun = call.attempt > 0 and call.verified != "not"  # a body that had paused: what it did stands
+        what = "It does not go on." if begun else "It was not run."
+        state._finish(call, None, f"denied by {x.by or 'a person'}{note}. {what}", ran=begun, kept=begun)
         return
     if x.edit is not None:
         call.args, call.edited = x.edit, True
-    shown = (
-        action_digest(state.run, call.id, call.tool, record.definition, x.edit) if x.edit is not None else record.digest
-    )
-    until = x.at + record.valid_for if record.valid_for else 0.0
-    call.approval = Approval(record.rules, shown, x.by, until)
-    if x.scope == "run":
+    call.grant = x.i
+    if state.grants[x.i].for_run:
         args = x.edit if x.edit is not None else record.args
-        state.granted[action_digest(state.run, "", call.tool, record.definition, args)] = call.approval
+        state.granted[action_digest(state.run, "", call.tool, record.definition, args)] = x.i
     state._phase(call, Phase.APPROVED)
 
 
@@ -51,7 +49,7 @@ def doubt(state: State, record: r.Asked, x: r.Decided) -> None:
     if choice == "happened":
         state._finish(call, x.value.get("result"), "", ran=True)
     elif choice == "run":
-        call.verified = "not"
+        call.verified, call.grant = "not", x.i
         state._phase(call, Phase.CLEARED)
     elif choice == "not":
         state._finish(call, None, "it did not happen", ran=False)

@@ -30,3 +30,8 @@ def action_digest(run: str, call: str, tool: str, definition: str, args: Any) ->
 def idempotency_key(run: str, call: str, tool: str, args: Any) -> str:
     """Stable for a call, whatever the attempt: what a target needs to refuse the second of two."""
     return digest("key", run, call, tool, args)
+
+
+def question_digest(type: str, payload: Any) -> str:
+    """What an answer is for: a question of this type with this payload."""
+    return digest("question", type, payload)

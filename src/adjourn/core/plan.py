@@ -8,6 +8,7 @@ from typing import Any, Literal, Protocol
 
 import msgspec
 
+from adjourn.core.authority import gate_of, people
 from adjourn.core.call import Call, Phase, is_undo, undo_target
 from adjourn.core.halt import halted, scopes
 from adjourn.core.records import (
@@ -192,7 +193,7 @@ def _deadlines(p: Plan, state: State, now: float) -> None:
             p.moves += [Closed(i=x.i, why="void"), escalated(state, x)]
         else:
             p.moves.append(Closed(i=x.i, why="expired"))
-            if x.on_expiry == "cancel":
+            if x.on_expiry == "cancel" and not any(isinstance(m, CancelAsked) for m in p.moves):
                 p.moves.append(CancelAsked(by="@expiry", reason=f"{x.i} expired"))
 
 
@@ -204,7 +205,13 @@ def escalated(state: State, x: Asked) -> Asked:
     """The same question, asked again of whoever handles escalations, without a deadline."""
     fields: dict[str, Any] = {name: getattr(x, name) for name in x.__struct_fields__}
     n = state.asked_count.get(x.call or x.step, 0)
-    fields |= {"i": f"{x.call or x.step}?{n}", "expires": 0.0, "escalated": True, "at": 0.0}
+    fields |= {
+        "i": f"{x.call or x.step}?{n}",
+        "expires": 0.0,
+        "escalated": True,
+        "at": 0.0,
+        "carries": (*x.carries, x.i),
+    }
     return Asked(**fields)
 
 
@@ -259,13 +266,24 @@ def _doubt(p: Plan, state: State, call: Call, judged: Judged, now: float) -> Non
     elif call.effect == "verifiable" and not call.verified:
         p.start.append(Step(f"verify:{call.id}", "verify", call.path, call, state.agents_under(call.path)))
     else:
-        p.moves.append(in_doubt(state, call, undoing=False))
+        p.moves.append(in_doubt(state, call, undoing=False, judged=judged))
 
 
-def in_doubt(state: State, call: Call, *, undoing: bool) -> Asked:
-    """The question to a person about a call that may or may not have happened."""
+def in_doubt(state: State, call: Call, *, undoing: bool, judged: Judged | None = None) -> Asked:
+    """The question to a person about a call that may or may not have happened. It is for whoever may let the call run."""
+    old = state.grants.get(call.grant)
+    gate = gate_of(old.asked) if old else ()
+    rules, valid_for, definition = (
+        (old.asked.rules, old.asked.valid_for, old.asked.definition) if old else ((), 0.0, "")
+    )
+    args = call.args
+    if isinstance(judged, Ask):
+        x = judged.asked
+        gate, rules, valid_for, definition, args = x.gate, x.rules, x.valid_for, x.definition, x.args
     return Asked(
-        i=interrupt_id(state, call.id), kind="in_doubt", call=call.id, tool=call.tool, args=call.args, digest=call.digest,
+        gate=gate, rules=rules, valid_for=valid_for, definition=definition, action=call.digest,
+        requesters=tuple(sorted(state.requesters)), approvers=people(gate), groups=tuple(sorted({g for s in gate for g in s.groups})),
+        i=interrupt_id(state, call.id), kind="in_doubt", call=call.id, tool=call.tool, args=args, digest=call.digest,
         effect=call.effect, undo=call.undo, undoing=undoing, reason=call.doubt, under=state.agents_under(call.path),
         payload={"question": f"Did {call.tool} happen?", "call": call.id, "attempt": call.attempt},
     )  # fmt: skip
@@ -280,7 +298,7 @@ def _cancelling(p: Plan, state: State, now: float) -> None:
     if p.moves or p.start or waiting:
         return
     for call in [*reversed(started(state)), *reversed(state.effects.values())]:
-        if call.undo and not call.undone:
+        if call.undo and not call.undone and not call.inherited:
             _intend_undo(p, state, f"{call.id}!undo", call.tool, 1)
             return
     p.moves.append(Cancelled(undone=tuple(undone(state)), residue=tuple(residue(state))))
@@ -315,6 +333,8 @@ def residue(state: State) -> list[dict[str, Any]]:
             continue
         doubted = call.phase == Phase.DOUBT or (call.phase == Phase.ASKED and call.doubt)
         why = call.undone or ("in doubt" if doubted else "it has no undo")
+        if call.inherited:
+            why = f"inherited: done by {state.started.forked_from.rpartition('@')[0]}, which can undo it"
         left.append({"call": call.id, "tool": call.tool, "arguments": call.args, "why": why})
     return left
 
@@ -337,6 +357,8 @@ def _settle(p: Plan, state: State, call: Call, now: float) -> bool:
             _intend_undo(p, state, undo, call.tool, 1)
         return True
     if call.undone:
+        return False
+    if call.inherited:
         return False
     if doubtful(call) and call.effect == "verifiable" and not call.verified:
         p.start.append(Step(f"verify:{call.id}", "verify", call.path, call, state.agents_under(call.path)))

@@ -1,15 +1,23 @@
 """Policy: rules that give a tool call a verdict. A pure question: same call, same verdict, with its reason."""
 
 import copy
+import dataclasses
+import difflib
 import fnmatch
+import functools
+import inspect
 import posixpath
 import re
+import types
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import IntEnum
 from typing import Any, Literal
 
+from adjourn.core.codec import plain
+from adjourn.core.digest import digest
+from adjourn.core.records import Slot
 from adjourn.errors import InvalidDefinition
 
 Duration = float | int | timedelta
@@ -86,7 +94,7 @@ def one_of(*values: Any) -> Condition:
 def matches(pattern: str) -> Condition:
     """The whole text matches the regular expression."""
     try:
-        compiled = re.compile(pattern)
+        compiled = re.compile(pattern, re.DOTALL)
     except re.error as e:
         raise InvalidDefinition(f"matches({pattern!r}): {e}") from None
     return Condition(f"matches {pattern!r}", lambda x: compiled.fullmatch(x) is not None)
@@ -132,6 +140,8 @@ class Rule:
     not_requester: bool = False
     queue: bool = False
     valid_for: float = 0.0
+    each: bool = False
+    name: str = ""
 
     def __post_init__(self) -> None:
         if not isinstance(self.pattern, str) or not self.pattern:  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -142,8 +152,29 @@ class Rule:
             )
 
     @property
+    def identity(self) -> str:
+        """Everything that it says, as a digest: what an approval covers. Of a function its name and what it is made of."""
+        when: Any = None
+        if callable(self.when):
+            when = ["function", self.name or made_of(self.when)[0]]
+        elif self.when is not None:
+            when = [[k, v.text if isinstance(v, Condition) else f"== {v!r}"] for k, v in self.when.items()]
+        said = [
+            self.verdict.name, self.pattern, when, self.reason, self.expires_in, self.on_expiry, self.remind_every, self.approvers,
+            sorted(self.groups), self.each, self.not_requester, self.queue, self.valid_for, self.name,
+        ]  # fmt: skip
+        return digest("rule", said)[:24]
+
+    @property
+    def slots(self) -> tuple[Slot, ...]:
+        """Who must agree, says this rule."""
+        if self.each:
+            return tuple(Slot(self.identity, (g,), self.approvers, self.not_requester) for g in self.groups)
+        return (Slot(self.identity, self.groups, self.approvers, self.not_requester),)
+
+    @property
     def text(self) -> str:
-        """The rule as people read it; also its identity in approvals and fingerprints."""
+        """The rule as people read it."""
         head = f"{self.verdict.name.lower()} {self.pattern}"
         if self.when is None:
             return head
@@ -163,10 +194,120 @@ class Rule:
             if not isinstance(answer, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
                 raise TypeError(f"the condition returned {type(answer).__name__}, not True or False")
             return answer
-        return all(
-            k in args and (v.test(args[k]) if isinstance(v, Condition) else eq(v).test(args[k]))
-            for k, v in self.when.items()
-        )
+        absent = False
+        for k, v in self.when.items():
+            found, value = lookup(args, k)
+            if not found:
+                absent = True  # it may be what the tool itself makes of it
+            elif not (v.test(value) if isinstance(v, Condition) else eq(v).test(value)):
+                return False
+        if absent:
+            raise Absent
+        return True
+
+    def check(self, tools: Mapping[str, Any]) -> None:
+        """Raise `InvalidDefinition` for a tool or an argument that does not exist. `tools`: name → schema."""
+        named = [n for n in tools if fnmatch.fnmatchcase(n, self.pattern)]
+        if not named and not any(c in self.pattern for c in "*?["):
+            near = difflib.get_close_matches(self.pattern, tools, 3)
+            raise InvalidDefinition(
+                f"the rule «{self.text}» is about a tool that there is not"
+                + (f"; near: {', '.join(near)}" if near else "")
+            )
+        if self.when is None or callable(self.when):
+            return
+        for key in self.when:
+            if named and not any(_has(tools[n], key) for n in named):
+                known = sorted({p for n in named for p in tools[n].get("properties", {})})
+                raise InvalidDefinition(
+                    f"the rule «{self.text}»: no tool it is about has an argument {key!r}; there are {', '.join(known) or 'none'}"
+                )
+
+
+class Absent(Exception):
+    """A condition is about an argument that was not given."""
+
+
+def lookup(args: Any, path: str) -> tuple[bool, Any]:
+    """The argument of this name, or the value at this dotted path inside of one."""
+    if isinstance(args, dict) and path in args:
+        return True, args[path]
+    head, dot, rest = path.partition(".")
+    return lookup(args[head], rest) if dot and isinstance(args, dict) and head in args else (False, None)
+
+
+def _has(schema: Any, path: str, root: Any = None) -> bool:
+    """Whether arguments of this schema may have something at this path."""
+    root = schema if root is None else root
+    if not isinstance(schema, dict):
+        return schema is True
+    if ref := schema.get("$ref", ""):
+        return _has(root.get("$defs", {}).get(ref.rpartition("/")[2]), path, root)
+    if any(_has(x, path, root) for word in ("anyOf", "oneOf", "allOf") for x in schema.get(word, ())):
+        return True
+    properties = schema.get("properties", {})
+    if path in properties:
+        return True
+    head, dot, rest = path.partition(".")
+    if dot and head in properties:
+        return _has(properties[head], rest, root)
+    if "properties" not in schema and schema.get("type", "object") != "object":
+        return False
+    return schema.get("additionalProperties", "properties" not in schema) is not False and not properties
+
+
+def made_of(function: Callable[..., Any]) -> tuple[str, bool]:
+    """What tells a function from another: its name, its code, and the plain values it holds; and whether that is all of it."""
+    whole = True
+    parts: list[Any] = []
+
+    def held(value: Any) -> Any:
+        nonlocal whole
+        try:
+            return ["=", plain(value, "value")]
+        except Exception:
+            if inspect.isfunction(value) or inspect.ismethod(value):
+                return ["()", code_of(value)]
+            whole = False
+            return ["?", type(value).__qualname__]
+
+    def code_of(f: Any) -> Any:
+        nonlocal whole
+        f = inspect.unwrap(f)
+        if isinstance(f, functools.partial):
+            return ["partial", code_of(f.func), [held(a) for a in f.args], {k: held(v) for k, v in f.keywords.items()}]
+        if inspect.ismethod(f):
+            return [code_of(f.__func__), held_object(f.__self__)]
+        if not inspect.isfunction(f):
+            call = vars(type(f)).get("__call__")
+            if not inspect.isfunction(call):
+                whole = False
+                return type(f).__qualname__
+            return [code_of(call), held_object(f)]
+        cells = [held(c.cell_contents) for c in f.__closure__ or ()]
+        return [
+            f.__qualname__,
+            _code(f.__code__),
+            cells,
+            held(f.__defaults__ and list(f.__defaults__)),
+            held(f.__kwdefaults__),
+        ]
+
+    def held_object(o: Any) -> Any:
+        nonlocal whole
+        try:
+            return [type(o).__qualname__, {k: held(v) for k, v in sorted(vars(o).items())}]
+        except TypeError:
+            whole = False
+            return type(o).__qualname__
+
+    parts.append(code_of(function))
+    return digest("function", parts), whole
+
+
+def _code(code: types.CodeType) -> Any:
+    consts = [_code(c) if isinstance(c, types.CodeType) else repr(c) for c in code.co_consts]
+    return [code.co_code.hex(), consts, list(code.co_names), list(code.co_varnames), list(code.co_freevars)]
 
 
 def allow(pattern: str, *, when: When | None = None, reason: str = "") -> Rule:
@@ -192,6 +333,8 @@ def ask(
     not_requester: bool = False,
     queue: bool = False,
     valid_for: Duration | None = None,
+    each: bool = False,
+    name: str = "",
 ) -> Rule:
     """Stop before matching calls until a person decides."""
     if on_expiry not in ("deny", "cancel", "escalate"):
@@ -200,13 +343,16 @@ def ask(
         raise InvalidDefinition(f"approvers must be a whole number of at least 1, not {approvers!r}")
     if isinstance(groups, str):
         raise InvalidDefinition(f"groups takes a list of names, not the string {groups!r}")
+    groups = tuple(dict.fromkeys(groups))
+    if each and len(groups) < 2:
+        raise InvalidDefinition("each=True means one of each group: name at least two groups")
     return Rule(
         Verdict.ASK, pattern, when, reason,
         expires_in=_lasting(expires_in, "expires_in"),
         on_expiry=on_expiry,
         remind_every=_lasting(remind_every, "remind_every"),
         approvers=approvers, groups=tuple(groups), not_requester=not_requester, queue=queue,
-        valid_for=_lasting(valid_for, "valid_for"),
+        valid_for=_lasting(valid_for, "valid_for"), each=each, name=name,
     )  # fmt: skip
 
 
@@ -236,6 +382,14 @@ class Policy:
         for rule in self.rules:
             if not isinstance(rule, Rule):  # pyright: ignore[reportUnnecessaryIsInstance]
                 raise InvalidDefinition(f"a policy is made of allow(...), ask(...) and deny(...), not {rule!r}")
+        known: dict[str, Rule] = {}
+        for rule in self.rules:
+            other = known.setdefault(rule.identity, rule)
+            if other is not rule and callable(rule.when) and other.when is not rule.when and not made_of(rule.when)[1]:
+                raise InvalidDefinition(
+                    f"two rules «{rule.text}» differ only in what their functions hold, which cannot be told apart: "
+                    "give each a name=, or use conditions such as gt(100)"
+                )
         if default not in ("allow", "ask", "deny"):
             raise InvalidDefinition(f"default is 'allow', 'ask' or 'deny', not {default!r}")
         self.default = Verdict[default.upper()]
@@ -247,6 +401,9 @@ class Policy:
             try:
                 if rule.applies(tool, args):
                     found.append(rule)
+            except Absent:
+                if rule.verdict != Verdict.ALLOW:
+                    found.append(dataclasses.replace(rule, verdict=Verdict.ASK))
             except Exception as e:
                 return Judgement(Verdict.DENY, f"the rule «{rule.text}» could not be judged ({type(e).__name__}: {e})")
         if not found:

@@ -21,7 +21,11 @@ def cancel_preview(state: State) -> CancelPreview:
     """What would happen if the run were cancelled now. It changes nothing, and may be out of date at once."""
     flying = [c for c in state.live.values() if _settles(c) and c.id not in state.threads]
     waiting = [c for c in started(state) if c not in flying]
-    undo = [c for c in [*reversed(waiting), *reversed(state.effects.values())] if c.undo and not c.undone]
+    undo = [
+        c
+        for c in [*reversed(waiting), *reversed(state.effects.values())]
+        if c.undo and not c.undone and not c.inherited
+    ]
     left = [x for x in residue(state) if x["call"] not in {c.id for c in (*undo, *flying)}]
     return CancelPreview([_shown(c) for c in flying], [_shown(c) for c in undo], left)
 

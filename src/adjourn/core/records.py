@@ -18,6 +18,15 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, tag_
     at: float = 0.0
 
 
+class Slot(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """So many different people of one of these groups (none: of anybody) must agree, says the rule."""
+
+    rule: str
+    groups: tuple[str, ...] = ()
+    count: int = 1
+    not_requester: bool = False
+
+
 # People (and timers, webhooks, other runs)
 
 
@@ -88,6 +97,19 @@ class Emitted(Record, frozen=True, tag="emitted"):
     event: str
     value: Any = None
     by: str = ""
+    decides: bool = True
+    groups: tuple[str, ...] = ()
+
+
+class Forked(Record, frozen=True, tag="forked"):
+    """Here a fork begins. What stands before it is another run's: its effects are inherited, its authority is over."""
+
+    of: str
+    at_seq: int
+    by: str = ""
+    answers: str = "reopen"
+    instruction: str = ""
+    requesters: tuple[str, ...] = ()
 
 
 # Facts
@@ -213,6 +235,8 @@ class Intended(Record, frozen=True, tag="intended"):
     agent: str = ""
     input: Any = None
     why: str = ""
+    gate: tuple[Slot, ...] = ()
+    grant: str = ""
 
 
 class Asked(Record, frozen=True, tag="asked"):
@@ -245,6 +269,10 @@ class Asked(Record, frozen=True, tag="asked"):
     escalated: bool = False
     under: tuple[str, ...] = ()
     group_sets: tuple[tuple[str, ...], ...] = ()
+    gate: tuple[Slot, ...] = ()
+    action: str = ""
+    requesters: tuple[str, ...] = ()
+    carries: tuple[str, ...] = ()
 
 
 class Closed(Record, frozen=True, tag="closed"):
@@ -283,11 +311,11 @@ class Cancelled(Record, frozen=True, tag="cancelled"):
     residue: tuple[Any, ...] = ()
 
 
-Command = Decided | PauseAsked | Resumed | CancelAsked | Said | Emitted
+Command = Decided | PauseAsked | Resumed | CancelAsked | Said | Emitted | Forked
 Fact = Claimed | Replied | Broke | Returned | Suspended | Stepped | Yielded | Faulted | Doubted | Verified
 Move = Intended | Asked | Closed | Reminded | Parked | Completed | Cancelled | CancelAsked
 AnyRecord = (
-    Started | Decided | PauseAsked | Resumed | CancelAsked | Said | Emitted
+    Started | Decided | PauseAsked | Resumed | CancelAsked | Said | Emitted | Forked
     | Claimed | Replied | Broke | Returned | Suspended | Stepped | Yielded | Faulted | Doubted | Verified
     | Intended | Asked | Closed | Reminded | Parked | Completed | Cancelled
 )  # fmt: skip

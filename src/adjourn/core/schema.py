@@ -32,3 +32,16 @@ def check_schema(schema: dict[str, Any], what: str) -> None:
         Draft202012Validator.check_schema(schema)  # pyright: ignore[reportUnknownMemberType]
     except SchemaError as e:
         raise InvalidDefinition(f"{what} is not a valid JSON Schema: {e.message}") from None  # pyright: ignore[reportUnknownMemberType]
+
+
+def filled(schema: Any, value: Any) -> Any:
+    """`value` with the defaults of its schema's properties, at every depth that needs no choice between schemas."""
+    if not isinstance(schema, dict) or not isinstance(value, dict):
+        return value
+    out: dict[str, Any] = dict(value)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+    for name, part in schema.get("properties", {}).items():  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+        if name in out:
+            out[name] = filled(part, out[name])
+        elif isinstance(part, dict) and "default" in part:
+            out[name] = part["default"]
+    return out

@@ -8,13 +8,13 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from msgspec.structs import replace
-
 from adjourn.core import records as r
-from adjourn.core.call import OWING, Approval, Call, Fault, Open, Phase, is_undo, undo_target
+from adjourn.core.authority import Vote, gate_of, goes_on, is_filled, says_yes, shapes
+from adjourn.core.call import OWING, Call, Fault, Grant, Open, Phase, is_undo, undo_target
 from adjourn.core.codec import encode
 from adjourn.core.conversation import Pending, Thread, messages_from
 from adjourn.core.deciding import DECIDED
+from adjourn.core.digest import question_digest
 from adjourn.core.flowing import Flowing
 from adjourn.core.graph import read_graph
 from adjourn.core.interrupt import Interrupt, local_event, public_id, view
@@ -42,7 +42,9 @@ class State:
         self.ids: set[str] = set()
         self.asked_count: dict[str, int] = {}
         self.faults: dict[str, Fault] = {}
-        self.granted: dict[str, Approval] = {}
+        self.grants: dict[str, Grant] = {}
+        self.granted: dict[str, str] = {}
+        self.requesters: frozenset[str] = frozenset()
         self.threads: dict[str, Thread] = {}
         self.flow: Flowing | None = None
         self.pause: r.PauseAsked | None = None
@@ -64,7 +66,25 @@ class State:
         if seq > self.seq:
             self.seq = seq
         self.at = record.at
-        _ON[type(record)](self, seq, record)
+        kind = type(record)
+        if kind in _SHAPING:
+            by = shapes(record, self._kind_of(record))
+            _ON[kind](self, seq, record)
+            if by and by not in self.requesters:
+                self.requesters |= {by}
+        else:
+            _ON[kind](self, seq, record)
+            if kind in _GOING_ON and (call := goes_on(record)):
+                self._lives_on(call, "")
+
+    def _kind_of(self, record: r.AnyRecord) -> str:
+        opened = self.open.get(record.i) if type(record) is r.Decided else None
+        return opened.record.kind if opened else ""
+
+    def _lives_on(self, call: str, now: str) -> None:
+        for grant in self.grants.values():
+            if grant.lives == call:
+                grant.lives = now
 
     def fold_all(self, records: Iterable[tuple[int, r.AnyRecord]]) -> "State":
         """Fold many; returns itself."""
@@ -165,7 +185,9 @@ class State:
             x.undo,
             x.digest,
         )
-        call.approval, call.verified, call.doubt, call.at = None, "", "", x.at
+        call.verified, call.doubt, call.at = "", "", x.at
+        if grant := self.grants.get(x.grant):
+            call.grant, grant.lives = x.grant, x.call
         self._phase(call, Phase.INTENDED)
         if x.agent and x.call not in self.threads:
             thread = self.threads[x.call] = Thread(x.call, x.agent, at=x.at)
@@ -241,6 +263,10 @@ class State:
 
     def _asked(self, seq: int, x: r.Asked) -> None:
         self._opened(x, seq)
+        if x.kind in ("approval", "in_doubt"):
+            carried = [d for i in x.carries if i in self.grants for d in self.grants[i].decisions]
+            self.grants[x.i] = Grant(x, carried)
+            self.open[x.i].votes = {d.by: d.note for d in carried}
         if x.step in self.faults:
             self.faults[x.step].asked = True
         call = self.live.get(x.call)
@@ -277,7 +303,8 @@ class State:
         }.get(why)
         call.suspended = ""
         if x.resume_to == "self":
-            call.memo[x.key] = {"expired": lost} if lost else {"value": value}
+            asked = {"type": x.type, "of": question_digest(x.type, x.payload)} if x.kind != "timer" else {}
+            call.memo[x.key] = ({"expired": lost} if lost else {"value": value}) | asked
             self._phase(call, Phase.CLEARED)
         elif x.event and self.flow is not None and call.id in self.flow.tokens:
             self.live.pop(call.id, None)
@@ -289,12 +316,13 @@ class State:
     def _decided(self, _seq: int, x: r.Decided) -> None:
         opened = self.open[x.i]
         record = opened.record
-        if x.verdict == "approve" and isinstance(record, r.Asked):
-            opened.votes[x.by], opened.once = x.note, opened.once or x.scope != "run"
-            if len(opened.votes) < record.approvers:
+        if isinstance(record, r.Asked) and record.i in self.grants and says_yes(record, x):
+            grant = self.grants[x.i]
+            opened.votes[x.by] = x.note
+            grant.decisions.append(x)
+            votes = [Vote(d.by, d.groups) for d in grant.decisions]
+            if not is_filled(gate_of(record), votes, self.requesters):
                 return
-            if opened.once and x.scope:  # all of them must want it for the whole run
-                x = replace(x, scope="")
         del self.open[x.i]
         self._touched(x.at)
         DECIDED[record.kind](self, record, x)
@@ -402,8 +430,29 @@ class State:
                 return
         target.undone = how
 
+    def _forked(self, seq: int, x: r.Forked) -> None:
+        """What stands before is another run's: its effects are shown and never touched, and nobody agreed to anything here."""
+        self.requesters |= frozenset(x.requesters)
+        self.pause, self.parked, self.claims = None, None, 0
+        for call in (*self.effects.values(), *self.live.values()):
+            call.inherited = call.attempt > 0
+        self.grants, self.granted = {}, {}
+        for i, opened in list(self.open.items()):
+            if opened.record.kind == "approval":
+                del self.open[i]
+        for call in self.live.values():
+            call.grant = ""
+            if call.phase in (Phase.ASKED, Phase.APPROVED):
+                self._phase(call, Phase.NEW)
+        if x.instruction:
+            self._told(seq, x.instruction, x.at)
+
     def _finish(self, call: Call, value: Any, error: str, *, ran: bool, kept: bool = False) -> None:
         self.live.pop(call.id, None)
+        if call.grant and (grant := self.grants.get(call.grant)) and not grant.for_run:
+            del self.grants[call.grant]
+        elif call.grant and grant:
+            grant.lives = ""
         self._phase(call, Phase.RETURNED)
         call.value, call.error, call.ran = value, error, ran
         call.memo = {}
@@ -452,14 +501,16 @@ def _undoing(record: r.Asked | r.Suspended) -> bool:
     return isinstance(record, r.Asked) and record.undoing
 
 
+_SHAPING = frozenset({r.Started, r.Decided, r.Said, r.Emitted, r.Resumed, r.Forked})
+_GOING_ON = frozenset({r.Suspended, r.Yielded, r.Verified})
 _ON: dict[type, Callable[[State, int, Any], None]] = {
     r.Started: State._started, r.Claimed: State._claimed, r.Replied: State._replied, r.Broke: State._broke,
     r.Intended: State._intended, r.Returned: State._returned, r.Suspended: State._suspended,
     r.Stepped: State._stepped, r.Yielded: State._yielded, r.Faulted: State._faulted, r.Doubted: State._doubted, r.Verified: State._verified,
     r.Asked: State._asked, r.Closed: State._closed, r.Reminded: State._reminded,
     r.Decided: State._decided, r.PauseAsked: State._pause_asked,
-    r.Resumed: State._resumed, r.CancelAsked: State._cancel_asked, r.Said: State._said, r.Emitted: State._emitted,
+    r.Resumed: State._resumed, r.CancelAsked: State._cancel_asked, r.Said: State._said, r.Emitted: State._emitted, r.Forked: State._forked,
     r.Parked: State._parked, r.Completed: State._completed, r.Cancelled: State._completed,
 }  # fmt: skip
 
-__all__ = ["ENDED", "OWING", "Approval", "Call", "Fault", "Open", "Phase", "State", "input_text", "public_id"]
+__all__ = ["ENDED", "OWING", "Call", "Fault", "Grant", "Open", "Phase", "State", "input_text", "public_id"]

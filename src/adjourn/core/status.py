@@ -9,6 +9,7 @@ from adjourn.core.records import (
     Completed,
     Decided,
     Emitted,
+    Forked,
     Parked,
     PauseAsked,
     Record,
@@ -60,6 +61,8 @@ def after(status: Status | None, record: Record) -> Status | None:
     if status is None:
         return S.READY if isinstance(record, Started) else None
     kind = type(record)
+    if kind is Forked:
+        return None if status in ENDED or status in CANCELS else S.READY
     if kind in _STEERING:
         return NEXT[status].get(kind)
     return None if status in ENDED or kind is Started else status

@@ -3,11 +3,13 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
+import msgspec
+
 from adjourn.core.codec import plain
 from adjourn.core.decision import Decision
 from adjourn.core.interrupt import Interrupt, decided, public_id
 from adjourn.core.records import Decided
-from adjourn.core.schema import check
+from adjourn.core.schema import check, filled
 from adjourn.core.state import State
 from adjourn.core.status import Status
 from adjourn.errors import AnswerRequired, InterruptClosed, InvalidAnswer, UnknownInterrupt
@@ -32,6 +34,7 @@ def answered(interrupt: Interrupt, answer: Any, *, by: str = "", digest: str = "
         check(interrupt.answer_schema, command.value, "answer")
     elif command.edit is not None:
         check(interrupt.answer_schema, command.edit, "edit")
+        command = msgspec.structs.replace(command, edit=filled(interrupt.answer_schema, command.edit))
     return command
 
 

@@ -1,5 +1,6 @@
 """A checkpoint as users hold it: a run's journal, sealed."""
 
+import hashlib
 import os
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -9,7 +10,7 @@ from adjourn.core.checkpoint import seal, unseal
 from adjourn.core.codec import encode
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.messages import Message, Usage
-from adjourn.core.records import AnyRecord, Started
+from adjourn.core.records import AnyRecord, Started, dump
 from adjourn.core.state import State
 from adjourn.errors import CheckpointInvalid, InvalidDefinition
 
@@ -95,6 +96,14 @@ class Checkpoint:
     def seq(self) -> int:
         """How many records it has."""
         return len(self.records)
+
+    @property
+    def head(self) -> bytes:
+        """The hash that its journal's chain ends in."""
+        head = b""
+        for record in self.records:
+            head = hashlib.sha256(head + dump(record).encode()).digest()
+        return head
 
     @property
     def input(self) -> Any:

@@ -31,7 +31,7 @@ from adjourn.driver.clock import Alarm, Clock, SystemClock
 from adjourn.driver.feed import Feed, Published, TextArrived
 from adjourn.driver.program import Program
 from adjourn.errors import LeaseLost
-from adjourn.stores.rules import stamped
+from adjourn.stores.rules.transaction import stamped
 from adjourn.stores.store import Committed, Lease, Store
 
 log = logging.getLogger("adjourn.driver")

@@ -181,18 +181,20 @@ class Run(Generic[T]):
         records = await self._rt.store.load(self.id)
         return [i for i in State().fold_all(records[: seq - 1]).interrupts if i.kind == "question"]
 
-    async def emit(self, event: str, value: Any = None, *, by: str = "", request_id: str = "") -> None:
+    async def emit(
+        self, event: str, value: Any = None, *, by: str = "", request_id: str = "", decides: bool = True
+    ) -> None:
         """Send the run an event: it resolves what waits for it, and `External` stop conditions see it."""
         if not isinstance(event, str) or not event or event.startswith("@"):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise Invalid(f"an event is a name that does not begin with '@', not {event!r:.80}")
-        await self._deliver(Emitted(event=event, value=plain(value, "value"), by=by), request_id)
+        await self._deliver(Emitted(event=event, value=plain(value, "value"), by=by, decides=decides), request_id)
 
     async def fork(
         self,
         at: int | None = None,
         *,
         input: Any = MISSING,
-        answers: Mapping[str, Any] | None = None,
+        answers: Mapping[str, Any] | str | None = None,
         instruction: str = "",
         run_id: str | None = None,
         by: str = "",

@@ -25,6 +25,7 @@ from adjourn.driver.clock import Clock, SystemClock
 from adjourn.driver.events import Event, watch
 from adjourn.driver.feed import Feed
 from adjourn.driver.identity import new_run_id
+from adjourn.driver.inside import check_outside, mark, unmark
 from adjourn.driver.upgrade import upgraded
 from adjourn.errors import (
     AlreadyDecided,
@@ -43,7 +44,7 @@ from adjourn.runtime.live import LiveChannel
 from adjourn.runtime.run import Run
 from adjourn.runtime.worker import Worker
 from adjourn.stores.open import open_store
-from adjourn.stores.rules import stamped
+from adjourn.stores.rules.transaction import stamped
 from adjourn.stores.store import Filter, Halt, RunRow, Store
 
 T = TypeVar("T", default=str)
@@ -111,6 +112,7 @@ class Runtime:
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        unmark()
         if self._worker is not None:
             await self._worker.close(self._grace)
         if self._live is not None:
@@ -143,6 +145,7 @@ class Runtime:
             )
         self.programs[program.name] = program
         if self._works:
+            mark()
             self.worker.register(program.program)
 
     async def watch(self, run_id: str, after: int = 0) -> AsyncIterator[Event]:
@@ -253,20 +256,29 @@ class Runtime:
         return await self._decide(interrupt_id, Decision.deny(note), by, digest, request_id)
 
     async def answer(
-        self, interrupt_id: str, value: Any, *, by: str, note: str = "", digest: str = "", request_id: str = ""
+        self,
+        interrupt_id: str,
+        value: Any,
+        *,
+        by: str,
+        note: str = "",
+        digest: str = "",
+        request_id: str = "",
+        groups: Iterable[str] = (),
     ) -> int:
         """Answer a question, or choose for a call in doubt, an error, a limit or an undo."""
         if note and not isinstance(value, Decision):
             interrupt = await self.interrupt(interrupt_id)
             if interrupt.kind != "approval":
                 value = Decision.value(value, note)
-        return await self._decide(interrupt_id, value, by, digest, request_id)
+        return await self._decide(interrupt_id, value, by, digest, request_id, tuple(groups))
 
     async def _decide(
         self, interrupt_id: str, answer: Any, by: str, digest: str, request_id: str, groups: tuple[str, ...] = ()
     ) -> int:
         if not isinstance(by, str) or not by:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise Invalid("a decision needs by=: who decides")
+        check_outside("decide")
         interrupt = await self.interrupt(interrupt_id)
         command = answered(interrupt, answer, by=by)
         if groups or digest:  # whether the digest is the right one is for the store to say, and to write down
@@ -306,7 +318,7 @@ class Runtime:
                 saved = upgraded(saved, program.name, program.fingerprint)
             check_program(program, saved.started, on_change or self._on_change)
         state = saved.state
-        if row is not None and row.seq != saved.seq:
+        if row is not None and (row.seq != saved.seq or row.head != saved.head):
             raise AlreadyResumed(run, saved.seq, row.seq, row.status.value)
         if state.ended is not None:
             raise Refused(run, "resume", state.view, "it has ended")
@@ -342,7 +354,7 @@ class Runtime:
         at: int | None = None,
         *,
         input: Any = MISSING,
-        answers: Mapping[str, Any] | None = None,
+        answers: Mapping[str, Any] | Literal["keep", "reopen"] | None = None,
         instruction: str = "",
         run_id: str | None = None,
         by: str = "",
@@ -351,18 +363,17 @@ class Runtime:
         old = [record for _, record in await self.store.load(run.id)]
         new = _checked_id(run_id) if run_id is not None else new_run_id()
         changed = {} if input is MISSING else {"input": plain(input, "input")}
-        begun, *rest = forked(old, at, new, by, changed)
+        how = answers if isinstance(answers, str) else "reopen"
+        if how not in ("keep", "reopen"):
+            raise Invalid(f"answers= is 'keep', 'reopen' or {{interrupt: answer}}, not {answers!r:.80}")
+        begun, *rest = forked(old, at, new, by, changed, how, instruction)
         assert isinstance(begun, Started)
         state = Checkpoint([begun, *rest]).state
         given = {
             new + id.removeprefix(run.id) if id.startswith(run.id) else id: value
-            for id, value in (answers or {}).items()
+            for id, value in (answers.items() if isinstance(answers, Mapping) else ())
         }
         commands: list[Command] = [*answers_for(state, MISSING, given or None, None, by, self.store.now())]
-        if state.status in (Status.PAUSED, Status.PAUSING):
-            commands.append(Resumed(instruction=instruction, by=by))
-        elif instruction:
-            commands.append(Said(text=instruction, by=by))
         if not await self.store.create(begun, rest, origin=self.origin):
             raise RunExists(new)
         for command in commands:

@@ -83,7 +83,9 @@ async def say_to_run(c: Call) -> Any:
 async def emit_to_run(c: Call) -> Any:
     """Send an event."""
     run = await c.rt.get(c.path["run"])
-    await run.emit(c.body["event"], c.body.get("value"), by=c.who.name, request_id=c.request_id)
+    await run.emit(
+        c.body["event"], c.body.get("value"), by=c.who.name, request_id=c.request_id, decides=c.who.may("decide")
+    )
     return {"ok": True}
 
 
@@ -169,7 +171,7 @@ async def answer_interrupt(c: Call) -> Any:
         raise Invalid("an approval is approved or denied, not answered")
     value = Decision.value(b["value"], b.get("note", "")) if b.get("note") else b["value"]
     return await _decided(c, found, lambda digest: c.rt.answer(
-        ref(found), value, by=c.who.name, digest=digest, request_id=c.request_id,
+        ref(found), value, by=c.who.name, digest=digest, groups=c.who.groups, request_id=c.request_id,
     ))  # fmt: skip
 
 

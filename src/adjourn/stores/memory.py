@@ -11,12 +11,14 @@ import msgspec
 from adjourn.core.interrupt import Interrupt, public_id
 from adjourn.core.records import AnyRecord, Command, Fact, Move, Started, parse
 from adjourn.errors import UnknownRun
-from adjourn.stores import outbox, rules
+from adjourn.stores import outbox
 from adjourn.stores.audit import AuditRow, Broken, placed, verify
 from adjourn.stores.bells import Bells
 from adjourn.stores.letter import Endpoint, Letter, Sent
 from adjourn.stores.listing import belongs, briefly
-from adjourn.stores.rules import InterruptRow
+from adjourn.stores.rules import commands, filters, halts, journal
+from adjourn.stores.rules import lease as leases
+from adjourn.stores.rules.transaction import InterruptRow
 from adjourn.stores.store import Bell, Committed, Filter, Halt, Lease, RunRow
 
 
@@ -45,16 +47,13 @@ class MemoryStore:
 
     async def create(self, started: Started, records: Sequence[AnyRecord] = (), *, origin: str = "") -> bool:
         """See `Store.create`."""
-        return self._write(started.run, lambda tx: rules.create(tx, self.now(), started, records, origin))
+        return self._write(started.run, lambda tx: journal.create(tx, self.now(), started, records, origin))
 
     async def get(self, run: str) -> RunRow:
         """See `Store.get`."""
         row = self._runs.get(run)
         if row is None:
-            found = [r for id, r in self._runs.items() if id.startswith(run)] if run else []
-            if len(found) != 1:
-                raise UnknownRun(run, f"{len(found)} ids begin with it" if found else "")
-            row = found[0]
+            raise UnknownRun(run)
         return replace(row)
 
     async def load(self, run: str, after: int = 0) -> list[tuple[int, AnyRecord]]:
@@ -71,7 +70,7 @@ class MemoryStore:
         """`create` with a whole journal, without awaiting."""
         first, *rest = records
         assert isinstance(first, Started)
-        self._write(first.run, lambda tx: rules.create(tx, self.now(), first, rest))
+        self._write(first.run, lambda tx: journal.create(tx, self.now(), first, rest))
 
     def knows(self, run: str, request: str) -> bool:
         """Whether a request id was used for this run."""
@@ -83,26 +82,28 @@ class MemoryStore:
 
     async def acquire(self, run: str, worker: str, ttl: float, *, after: int = 0, replaces: str = "") -> Lease | None:
         """See `Store.acquire`."""
-        return self._write(run, lambda tx: rules.acquire(tx, self.now(), run, worker, ttl, after, replaces), own=True)
+        return self._write(run, lambda tx: leases.acquire(tx, self.now(), run, worker, ttl, after, replaces), own=True)
 
     async def renew(self, lease: Lease, ttl: float) -> None:
         """See `Store.renew`."""
-        self._write(lease.run, lambda tx: rules.renew(tx, self.now(), lease, ttl), own=True)
+        self._write(lease.run, lambda tx: leases.renew(tx, self.now(), lease, ttl), own=True)
 
     async def release(self, lease: Lease) -> None:
         """See `Store.release`."""
-        self._write(lease.run, lambda tx: rules.release(tx, lease))
+        self._write(lease.run, lambda tx: leases.release(tx, lease))
 
     async def commit(
         self, lease: Lease, facts: Sequence[Fact], moves: Sequence[Move], *, seen: int, ttl: float
     ) -> Committed:
         """See `Store.commit`."""
-        return self._write(lease.run, lambda tx: rules.commit(tx, self.now(), lease, facts, moves, seen, ttl), own=True)
+        return self._write(
+            lease.run, lambda tx: leases.commit(tx, self.now(), lease, facts, moves, seen, ttl), own=True
+        )
 
     async def deliver(self, run: str, command: Command, *, request: str = "", origin: str = "", at: int = 0) -> int:
         """See `Store.deliver`."""
-        done = self._write(run, lambda tx: rules.deliver(tx, self.now(), run, command, request, origin, at))
-        if isinstance(done, rules.Failed):
+        done = self._write(run, lambda tx: commands.deliver(tx, self.now(), run, command, request, origin, at))
+        if isinstance(done, commands.Failed):
             raise done.error
         return done
 
@@ -139,13 +140,13 @@ class MemoryStore:
         found: list[tuple[tuple[float, int, int], Interrupt]] = []
         for n, (id, interrupts) in enumerate(self._interrupts.items()):
             row = self._runs[id]
-            fits = rules.fits(row, of_run, now)
+            fits = filters.fits(row, of_run, now)
             for x in interrupts.values():
-                wanted = x.i == filter.interrupt if filter.interrupt else rules.visible(row, x, now)
+                wanted = x.i == filter.interrupt if filter.interrupt else filters.visible(row, x, now)
                 wanted = wanted and fits and filter.kind in ("", x.kind)
                 last = bool(filter.after) and filter.after in (public_id(id, x.i), f"{id}:{x.i}")
                 if wanted or last:
-                    shown = rules.shown(id, x.seq, self._journals[id][x.seq - 1])
+                    shown = filters.shown(id, x.seq, self._journals[id][x.seq - 1])
                     place = (shown.opened_at, n, x.seq)
                     start = place if last else start
                     wanted = wanted and belongs(shown, row.title, row.program, filter)
@@ -159,13 +160,13 @@ class MemoryStore:
         rows = list(reversed(self._runs.values()))
         ids = [r.id for r in rows]
         start = ids.index(filter.after) + 1 if filter.after in ids else len(ids) if filter.after else 0
-        return [replace(r) for r in rows[start:] if rules.fits(r, filter, now)][: filter.limit]
+        return [replace(r) for r in rows[start:] if filters.fits(r, filter, now)][: filter.limit]
 
     async def halt(
         self, scope: str, *, by: str = "", reason: str = "", lift: bool = False, origin: str = ""
     ) -> list[Halt]:
         """See `Store.halt`."""
-        return self._write("", lambda tx: rules.halt(tx, self.now(), scope, by, reason, lift, origin))
+        return self._write("", lambda tx: halts.halt(tx, self.now(), scope, by, reason, lift, origin))
 
     async def endpoints(
         self, put: Endpoint | None = None, *, drop: str = "", by: str = "", origin: str = ""
@@ -289,13 +290,18 @@ class _Tx:
         if (row.id, i) in self._seen:
             return self._seen[row.id, i]
         found = self._store._interrupts.get(row.id, {}).get(i)  # pyright: ignore[reportPrivateUsage]
-        return replace(found, votes=list(found.votes)) if found else None
+        return replace(found, votes=dict(found.votes)) if found else None
 
     def open_interrupts(self, row: RunRow) -> list[InterruptRow]:
         stored = self._store._interrupts.get(row.id, {})  # pyright: ignore[reportPrivateUsage]
         ids = [*stored, *(i for run, i in self._seen if run == row.id and i not in stored)]
         rows = [x for i in ids if (x := self.interrupt(row, i))]
         return [x for x in rows if x.state == "open"]
+
+    def lived_on(self, row: RunRow, call: str) -> list[InterruptRow]:
+        stored = self._store._interrupts.get(row.id, {})
+        ids = [*stored, *(i for run, i in self._seen if run == row.id and i not in stored)]
+        return [x for i in ids if (x := self.interrupt(row, i)) and x.lives == call]
 
     def put_interrupt(self, row: RunRow, interrupt: InterruptRow) -> None:
         interrupts = self._store._interrupts  # pyright: ignore[reportPrivateUsage]

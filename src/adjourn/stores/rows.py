@@ -7,17 +7,18 @@ from adjourn.core.codec import decode, encode
 from adjourn.core.status import Status
 from adjourn.stores.audit import AuditRow, Broken, verify
 from adjourn.stores.letter import Endpoint, Letter
-from adjourn.stores.rules import InterruptRow
+from adjourn.stores.rules.transaction import InterruptRow
 from adjourn.stores.store import Halt, RunRow
 
 _NAMES = (
     "id", "kind", "program", "session", "labels", "title", "input_digest", "seq", "head", "status", "epoch", "worker",
-    "lease_until", "wake_at", "blocked", "opens", "errors", "stopped", "created_at", "updated_at", "n",
+    "lease_until", "wake_at", "blocked", "opens", "errors", "stopped", "created_at", "updated_at", "requesters", "n",
 )  # fmt: skip
 COLUMNS = ", ".join(_NAMES)
 _STORED = _NAMES[:-1]
 _CHANGING = (
-    "seq", "head", "status", "epoch", "worker", "lease_until", "wake_at", "blocked", "opens", "errors", "stopped", "updated_at",
+    "seq", "head", "status", "epoch", "worker", "lease_until", "wake_at", "blocked", "opens", "errors",
+    "stopped", "requesters", "updated_at",
 )  # fmt: skip
 _SELECT = f"select {COLUMNS} from run where id = ?"
 _INSERT = f"insert into run ({', '.join(_STORED)}) values ({', '.join('?' * len(_STORED))}) returning n"
@@ -26,25 +27,25 @@ _ADVANCE = "update run set seq = ?, head = ?, lease_until = ?, updated_at = ? wh
 LETTER = Letter.__struct_fields__
 KNOWN = 4096
 """How many rows of runs are remembered between transactions."""
-_INTERRUPT = "i, seq, kind, state, digest, event, expires, undoing, approvers, by, votes"
+_INTERRUPT = "i, seq, kind, state, digest, event, expires, undoing, approvers, by, votes, lives"
 _STATUS = {s.value: s for s in Status}
 
 
 def run_row(row: Any) -> RunRow:
     """A row of `COLUMNS` as a `RunRow`."""
     (id, kind, program, session, labels, title, input_digest, seq, head, status, epoch, worker,
-     lease_until, wake_at, blocked, opens, errors, stopped, created_at, updated_at, n) = row  # fmt: skip
+     lease_until, wake_at, blocked, opens, errors, stopped, created_at, updated_at, requesters, n) = row  # fmt: skip
     return RunRow(
         id, kind, program, session, decode(labels) if labels != "{}" else {}, title, input_digest, seq, head, _STATUS[status],
         epoch, worker, lease_until, wake_at, tuple(blocked.split("\n")) if blocked else (), opens, errors, bool(stopped),
-        created_at, updated_at, n,
+        created_at, updated_at, n, tuple(decode(requesters)) if requesters else (),
     )  # fmt: skip
 
 
 def _interrupt(row: Any) -> InterruptRow:
-    i, seq, kind, state, digest, event, expires, undoing, approvers, by, votes = row
-    named: list[str] = decode(votes) if votes != "[]" else []
-    return InterruptRow(i, seq, kind, state, digest, event, expires, bool(undoing), approvers, by, named)
+    i, seq, kind, state, digest, event, expires, undoing, approvers, by, votes, lives = row
+    named: dict[str, int] = decode(votes) if votes not in ("[]", "{}") else {}
+    return InterruptRow(i, seq, kind, state, digest, event, expires, bool(undoing), approvers, by, named, lives)
 
 
 class Rows:
@@ -98,7 +99,7 @@ class Rows:
         """See `rules.Tx`."""
         values = (
             row.id, row.kind, row.program, row.session, encode(row.labels).decode(), row.title, row.input_digest,
-            *_changing(row)[:11], row.created_at, row.updated_at,
+            *_changing(row)[:11], row.created_at, row.updated_at, _names(row),
         )  # fmt: skip
         [(row.n,)] = self._db.execute(_INSERT, values).fetchall()
         self._runs[row.id], self._saved[row.n] = row, _steering(row)
@@ -150,12 +151,17 @@ class Rows:
         sql = f"select {_INTERRUPT} from interrupt where run = ? and state = 'open' order by seq"
         return [_interrupt(x) for x in self._db.execute(sql, (row.n,)).fetchall()]
 
+    def lived_on(self, row: RunRow, call: str) -> list[InterruptRow]:
+        """See `rules.Tx`."""
+        sql = f"select {_INTERRUPT} from interrupt where run = ? and lives = ?"
+        return [_interrupt(x) for x in self._db.execute(sql, (row.n, call)).fetchall()]
+
     def put_interrupt(self, row: RunRow, interrupt: InterruptRow) -> None:
         """See `rules.Tx`."""
         x = interrupt
         sql = (
-            f"insert into interrupt (run, {_INTERRUPT}, opened_at) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
-            "on conflict (run, i) do update set state = excluded.state, by = excluded.by, votes = excluded.votes"
+            f"insert into interrupt (run, {_INTERRUPT}, opened_at) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
+            "on conflict (run, i) do update set state = excluded.state, by = excluded.by, votes = excluded.votes, lives = excluded.lives"
         )
         votes = encode(x.votes).decode()
         values = (
@@ -171,6 +177,7 @@ class Rows:
             x.approvers,
             x.by,
             votes,
+            x.lives,
         )
         self._db.execute(sql, (*values, row.updated_at))
 
@@ -254,14 +261,28 @@ def endpoints(db: Any) -> list[Endpoint]:
 
 def _steering(row: RunRow) -> tuple[Any, ...]:
     """What a step on its way does not change."""
-    return (row.status, row.epoch, row.worker, row.wake_at, row.blocked, row.opens, row.errors, row.stopped)
+    return (
+        row.status,
+        row.epoch,
+        row.worker,
+        row.wake_at,
+        row.blocked,
+        row.opens,
+        row.errors,
+        row.stopped,
+        row.requesters,
+    )
 
 
 def _changing(row: RunRow) -> tuple[Any, ...]:
     return (
         row.seq, row.head, row.status.value, row.epoch, row.worker, row.lease_until, row.wake_at, "\n".join(row.blocked),
-        row.opens, row.errors, int(row.stopped), row.updated_at,
+        row.opens, row.errors, int(row.stopped), _names(row), row.updated_at,
     )  # fmt: skip
+
+
+def _names(row: RunRow) -> str:
+    return encode(list(row.requesters)).decode() if row.requesters else ""
 
 
 def broken_chains(db: Any) -> list[Broken]:

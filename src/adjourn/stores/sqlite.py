@@ -14,12 +14,14 @@ from adjourn.core.codec import encode
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.records import AnyRecord, Command, Fact, Move, Started, parse
 from adjourn.errors import AdjournError, StoreError, UnknownRun
-from adjourn.stores import migrate, outbox, rules
+from adjourn.stores import migrate, outbox
 from adjourn.stores.audit import AuditRow, Broken, placed
 from adjourn.stores.bells import Bells
 from adjourn.stores.letter import Endpoint, Letter, Sent
 from adjourn.stores.listing import belongs, briefly
 from adjourn.stores.rows import COLUMNS, LETTER, Rows, broken_chains, endpoints, run_row
+from adjourn.stores.rules import commands, filters, halts, journal
+from adjourn.stores.rules import lease as leases
 from adjourn.stores.store import Bell, Committed, Filter, Halt, Lease, RunRow
 from adjourn.stores.writer import Request, Worker
 
@@ -129,7 +131,7 @@ class SQLiteStore:
 
     async def create(self, started: Started, records: Sequence[AnyRecord] = (), *, origin: str = "") -> bool:
         """See `Store.create`."""
-        return await self._write(started.run, lambda tx: rules.create(tx, self.now(), started, records, origin))
+        return await self._write(started.run, lambda tx: journal.create(tx, self.now(), started, records, origin))
 
     async def get(self, run: str) -> RunRow:
         """See `Store.get`."""
@@ -137,11 +139,7 @@ class SQLiteStore:
         def work(db: Any) -> RunRow:
             row = db.execute(f"select {COLUMNS} from run where id = ?", (run,)).fetchone()
             if row is None:
-                sql = f"select {COLUMNS} from run where id >= ?1 and id < ?1 || char(1114111) limit 2"
-                found = db.execute(sql, (run,)).fetchall()
-                if not run or len(found) != 1:
-                    raise UnknownRun(run, "several ids begin with it" if found else "")
-                [row] = found
+                raise UnknownRun(run)
             return run_row(row)
 
         return await self._reader.ask(work)
@@ -161,29 +159,29 @@ class SQLiteStore:
     async def acquire(self, run: str, worker: str, ttl: float, *, after: int = 0, replaces: str = "") -> Lease | None:
         """See `Store.acquire`."""
         return await self._write(
-            run, lambda tx: rules.acquire(tx, self.now(), run, worker, ttl, after, replaces), light=True, own=True
+            run, lambda tx: leases.acquire(tx, self.now(), run, worker, ttl, after, replaces), light=True, own=True
         )
 
     async def renew(self, lease: Lease, ttl: float) -> None:
         """See `Store.renew`."""
-        await self._writer.ask(lambda tx: rules.renew(tx, self.now(), lease, ttl), light=True)
+        await self._writer.ask(lambda tx: leases.renew(tx, self.now(), lease, ttl), light=True)
 
     async def release(self, lease: Lease) -> None:
         """See `Store.release`."""
-        await self._write(lease.run, lambda tx: rules.release(tx, lease), light=True)
+        await self._write(lease.run, lambda tx: leases.release(tx, lease), light=True)
 
     async def commit(
         self, lease: Lease, facts: Sequence[Fact], moves: Sequence[Move], *, seen: int, ttl: float
     ) -> Committed:
         """See `Store.commit`."""
         light = not facts and not moves
-        work: Callable[[Rows], Committed] = lambda tx: rules.commit(tx, self.now(), lease, facts, moves, seen, ttl)  # noqa: E731
+        work: Callable[[Rows], Committed] = lambda tx: leases.commit(tx, self.now(), lease, facts, moves, seen, ttl)  # noqa: E731
         return await self._write(lease.run, work, light=light, own=True)
 
     async def deliver(self, run: str, command: Command, *, request: str = "", origin: str = "", at: int = 0) -> int:
         """See `Store.deliver`."""
-        done = await self._write(run, lambda tx: rules.deliver(tx, self.now(), run, command, request, origin, at))
-        if isinstance(done, rules.Failed):
+        done = await self._write(run, lambda tx: commands.deliver(tx, self.now(), run, command, request, origin, at))
+        if isinstance(done, commands.Failed):
             raise done.error
         return done
 
@@ -275,9 +273,9 @@ class SQLiteStore:
             )
             if not (filter.text or filter.group or filter.members is not None):
                 return [
-                    rules.shown(*row[:3]) for row in db.execute(f"{sql} limit ?", (*values, filter.limit)).fetchall()
+                    filters.shown(*row[:3]) for row in db.execute(f"{sql} limit ?", (*values, filter.limit)).fetchall()
                 ]
-            rows = ((rules.shown(*row[:3]), row[3], row[4]) for row in db.execute(sql, values))
+            rows = ((filters.shown(*row[:3]), row[3], row[4]) for row in db.execute(sql, values))
             return list(islice((x for x, title, program in rows if belongs(x, title, program, filter)), filter.limit))
 
         return await self._reader.ask(work)
@@ -310,7 +308,7 @@ class SQLiteStore:
                 values.append(filter.changed)
             found: list[RunRow] = []
             for row in db.execute(f"select {COLUMNS} from run where {' and '.join(where)} order by n desc", values):
-                if rules.fits(one := run_row(row), filter, now):
+                if filters.fits(one := run_row(row), filter, now):
                     found.append(one)
                     if len(found) >= filter.limit:
                         break
@@ -322,7 +320,7 @@ class SQLiteStore:
         self, scope: str, *, by: str = "", reason: str = "", lift: bool = False, origin: str = ""
     ) -> list[Halt]:
         """See `Store.halt`."""
-        return await self._write("", lambda tx: rules.halt(tx, self.now(), scope, by, reason, lift, origin))
+        return await self._write("", lambda tx: halts.halt(tx, self.now(), scope, by, reason, lift, origin))
 
     async def endpoints(
         self, put: Endpoint | None = None, *, drop: str = "", by: str = "", origin: str = ""

@@ -38,6 +38,7 @@ class RunRow:
     created_at: float = 0.0
     updated_at: float = 0.0
     n: int = 0
+    requesters: tuple[str, ...] = ()
 
     def view(self, now: float) -> str:
         """The status that people see: `running`, `failed` and `stopped` are derived."""

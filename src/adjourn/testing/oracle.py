@@ -4,15 +4,18 @@ import threading
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager
 from copy import copy
+from types import ModuleType
 from typing import Any, TypeVar
 
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.records import AnyRecord, Asked, Command, Completed, Fact, Move, Started, parse
 from adjourn.core.state import Open, State
 from adjourn.core.status import ENDED
-from adjourn.stores import rules
 from adjourn.stores.audit import AuditRow, Broken, chain
 from adjourn.stores.letter import Endpoint, Letter, Sent
+from adjourn.stores.rules import commands, journal
+from adjourn.stores.rules import lease as leases
+from adjourn.stores.rules.transaction import InterruptRow, Tx
 from adjourn.stores.store import Bell, Committed, Filter, Halt, Lease, RunRow, Store
 
 T = TypeVar("T")
@@ -183,7 +186,7 @@ class Oracle:
         self._lock = threading.Lock()  # stores have writer threads of their own
         self._folded: dict[str, tuple[State, bytes]] = {}
 
-    def check(self, tx: rules.Tx, run: str) -> None:
+    def check(self, tx: Tx, run: str) -> None:
         """Raise `AssertionError` unless the rows of `run` equal the fold of its journal."""
         row = tx.run(run)
         if row is None:
@@ -196,7 +199,7 @@ class Oracle:
                 self.failures.append(f"run {run!r} at record {row.seq}: " + "; ".join(wrong))
                 raise AssertionError(self.failures[-1])
 
-    def _wrong(self, tx: rules.Tx, row: RunRow) -> list[str]:
+    def _wrong(self, tx: Tx, row: RunRow) -> list[str]:
         state, head = self._folded.pop(row.id, None) or (State(), b"")
         tail = tx.tail(row, state.seq)
         if _chained(head, tail) != row.head:  # another store's run of that name, or a transaction was taken back
@@ -224,7 +227,7 @@ def _chained(head: bytes, tail: list[tuple[int, str]]) -> bytes:
     return head
 
 
-def _of_row(x: rules.InterruptRow) -> tuple[Any, ...]:
+def _of_row(x: InterruptRow) -> tuple[Any, ...]:
     return x.seq, x.kind, x.digest, x.event, x.expires, x.undoing, x.approvers, sorted(x.votes)
 
 
@@ -235,15 +238,24 @@ def _of_fold(x: Open) -> tuple[Any, ...]:
     return x.seq, r.kind, "", r.event, r.expires, False, 1, votes
 
 
+RULES: dict[ModuleType, tuple[str, ...]] = {
+    journal: ("create",),
+    leases: ("acquire", "renew", "release", "commit"),
+    commands: ("deliver",),
+}
+"""The rules that write to a run, by the module that holds them."""
+
+
 @contextmanager
 def every_transaction() -> Generator[Oracle]:
     """Inside, every transaction of every store made of `adjourn.stores.rules` is checked, in whichever thread."""
     oracle = Oracle()
-    names = ("create", "acquire", "renew", "release", "commit", "deliver")
-    plain: dict[str, Callable[..., Any]] = {name: getattr(rules, name) for name in names}
+    plain: list[tuple[ModuleType, str, Callable[..., Any]]] = [
+        (module, name, getattr(module, name)) for module, names in RULES.items() for name in names
+    ]
 
     def checking(rule: Callable[..., Any]) -> Callable[..., Any]:
-        def ruled(tx: rules.Tx, *args: Any) -> Any:
+        def ruled(tx: Tx, *args: Any) -> Any:
             result = rule(tx, *args)
             named = next(x for x in args if isinstance(x, str | Lease | Started))
             oracle.check(tx, named if isinstance(named, str) else named.run)
@@ -252,9 +264,9 @@ def every_transaction() -> Generator[Oracle]:
         return ruled
 
     try:
-        for name, rule in plain.items():
-            setattr(rules, name, checking(rule))
+        for module, name, rule in plain:
+            setattr(module, name, checking(rule))
         yield oracle
     finally:
-        for name, rule in plain.items():
-            setattr(rules, name, rule)
+        for module, name, rule in plain:
+            setattr(module, name, rule)

@@ -1,0 +1,276 @@
+"""Authority: whose decisions stand behind a call. Pure questions over records, asked wherever a call may come to run.
+
+A rule that asks wants *slots* filled: so many people of these groups. Slots of one rule are filled by different people;
+one person's yes counts once in every rule that it fits.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from adjourn.core.digest import action_digest, digest
+from adjourn.core.records import (
+    AnyRecord,
+    Asked,
+    Decided,
+    Emitted,
+    Forked,
+    Intended,
+    Resumed,
+    Said,
+    Slot,
+    Started,
+    Suspended,
+    Verified,
+    Yielded,
+)
+
+Requesters = frozenset[str]
+
+
+class Vote(msgspec.Struct, frozen=True):
+    """Somebody's yes, with the groups they had then."""
+
+    by: str
+    groups: tuple[str, ...] = ()
+
+
+def gate_of(asked: Asked) -> tuple[Slot, ...]:
+    """What an approval or a call in doubt needs; of records from before there were slots as well."""
+    if asked.gate or asked.kind not in ("approval", "in_doubt"):
+        return asked.gate
+    if asked.kind == "in_doubt" and not asked.rules:
+        return ()
+    sets = asked.group_sets or (asked.groups,)
+    rules = asked.rules or ("?",)
+    return tuple(Slot(rules[0], groups, asked.approvers, asked.not_requester) for groups in sets)
+
+
+def fits(slot: Slot, vote: Vote, requesters: Requesters) -> bool:
+    """Whether this person may fill this slot."""
+    if slot.groups and not set(slot.groups).intersection(vote.groups):
+        return False
+    return not slot.not_requester or (bool(requesters) and vote.by not in requesters)
+
+
+def _seats(gate: Iterable[Slot]) -> dict[str, list[Slot]]:
+    seats: dict[str, list[Slot]] = {}
+    for slot in gate:
+        seats.setdefault(slot.rule, []).extend([slot] * slot.count)
+    return seats
+
+
+def seated(gate: Iterable[Slot], votes: Sequence[Vote], requesters: Requesters) -> list[tuple[Slot, str | None]]:
+    """Every seat with whoever fills it, or None: of each rule as many as possible, by different people, earlier votes first."""
+    found: list[tuple[Slot, str | None]] = []
+    distinct: dict[str, Vote] = {}
+    for vote in votes:
+        distinct.setdefault(vote.by, vote)
+    votes = list(distinct.values())
+    for seats in _seats(gate).values():
+        taken: dict[int, int] = {}  # seat → vote
+
+        def place(v: int, tried: set[int], seats: list[Slot] = seats, taken: dict[int, int] = taken) -> bool:
+            for s, slot in enumerate(seats):
+                if s in tried or not fits(slot, votes[v], requesters):
+                    continue
+                tried.add(s)
+                if s not in taken or place(taken[s], tried):
+                    taken[s] = v
+                    return True
+            return False
+
+        for v in range(len(votes)):
+            place(v, set())
+        found += [(slot, votes[taken[s]].by if s in taken else None) for s, slot in enumerate(seats)]
+    return found
+
+
+def is_filled(gate: Iterable[Slot], votes: Sequence[Vote], requesters: Requesters) -> bool:
+    """Whether all agreed who must. Nobody need agree to an empty gate, but somebody must have."""
+    return bool(votes) and all(by is not None for _, by in seated(gate, votes, requesters))
+
+
+def adds(gate: Sequence[Slot], votes: Sequence[Vote], vote: Vote, requesters: Requesters) -> bool:
+    """Whether this yes fills a seat that is empty."""
+    if not gate:
+        return not votes
+    before = sum(1 for _, by in seated(gate, votes, requesters) if by is not None)
+    return sum(1 for _, by in seated(gate, [*votes, vote], requesters) if by is not None) > before
+
+
+def people(gate: Iterable[Slot]) -> int:
+    """How many different people it takes at least."""
+    return max([1, *(len(seats) for seats in _seats(gate).values())])
+
+
+def shapes(record: AnyRecord, kind: str = "question") -> str:
+    """Who shaped the run by this record, if it is somebody's words that it goes by. `kind`: of what a decision is about."""
+    match record:
+        case Started() | Said() | Emitted():
+            return record.by
+        case Resumed():
+            return record.by if record.instruction else ""
+        case Forked():
+            return record.by
+        case Decided():
+            if record.verdict == "value":  # a choice says nothing, but for the result of what happened
+                told = kind in ("question", "event") or (isinstance(record.value, dict) and "result" in record.value)
+            else:
+                told = record.edit is not None or (record.verdict == "deny" and bool(record.note))
+            return record.by if told else ""
+        case _:
+            return ""
+
+
+def requesters(records: Iterable[AnyRecord]) -> Requesters:
+    """Everybody who shaped the run; of a fork also who shaped what it was forked from."""
+    found: set[str] = set()
+    kinds: dict[str, str] = {}
+    for record in records:
+        if isinstance(record, Asked | Suspended):
+            kinds[record.i] = record.kind
+        if by := shapes(record, kinds.get(record.i, "question") if isinstance(record, Decided) else ""):
+            found.add(by)
+        if isinstance(record, Forked):
+            found.update(record.requesters)
+    return frozenset(found)
+
+
+def shown_digest(run: str, asked: Asked) -> str:
+    """What a person agrees to: everything that an approval shows."""
+    gate = [(s.rule, s.groups, s.count, s.not_requester) for s in asked.gate]
+    said: list[Any] = [asked.describes, asked.effect, asked.undo, asked.reason, list(asked.rules), gate]
+    return digest("shown", run, asked.i, asked.action, said, list(asked.requesters), asked.valid_for)
+
+
+def says_yes(asked: Asked, x: Decided) -> bool:
+    """Whether this decision lets the call run."""
+    if asked.kind == "approval":
+        return x.verdict == "approve"
+    return isinstance(x.value, dict) and x.value.get("choice") == "run"
+
+
+def lapses(asked: Asked, decisions: Sequence[Decided]) -> float:
+    """When the life of the agreement is over; 0.0 for never."""
+    return max(x.at for x in decisions) + asked.valid_for if asked.valid_for and decisions else 0.0
+
+
+def objection(
+    run: str,
+    intended: Intended,
+    asked: Asked,
+    decisions: Sequence[Decided],
+    requesters: Requesters,
+    now: float,
+    spent: bool = False,
+) -> str:
+    """Why these decisions do not stand behind this intent; "" if they do. The invariant, in one place.
+
+    `decisions` are those that were recorded for `asked` (and for what it carries over); `spent`: an intent lives on them
+    already, and nothing since then says that its execution goes on.
+    """
+    agreed = [x for x in decisions if says_yes(asked, x)]
+    if not agreed:
+        return "nobody has agreed to it"
+    if any(x.verdict == "deny" for x in decisions):
+        return "it was denied"
+    if spent:
+        return "what was agreed to has been used"
+    known = {slot.rule for slot in gate_of(asked)}
+    if more := sorted({slot.rule for slot in intended.gate} - known):
+        return f"rules ask that nobody was asked about: {', '.join(more)}"
+    if any(x.digest and x.digest != asked.digest for x in agreed):
+        return "a decision was about something else"
+    edits = [x for x in agreed if x.edit is not None]
+    args = edits[-1].edit if edits else asked.args
+    agreed = edits[-1:] or agreed  # the others agreed to something else
+    if intended.call != asked.call and not all(x.scope == "run" for x in agreed):
+        return "it was agreed to for another call"
+    if action_digest(run, intended.call, asked.tool, asked.definition, args) != intended.digest:
+        return "it is not what was agreed to"
+    if asked.expires and any(x.at >= asked.expires for x in agreed):
+        return "it was agreed to after it had expired"
+    if (until := lapses(asked, agreed)) and now >= until:
+        return "the agreement's life is over"
+    votes = [Vote(x.by, x.groups) for x in agreed]
+    empty = [
+        slot for slot, by in seated(dict.fromkeys((*gate_of(asked), *intended.gate)), votes, requesters) if by is None
+    ]
+    if empty:
+        return "; ".join(f"somebody {_of(slot)} has not agreed" for slot in empty)
+    return ""
+
+
+def _of(slot: Slot) -> str:
+    of = f"of {' or '.join(slot.groups)}" if slot.groups else "else" if slot.not_requester else "who may"
+    return of + (" who did not ask for it" if slot.not_requester and slot.groups else "")
+
+
+def needs_authority(intended: Intended) -> bool:
+    """Whether somebody must have agreed to this intent."""
+    return bool(intended.gate or intended.grant)
+
+
+def goes_on(record: AnyRecord) -> str:
+    """The call whose execution goes on, if this record says so: the next intent of it is no new execution."""
+    match record:
+        case Suspended() if record.resume_to == "self":
+            return record.call
+        case Yielded():
+            return record.call
+        case Verified() if record.answer == "not":
+            return record.call
+        case _:
+            return ""
+
+
+def violations(records: Sequence[AnyRecord]) -> Iterator[str]:
+    """Every intent of a journal that nobody's decision stands behind, in words. The oracle of tests, imports and `verify`."""
+    runs = [x.of for x in records if isinstance(x, Forked)]  # whose each part of a fork's journal is
+    run = own = ""
+    asked: dict[str, Asked] = {}
+    decided: dict[str, list[Decided]] = {}
+    spent: dict[str, str] = {}  # interrupt → call that lives on it
+    shaped: set[str] = set()
+    kinds: dict[str, str] = {}
+    for seq, x in enumerate(records, 1):
+        if isinstance(x, Asked | Suspended):
+            kinds[x.i] = x.kind
+        if by := shapes(x, kinds.get(x.i, "question") if isinstance(x, Decided) else ""):
+            shaped.add(by)
+        match x:
+            case Started():
+                run = runs.pop(0) if runs else x.run
+                own = x.run
+            case Forked():
+                run = runs.pop(0) if runs else own
+                shaped.update(x.requesters)
+                asked.clear()
+                decided.clear()
+                spent.clear()
+            case Asked():
+                asked[x.i] = x
+                decided[x.i] = [d for old in x.carries for d in decided.get(old, [])]
+            case Decided() if x.i in decided:
+                decided[x.i].append(x)
+            case Intended() if needs_authority(x):
+                if x.grant not in asked:
+                    yield f"record {seq}: {x.call} ({x.tool}) is gated, and nobody was asked"
+                    continue
+                lives = spent.get(x.grant)
+                again = x.effect in ("read", "idempotent") and lives == x.call
+                agreed = [d for d in decided[x.grant] if says_yes(asked[x.grant], d)]
+                once = not all(d.scope == "run" for d in agreed)
+                why = objection(
+                    run, x, asked[x.grant], decided[x.grant], frozenset(shaped), x.at,
+                    spent=lives is not None and once and not again,
+                )  # fmt: skip
+                spent[x.grant] = x.call
+                if why:
+                    yield f"record {seq}: {x.call} ({x.tool}) runs although {why}"
+            case _:
+                pass
+        if call := goes_on(x):
+            spent = {i: c for i, c in spent.items() if c != call}

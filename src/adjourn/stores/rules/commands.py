@@ -1,0 +1,240 @@
+"""People's words: whether a command still applies, and its record."""
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+import msgspec
+
+from adjourn.core.authority import (
+    Vote,
+    adds,
+    fits,
+    gate_of,
+    is_filled,
+    says_yes,
+    seated,
+)
+from adjourn.core.digest import digest
+from adjourn.core.halt import scopes
+from adjourn.core.interrupt import local_event, public_id
+from adjourn.core.records import (
+    Asked,
+    CancelAsked,
+    Command,
+    Decided,
+    Emitted,
+    PauseAsked,
+    Resumed,
+    Slot,
+    Started,
+    dump,
+    parse,
+)
+from adjourn.core.status import CANCELS, ENDED, Status, after
+from adjourn.errors import (
+    AdjournError,
+    AlreadyDecided,
+    AlreadyResumed,
+    Halted,
+    InterruptClosed,
+    Invalid,
+    InvalidAnswer,
+    NotAllowed,
+    Refused,
+    RequestReused,
+    StaleDecision,
+    UnknownInterrupt,
+    UnknownRun,
+)
+from adjourn.stores.audit import audited
+from adjourn.stores.rules.journal import VERBS, agreed, append
+from adjourn.stores.rules.transaction import InterruptRow, Tx, opened_by, stamped
+from adjourn.stores.store import RunRow
+
+
+class Failed(msgspec.Struct, frozen=True):
+    """A refusal that is itself recorded: the transaction commits, then the error is raised."""
+
+    error: AdjournError
+
+
+def deliver(
+    tx: Tx, now: float, run: str, command: Command, request: str = "", origin: str = "", at: int = 0
+) -> int | Failed:
+    """See `Store.deliver`."""
+    name = VERBS[type(command).__name__].split()[0]
+    what = {"verb": name, "by": command.by, "from": origin, **_told(command)}
+    row = tx.run(run)
+    if row is None:
+        audited(tx, now, "", {**what, "refused": f"no run {run!r:.80}"})
+        return Failed(UnknownRun(run))
+    try:  # a copy: the caller's may be sent again; and what is acknowledged must be readable for ever
+        body = dump(msgspec.structs.replace(command, at=0.0))
+        command = cast(Command, parse(body))
+    except (msgspec.MsgspecError, TypeError, ValueError) as e:
+        audited(tx, now, run, {"verb": name, "from": origin, "refused": "it cannot be recorded"})
+        return Failed(Invalid(f"the command cannot be recorded: {e}"))
+    if request and (old := tx.request(row, request)) is not None:
+        if old[1] != digest(body):
+            audited(tx, now, run, {**what, "refused": "the request id was used for another command"})
+            return Failed(RequestReused(request))
+        return old[0]
+    try:
+        if at and row.seq != at:
+            raise AlreadyResumed(run, at, row.seq, row.status.value)
+        if isinstance(command, CancelAsked) and row.status in CANCELS:
+            seq = row.seq
+        else:
+            admit(tx, row, command, now)
+            seq = row.seq + 1
+    except AdjournError as e:
+        audited(tx, now, run, {**what, "refused": str(e)})
+        return Failed(e)
+    if request:
+        tx.put_request(row, request, seq, digest(body))
+    audited(tx, now, run, {**what, "seq": seq})
+    if seq > row.seq:
+        append(tx, row, 0, stamped(command, now))
+        tx.save(row)
+    return seq
+
+
+def _told(command: Command) -> dict[str, Any]:
+    """What of a command belongs in the audit: what was decided and why, not what was said."""
+    match command:
+        case Decided():
+            return {"interrupt": command.i, "verdict": command.verdict, "note": command.note, "digest": command.digest}
+        case PauseAsked() | CancelAsked():
+            return {"reason": command.reason}
+        case _:
+            return {}
+
+
+def admit(tx: Tx, row: RunRow, command: Command, now: float) -> None:
+    """Whether a person's command still applies, from rows alone; raises with the reason if not."""
+    name = VERBS[type(command).__name__]
+    if isinstance(command, Decided):
+        _admit_decision(tx, row, command, now)
+    if isinstance(command, Emitted):
+        _admit_event(tx, row, command)
+    if after(row.status, command) is None:
+        hints = {
+            Status.WAITING: "answer its interrupts instead" if isinstance(command, Resumed) else "",
+            Status.READY: "it is not paused" if isinstance(command, Resumed) else "",
+            Status.CANCELLING: "it is being cancelled",
+            Status.STUCK: "its cancel waits for a person",
+        }
+        hint = "it has ended" if row.status in ENDED else hints.get(row.status, "")
+        raise Refused(row.id, name, row.status.value, hint)
+
+
+def _admit_decision(tx: Tx, row: RunRow, command: Decided, now: float) -> None:
+    found = tx.interrupt(row, command.i)
+    if found is None:
+        raise UnknownInterrupt(public_id(row.id, command.i), [public_id(row.id, x.i) for x in tx.open_interrupts(row)])
+    shown = public_id(row.id, command.i)
+    if command.by.startswith("@") or command.by in (row.program, *getattr(opened_by(tx, row, found), "under", ())):
+        raise NotAllowed(f"{command.by!r} is a run or its agent: people decide, not those who ask")
+    if found.state == "decided":
+        raise AlreadyDecided(shown, found.by)
+    if found.state != "open":
+        ended = f"the run is {row.status.value}" if row.status in ENDED else "it no longer applies"
+        raise InterruptClosed(shown, {"void": ended, "event": "its event came"}.get(found.state, found.state))
+    if found.expires and now >= found.expires:
+        raise InterruptClosed(shown, "it expired")
+    if command.digest and found.digest and command.digest != found.digest:
+        raise StaleDecision(shown, command.digest, found.digest)
+    _admit_shape(shown, found, command)
+    agrees = command.verdict == "approve" or (found.kind == "in_doubt" and command.value == {"choice": "run"})
+    if agrees and command.by in found.votes:
+        raise AlreadyDecided(shown, command.by, "approved already")
+    if row.status in (Status.CANCELLING, Status.STUCK) and not found.undoing:
+        raise Refused(row.id, "answer", row.status.value, "it is being cancelled; only its undo can be decided")
+    if found.kind in ("approval", "in_doubt"):
+        _admit_approver(tx, row, found, command)
+    if command.verdict == "approve" or found.kind in ("in_doubt", "error", "limit", "undo"):
+        _admit_under_halt(tx, row, found)
+
+
+def _admit_shape(shown: str, found: InterruptRow, command: Decided) -> None:
+    """What no fold could take in is not recorded. Whether an answer fits its schema is for its sender to check."""
+    if found.kind in ("timer", "event"):
+        raise InvalidAnswer(f"interrupt {shown!r} waits for {'time' if found.kind == 'timer' else 'an event'}")
+    if (found.kind == "approval") == (command.verdict == "value"):
+        wants = "an approval or a denial" if found.kind == "approval" else "a value"
+        raise InvalidAnswer(f"interrupt {shown!r} ({found.kind}) takes {wants}, not {command.verdict!r}")
+    if command.edit is not None and found.approvers > 1:
+        raise InvalidAnswer(
+            f"interrupt {shown!r} needs {found.approvers} approvers, who must agree to the same arguments: "
+            "approve them as they are, or deny with a note"
+        )
+    if found.kind in ("approval", "question"):
+        return
+    value = command.value
+    if not isinstance(value, dict) or "choice" not in value:
+        raise InvalidAnswer(f"interrupt {shown!r} ({found.kind}) takes {{'choice': …}}, not {value!r:.80}")
+    if type(value.get("amount", 0)) not in (int, float):  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
+        raise InvalidAnswer(f"interrupt {shown!r}: amount is a number, not {value['amount']!r:.80}")
+
+
+def _admit_approver(tx: Tx, row: RunRow, found: InterruptRow, command: Decided) -> None:
+    """Who may agree: whoever fills a seat that is empty. That something happened is for one of them to say; anybody may refuse."""
+    asked = opened_by(tx, row, found)
+    assert isinstance(asked, Asked)
+    happened = isinstance(command.value, dict) and command.value.get("choice") == "happened"  # pyright: ignore[reportUnknownMemberType]
+    gate, agrees = gate_of(asked), says_yes(asked, command)
+    if not gate or not (agrees or happened):
+        return
+    vote, shaped = Vote(command.by, command.groups), frozenset(row.requesters)
+    if not any(fits(slot, vote, shaped) for slot in gate):
+        raise NotAllowed(_why_not(tx, row, gate, vote, shaped))
+    if not agrees:
+        return
+    votes = [Vote(x.by, x.groups) for x in agreed(tx, row, found)]
+    if not adds(gate, votes, vote, shaped):
+        free = ", ".join(
+            " or ".join(slot.groups) or "anybody else" for slot, by in seated(gate, votes, shaped) if by is None
+        )
+        raise NotAllowed(f"{command.by!r} is not needed any more: still to agree: {free}")
+    if command.edit is not None and not is_filled(gate, [vote], shaped):
+        raise InvalidAnswer(
+            f"interrupt {public_id(row.id, found.i)!r} needs several to agree, to the same arguments: "
+            "approve them as they are, or deny with a note"
+        )
+
+
+def _why_not(tx: Tx, row: RunRow, gate: Sequence[Slot], vote: Vote, shaped: frozenset[str]) -> str:
+    groups = sorted({g for slot in gate for g in slot.groups})
+    if groups and not set(groups) & set(vote.groups):
+        return f"{vote.by!r} is in none of the groups that may approve this: {', '.join(groups)}"
+    if not shaped:
+        return "nobody knows who asked for this run, so nobody can be told apart from them: start it with by="
+    first = parse(tx.record(row, 1))
+    did = (
+        "started" if isinstance(first, Started) and first.by == vote.by else "shaped (by a word, an answer or an edit)"
+    )
+    return f"{vote.by!r} {did} this run and may not approve it; somebody else must"
+
+
+def _admit_event(tx: Tx, row: RunRow, command: Emitted) -> None:
+    """An event that answers a question is somebody's answer to it."""
+    for found in tx.open_interrupts(row):
+        if not found.event or local_event(found.event) != command.event or found.kind != "question":
+            continue
+        shown = public_id(row.id, found.i)
+        if not command.decides:
+            raise NotAllowed(f"the event {command.event!r} answers {shown!r}: that is for somebody who may decide")
+        if command.by.startswith("@") or command.by == row.program:
+            raise NotAllowed(f"{command.by!r} is a run or its agent: people decide, not those who ask")
+
+
+def _admit_under_halt(tx: Tx, row: RunRow, found: InterruptRow) -> None:
+    """What lets work go on is refused while that work is halted; a denial is not."""
+    halts = {h.scope: h for h in tx.halts()}
+    if not halts:
+        return
+    opening = opened_by(tx, row, found)
+    asked = isinstance(opening, Asked)
+    for scope in sorted(scopes((row.program, *(opening.under if asked else ())), opening.tool if asked else "")):
+        if scope in halts:
+            raise Halted(scope, halts[scope].reason)

@@ -1,0 +1,40 @@
+"""What belongs in a list."""
+
+from adjourn.core.interrupt import Interrupt, view
+from adjourn.core.records import (
+    Asked,
+    Suspended,
+    parse,
+)
+from adjourn.core.status import ENDED, Status
+from adjourn.stores.rules.transaction import InterruptRow
+from adjourn.stores.store import Filter, RunRow
+
+
+def visible(row: RunRow, found: InterruptRow, now: float) -> bool:
+    """Whether a person could decide it now."""
+    if found.state != "open" or found.kind in ("timer", "event") or 0 < found.expires <= now:
+        return False
+    return found.undoing if row.status in (Status.CANCELLING, Status.STUCK) else row.status not in ENDED
+
+
+def shown(run: str, seq: int, body: str) -> Interrupt:
+    """An inbox item from the record that opened it."""
+    record = parse(body)
+    assert isinstance(record, (Asked, Suspended))  # a union would be made anew for every item
+    return view(run, seq, record)
+
+
+def fits(row: RunRow, filter: Filter, now: float) -> bool:
+    """Whether a run belongs in a list."""
+    return (
+        (not filter.status or filter.status in (row.view(now), row.status.value))
+        and (not filter.run or row.id == filter.run)
+        and (not filter.program or row.program == filter.program)
+        and (not filter.session or row.session == filter.session)
+        and (filter.label is None or row.labels.get(filter.label[0]) == filter.label[1])
+        and (not filter.text or filter.text.lower() in f"{row.title} {row.id} {row.program}".lower())
+        and (not filter.since or row.created_at >= filter.since)
+        and (not filter.until or row.created_at <= filter.until)
+        and (not filter.changed or row.updated_at >= filter.changed)
+    )

@@ -1,0 +1,230 @@
+"""The journal and its rows: creating a run, appending a record, keeping the rows equal to the fold."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from adjourn.core.authority import (
+    Vote,
+    gate_of,
+    goes_on,
+    is_filled,
+    says_yes,
+    shapes,
+    violations,
+)
+from adjourn.core.digest import digest
+from adjourn.core.interrupt import local_event
+from adjourn.core.records import (
+    AnyRecord,
+    Asked,
+    Cancelled,
+    Claimed,
+    Closed,
+    Completed,
+    Decided,
+    Emitted,
+    Forked,
+    Intended,
+    Parked,
+    PauseAsked,
+    Replied,
+    Resumed,
+    Returned,
+    Said,
+    Started,
+    Suspended,
+    dump,
+    parse,
+)
+from adjourn.core.state import input_text
+from adjourn.core.status import after
+from adjourn.errors import (
+    Invalid,
+    Refused,
+    RunExists,
+)
+from adjourn.stores.audit import audited, chain
+from adjourn.stores.outbox import tell
+from adjourn.stores.rules.transaction import InterruptRow, Tx, opened_by, stamped
+from adjourn.stores.store import RunRow
+
+VERBS: dict[str, str] = {
+    "Decided": "answer", "PauseAsked": "pause", "Resumed": "resume", "CancelAsked": "cancel",
+    "Said": "say to", "Emitted": "emit to", "Forked": "fork",
+}  # fmt: skip
+
+
+def create(tx: Tx, now: float, started: Started, rest: Sequence[AnyRecord] = (), origin: str = "") -> bool:
+    """See `Store.create`."""
+    same = digest(started.kind, started.program, started.input)
+    old = tx.run(started.run)
+    if old is not None:
+        if old.input_digest != same:
+            raise RunExists(started.run)
+        return False
+    started = stamped(msgspec.structs.replace(started), now)
+    title = input_text(started.input)[:200]
+    row = RunRow(
+        started.run, started.kind, started.program, started.session, dict(started.labels), title, same,
+        created_at=started.at, updated_at=started.at,
+    )  # fmt: skip
+    tx.insert(row)
+    verb = "fork" if started.forked_from else "import" if rest else "start"
+    of = {"of": started.forked_from} if started.forked_from else {}
+    audited(tx, now, row.id, {"verb": verb, "by": started.by, "from": origin, "seq": 1 + len(rest), **of})
+    if rest and (wrong := next(violations((started, *rest)), "")):
+        raise Invalid(f"run {started.run!r} is not taken over: {wrong}")
+    for record in (started, *rest):
+        append(tx, row, 0, record if record.at else stamped(msgspec.structs.replace(record), now))
+    if rest:  # an imported journal belongs to nobody here, and its epochs are over
+        row.worker, row.lease_until = "", 0.0
+        row.epoch = max([0, *(x.epoch for x in rest if isinstance(x, Claimed))])
+    tx.save(row)
+    if rest and tx.endpoints():  # what happened was told elsewhere, but what is open waits for people here
+        tell(tx, row, [opened_by(tx, row, x) for x in tx.open_interrupts(row)])
+    return True
+
+
+def append(tx: Tx, row: RunRow, epoch: int, record: AnyRecord) -> int:
+    """Append, move the status by the table, and keep the rows equal to the fold."""
+    status = after(row.status if row.seq else None, record)
+    if status is None:
+        raise Refused(row.id, VERBS.get(type(record).__name__, f"record {type(record).__name__} in"), row.status.value)
+    body = dump(record)
+    row.seq += 1
+    row.status = status
+    row.head = chain(row.head, body)
+    row.updated_at = record.at
+    tx.append(row, row.seq, epoch, body, row.head)
+    _index(tx, row, record)
+    if type(record) in _SHAPING:
+        _shape(tx, row, record)
+    return row.seq
+
+
+_SHAPING = (Started, Decided, Said, Emitted, Resumed, Forked)
+
+
+def _shape(tx: Tx, row: RunRow, record: AnyRecord) -> None:
+    """Who shaped the run; as its fold has it."""
+    about = tx.interrupt(row, record.i) if isinstance(record, Decided) else None
+    by = shapes(record, about.kind if about else "")
+    more = record.requesters if isinstance(record, Forked) else ()
+    found = {*row.requesters, *more, *((by,) if by else ())}
+    if len(found) != len(row.requesters):
+        row.requesters = tuple(sorted(found))
+
+
+def _index(tx: Tx, row: RunRow, record: AnyRecord) -> None:
+    kind = type(record)
+    if (
+        kind is Replied
+        or (kind is Intended and not record.grant)
+        or (isinstance(record, Returned) and not record.emits)
+    ):
+        return  # most records, and they change no row
+    if call := goes_on(record):
+        for found in tx.lived_on(row, call):
+            found.lives = ""
+            tx.put_interrupt(row, found)
+    match record:
+        case Asked() | Suspended():
+            if isinstance(record, Suspended) and record.emits:
+                _resolve(tx, row, {e[0] for e in record.emits})
+            opened = _opened(row.seq, record)
+            for i in record.carries if isinstance(record, Asked) else ():
+                if old := tx.interrupt(row, i):
+                    opened.votes |= old.votes
+            tx.put_interrupt(row, opened)
+            row.opens += 1
+            row.errors += record.kind == "error"
+        case Decided():
+            _vote(tx, row, record)
+        case Intended():
+            if found := tx.interrupt(row, record.grant):
+                found.lives = record.call
+                tx.put_interrupt(row, found)
+        case Forked():
+            for found in tx.open_interrupts(row):
+                if found.kind == "approval":
+                    close(tx, row, found, "void")
+            row.wake_at, row.blocked = 0.0, ()
+        case Closed():
+            if found := tx.interrupt(row, record.i):
+                close(tx, row, found, record.why)
+        case Said():
+            if record.abandon:
+                for found in tx.open_interrupts(row):
+                    if found.kind == "question":
+                        close(tx, row, found, "abandoned", record.by)
+        case Returned():
+            _resolve(tx, row, {e[0] for e in record.emits})
+        case Emitted():
+            closing = row.kind == "flow" and record.event == "@close" and record.value == {"cancel": True}
+            for found in tx.open_interrupts(row):
+                if closing or (found.event and local_event(found.event) == record.event):
+                    close(tx, row, found, "void" if closing else "event", record.by)
+        case Parked():
+            row.wake_at, row.blocked = record.wake_at, record.blocked
+            row.worker, row.lease_until = "", 0.0
+        case Claimed() | PauseAsked():
+            row.wake_at, row.blocked = 0.0, ()
+        case Completed() | Cancelled():
+            for found in tx.open_interrupts(row):
+                close(tx, row, found, "void")
+            row.stopped = isinstance(record, Completed) and bool(record.stopped)
+            row.worker, row.lease_until, row.wake_at, row.blocked = "", 0.0, 0.0, ()
+        case _:
+            pass
+
+
+def _opened(seq: int, record: Asked | Suspended) -> InterruptRow:
+    asked = isinstance(record, Asked)
+    return InterruptRow(
+        record.i, seq, record.kind,
+        digest=record.digest if asked else "",
+        event="" if asked else record.event,
+        expires=record.expires,
+        undoing=asked and record.undoing,
+        approvers=record.approvers if asked else 1,
+    )  # fmt: skip
+
+
+def _resolve(tx: Tx, row: RunRow, events: set[str]) -> None:
+    """Close what waits for these events of the run's own."""
+    for found in tx.open_interrupts(row) if events else []:
+        if found.event and found.event in events:
+            close(tx, row, found, "event")
+
+
+def _vote(tx: Tx, row: RunRow, record: Decided) -> None:
+    found = tx.interrupt(row, record.i)
+    if found is None:
+        return
+    if found.kind in ("approval", "in_doubt"):
+        asked = opened_by(tx, row, found)
+        assert isinstance(asked, Asked)
+        if says_yes(asked, record):
+            known = [Vote(x.by, x.groups) for x in agreed(tx, row, found)]
+            found.votes[record.by] = row.seq
+            votes = [*known, Vote(record.by, record.groups)]
+            if not is_filled(gate_of(asked), votes, frozenset(row.requesters)):
+                tx.put_interrupt(row, found)
+                return
+        else:
+            found.votes = {}
+    close(tx, row, found, "decided", record.by)
+
+
+def agreed(tx: Tx, row: RunRow, found: InterruptRow) -> list[Decided]:
+    """The decisions that agree so far."""
+    return [x for seq in found.votes.values() if isinstance(x := parse(tx.record(row, seq)), Decided)]
+
+
+def close(tx: Tx, row: RunRow, found: InterruptRow, state: str, by: str = "") -> None:
+    if found.state == "open":
+        row.opens -= 1
+        row.errors -= found.kind == "error"
+    found.state, found.by = state, by
+    tx.put_interrupt(row, found)

@@ -1,0 +1,106 @@
+"""What a worker does with a run that it holds: acquire, renew, release, commit."""
+
+from collections.abc import Sequence
+
+from adjourn.core.authority import (
+    objection,
+)
+from adjourn.core.halt import halted
+from adjourn.core.records import (
+    Asked,
+    Claimed,
+    Fact,
+    Intended,
+    Move,
+    parse,
+)
+from adjourn.core.status import ENDED
+from adjourn.errors import (
+    LeaseBusy,
+    LeaseLost,
+    Refused,
+    Unauthorised,
+)
+from adjourn.stores.outbox import tell
+from adjourn.stores.rules.journal import agreed, append
+from adjourn.stores.rules.transaction import Tx, need, opened_by, stamped
+from adjourn.stores.store import Committed, Lease, RunRow
+
+
+def acquire(tx: Tx, now: float, run: str, worker: str, ttl: float, after: int = 0, replaces: str = "") -> Lease | None:
+    """See `Store.acquire`."""
+    row = need(tx, run)
+    halts = frozenset(h.scope for h in tx.halts())
+    if row.worker and row.lease_until > now and row.worker != replaces:
+        raise LeaseBusy(f"run {run!r} is being advanced by {row.worker!r}")
+    if not row.due(now, halts):
+        return None
+    row.epoch += 1
+    row.worker, row.lease_until = worker, now + ttl
+    append(tx, row, row.epoch, stamped(Claimed(epoch=row.epoch, worker=worker), now))
+    tx.save(row)
+    records = [(seq, parse(body)) for seq, body in tx.tail(row, after)]
+    return Lease(run, worker, row.epoch, row.seq, records, halts)
+
+
+def _held(tx: Tx, lease: Lease) -> RunRow:
+    row = need(tx, lease.run)
+    if row.epoch != lease.epoch:
+        raise LeaseLost(f"run {lease.run!r} is at epoch {row.epoch}; {lease.worker!r} had {lease.epoch}")
+    return row
+
+
+def renew(tx: Tx, now: float, lease: Lease, ttl: float) -> None:
+    """See `Store.renew`."""
+    row = _held(tx, lease)
+    if row.worker == lease.worker:
+        row.lease_until = now + ttl
+        tx.save(row)
+
+
+def release(tx: Tx, lease: Lease) -> None:
+    """See `Store.release`."""
+    row = tx.run(lease.run)
+    if row is not None and row.epoch == lease.epoch and row.worker == lease.worker:
+        row.worker, row.lease_until = "", 0.0
+        tx.save(row)
+
+
+def commit(
+    tx: Tx, now: float, lease: Lease, facts: Sequence[Fact], moves: Sequence[Move], seen: int, ttl: float
+) -> Committed:
+    """See `Store.commit`."""
+    row = _held(tx, lease)
+    if row.status in ENDED:
+        raise Refused(lease.run, "commit to", row.status.value)
+    unseen = [(seq, parse(body)) for seq, body in tx.tail(row, seen)] if row.seq > seen else []
+    halts = frozenset(h.scope for h in tx.halts())
+    clean = not unseen and not (halts and any(halted(m, row.program, halts) for m in moves))
+    if row.worker == lease.worker:
+        row.lease_until = now + ttl
+    appended = (*facts, *moves) if clean else facts
+    for record in appended:
+        record = stamped(record, now)
+        if type(record) is Intended and (record.gate or record.grant):
+            _authorised(tx, row, record)
+        append(tx, row, lease.epoch, record)
+    tx.save(row)
+    tell(tx, row, appended)
+    return Committed(unseen, row.seq, clean, halts)
+
+
+def _authorised(tx: Tx, row: RunRow, intended: Intended) -> None:
+    """Behind a gated intent stand decisions, here and now: from the records that say so, whatever led to it."""
+    found = tx.interrupt(row, intended.grant) if intended.grant else None
+    if found is None:
+        raise Unauthorised(row.id, intended.call, intended.tool, "nobody was asked")
+    asked = opened_by(tx, row, found)
+    assert isinstance(asked, Asked)
+    decisions = agreed(tx, row, found)
+    again = found.lives == intended.call and intended.effect in ("read", "idempotent")
+    spent = bool(found.lives) and not again and not all(x.scope == "run" for x in decisions)
+    why = objection(row.id, intended, asked, decisions, frozenset(row.requesters), intended.at, spent)
+    if found.state != "decided":
+        why = why or f"its question is {found.state}"
+    if why:
+        raise Unauthorised(row.id, intended.call, intended.tool, why)
