@@ -47,6 +47,7 @@ from adjourn.errors import (
     StaleDecision,
     StoreError,
     ToolFailed,
+    Unauthorised,
     UnknownInterrupt,
     UnknownRun,
     can_resume,
@@ -77,6 +78,6 @@ __all__ = [
     "AdjournError", "AlreadyDecided", "AlreadyResumed", "AnswerRequired", "CheckpointInvalid", "Conflict", "Halted",
     "InDoubt", "InterruptClosed", "Invalid", "InvalidAnswer", "InvalidDefinition", "LeaseLost", "MissingResource",
     "Misused", "ModelError", "NoOutput", "NotAllowed", "NotFound", "NotJSON", "PauseRequest", "ProgramChanged", "Refused",
-    "RequestReused", "RunExists", "RunFailed", "StaleDecision", "StoreError", "ToolFailed", "UnknownInterrupt",
-    "UnknownRun", "can_resume",
+    "RequestReused", "RunExists", "RunFailed", "StaleDecision", "StoreError", "ToolFailed", "Unauthorised",
+    "UnknownInterrupt", "UnknownRun", "can_resume",
 ]  # fmt: skip

@@ -156,6 +156,16 @@ class NotAllowed(AdjournError):
     status = 403
 
 
+class Unauthorised(AdjournError):
+    """A gated call was about to begin without decisions that stand behind it. Nothing was recorded, nothing ran."""
+
+    status = 403
+
+    def __init__(self, run_id: str, call: str, tool: str, why: str) -> None:
+        self.run_id, self.call, self.tool, self.why = run_id, call, tool, why
+        super().__init__(f"run {run_id!r}: {tool} ({call}) may not begin: {why}")
+
+
 class Halted(Conflict):
     """The kill switch is on for this."""
 
@@ -268,10 +278,3 @@ def can_resume(error: BaseException) -> bool:
             return False
         seen = seen.__cause__
     return True
-
-
-class Unauthorised(AdjournError):
-    """A gated call was about to begin without decisions that stand behind it. Nothing was recorded."""
-
-    def __init__(self, run: str, call: str, tool: str, why: str) -> None:
-        super().__init__(f"run {run!r}: {tool} ({call}) may not begin: {why}")

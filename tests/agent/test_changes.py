@@ -38,7 +38,7 @@ async def _lookup(order: str) -> str:
     return "found"
 
 
-POLICY = Policy([ask("refund", when={"cents": gt(100)}), allow("*")])
+POLICY = Policy([ask("refund*", when={"cents": gt(100)}), allow("*")])
 
 
 def make(**changes: Any) -> Agent:
@@ -58,7 +58,7 @@ async def paused() -> Paused:
     return outcome
 
 
-async def renamed(order: str, amount: int) -> str:
+async def renamed(reference: str, cents: int) -> str:
     """Refund an order."""
     return ""
 
@@ -94,8 +94,8 @@ LOOKUP = tool(name="lookup", effect="read")(_lookup)
         ({"tools": [LOOKUP, tool(name="refund")(typed)]}, "tool 'refund' has another schema"),
         ({"tools": [LOOKUP, tool(name="refund")(optional)]}, "tool 'refund' has another schema"),
         ({"tools": [LOOKUP, tool(name="refund")(bounded)]}, "tool 'refund' has another schema"),
-        ({"policy": None}, "the policy's «ask refund when cents > 100» is gone"),
-        ({"policy": Policy([ask("refund", when={"cents": gt(1000)}), allow("*")])}, "«ask refund when cents > 100» is gone"),
+        ({"policy": None}, "the policy's «ask refund* when cents > 100» is gone"),
+        ({"policy": Policy([ask("refund*", when={"cents": gt(1000)}), allow("*")])}, "«ask refund* when cents > 100» is gone"),
         ({"policy": Policy([*POLICY.rules, allow("refund")])}, "the policy's «allow refund» is new"),
         ({"policy": Policy(POLICY.rules, default="allow")}, "«default allow» is new"),
         ({"output_type": int}, "the output type is another"),
@@ -144,11 +144,10 @@ async def another_body(order: str, cents: int) -> str:
 @pytest.mark.parametrize(
     "changes",
     [
-        {"tools": [LOOKUP, tool(name="refund", description="Another description.")(another_body)]},
+        {"tools": [LOOKUP, tool(name="refund", description="Refund an order.")(another_body)]},
         {"tools": [tool(name="refund")(_refund), LOOKUP]},
-        {"tools": [LOOKUP, tool(name="refund", timeout=5, undo=take_back)(_refund)]},
         {"tools": [LOOKUP, tool(name="refund")(_refund), tool(name="more")(_lookup)]},
-        {"policy": Policy([allow("*"), ask("refund", when={"cents": gt(100)}), deny("wire*")])},
+        {"policy": Policy([allow("*"), ask("refund*", when={"cents": gt(100)}), deny("wire*")])},
         {"instructions": "Other instructions."},
         {"settings": {"temperature": 1}},
         {"retries": 9},
@@ -159,9 +158,26 @@ async def test_words_order_and_what_only_tightens_change_nothing(changes: dict[s
     assert (await make(**changes).resume(saved, True)).output == "refunded 500"
 
 
+@pytest.mark.parametrize(
+    "changed",
+    [
+        tool(name="refund", description="Refund ANY order.")(_refund),
+        tool(name="refund", undo=take_back)(_refund),
+        tool(name="refund", timeout=5)(_refund),
+    ],
+    ids=["description", "undo", "timeout"],
+)
+async def test_what_was_shown_and_has_changed_is_asked_once_more_and_strands_nothing(changed: Tool) -> None:
+    agent = make(tools=[LOOKUP, changed])
+    again = await agent.resume((await paused()).checkpoint.to_json(), True)
+    assert is_paused(again)
+    assert not [r for r in again.checkpoint.records if isinstance(r, Intended)]
+    assert (await agent.resume(again.checkpoint.to_json(), True)).output == "refunded 500"
+
+
 async def test_an_injected_parameter_is_not_part_of_the_definition() -> None:
     saved = (await paused()).checkpoint.to_json()
-    agent = make(tools=[LOOKUP, tool(name="refund")(injected())])
+    agent = make(tools=[LOOKUP, tool(name="refund", description="Refund an order.")(injected())])
     assert (await agent.resume(saved, True, resources={"bank": object()})).output == "refunded 500"
 
 

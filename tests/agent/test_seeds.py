@@ -185,7 +185,7 @@ def test_denied_the_model_reads_the_refusal_and_goes_on(paused: Path) -> None:
 def test_a_moved_file_a_comment_and_another_directory_change_nothing(paused: Path) -> None:
     other = paused / "src" / "moved"
     other.mkdir(parents=True)
-    moved = dedent(DRAFTS).replace("'''Delete a file.'''", "'''Delete a file. For good.'''  # a comment\n    x = 1")
+    moved = dedent(DRAFTS).replace("'''Delete a file.'''", "'''Delete a file.'''  # a comment\n    x = 1")
     (other / "drafts.py").write_text("# moved\n\n\n" + moved, "utf-8")
     script(other, b=DRAFTS_B)
     (other / "saved.json").write_bytes((paused / "saved.json").read_bytes())

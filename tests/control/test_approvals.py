@@ -168,15 +168,29 @@ async def test_only_members_of_a_group_may_approve_and_anybody_may_refuse(folder
         assert [x["by"] for x in refused] == ["ann", "ann"]
 
 
-async def test_two_rules_with_different_groups_need_somebody_who_is_in_both(folder: Path) -> None:
+async def test_two_rules_with_different_groups_need_somebody_of_each(folder: Path) -> None:
     rules = (ask("act", groups=["finance"]), ask("a*", groups=["security", "board"]))
     async with stage(folder, guarded(*rules)) as on:
         run = await on.start(script("r", does(act("a")), says("done")))
         item = await asked(on, run)
         assert on.rt is not None
-        for groups in (("finance",), ("security",), ("board", "security")):
-            with pytest.raises(NotAllowed):
-                await on.rt.approve(item, by="ann", groups=groups)
+        with pytest.raises(NotAllowed, match="none of the groups"):
+            await on.rt.approve(item, by="eve", groups=("interns",))
+        await on.rt.approve(item, by="ann", groups=("finance",))
+        with pytest.raises(NotAllowed, match="not needed any more: still to agree: security or board"):
+            await on.rt.approve(item, by="fay", groups=("finance",))
+        assert on.ledger.lines("r", "acted") == []
+        await on.rt.approve(item, by="bob", groups=("security", "board"))
+        await on.rest(run, "completed")
+        assert on.ledger.lines("r", "acted") == ["acted a"]
+
+
+async def test_somebody_who_is_in_the_groups_of_two_rules_counts_for_both(folder: Path) -> None:
+    rules = (ask("act", groups=["finance"]), ask("a*", groups=["security", "board"]))
+    async with stage(folder, guarded(*rules)) as on:
+        run = await on.start(script("r", does(act("a")), says("done")))
+        item = await asked(on, run)
+        assert on.rt is not None
         await on.rt.approve(item, by="bob", groups=("finance", "board"))
         await on.rest(run, "completed")
         assert on.ledger.lines("r", "acted") == ["acted a"]

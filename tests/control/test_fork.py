@@ -10,9 +10,9 @@ from tests.control.conftest import Office
 from tests.control.lives import Stage, stage
 from tests.control.world import LIMIT, TOOLS, Ledger, Play, act, boss, call, does, says, script, tell
 
-from adjourn import Agent, Completed, Invalid, Paused, Policy, Run, RunExists, UnknownInterrupt, ask
-from adjourn.core.fork import boundaries
-from adjourn.core.records import Decided, Intended, Started
+from adjourn import Agent, Cancelled, Completed, Invalid, Paused, Policy, Run, RunExists, UnknownInterrupt, ask
+from adjourn.core.fork import cuts
+from adjourn.core.records import Decided, Forked, Intended, Started
 
 
 def acts(ledger: Ledger, run: str) -> list[str]:
@@ -45,8 +45,10 @@ async def test_a_fork_at_every_boundary_reuses_what_was_recorded_and_is_refused_
         original = await on.start(everything("r"))
         await finish(on, original)
         before = await on.records("r")
-        possible = boundaries(before)
+        where = cuts(before)
+        possible = where.boundaries
         assert 5 < len(possible) < len(before)
+        assert where.first_answer
         for at in range(1, len(before) + 1):
             if at not in possible:
                 nearest = min(possible, key=lambda seq: abs(seq - at))
@@ -55,9 +57,11 @@ async def test_a_fork_at_every_boundary_reuses_what_was_recorded_and_is_refused_
                 continue
             copy = await original.fork(at, run_id=f"f{at}", by="ann")
             await finish(on, copy)
+            at = where.before_answers(at)
             outcome = await on.outcome(copy)
             assert isinstance(outcome, Completed) and outcome.output == "done"
             kept = {x.call for x in before[:at] if isinstance(x, Intended)}
+            assert (await on.records(copy.id))[1:at] == before[1:at]
             begun = [x for x in (await on.records(copy.id))[at:] if isinstance(x, Intended)]
             assert not kept & {x.call for x in begun}
             ran = sorted(acts(on.ledger, copy.id))
@@ -132,8 +136,9 @@ async def test_a_fork_of_a_cancelled_run_begins_before_the_cancel(office: Office
     copy = await run.fork(run_id="k2", by="ann")
     await office.ledger.until("k", "model asked 1")
     await copy.cancel(by="ann")
-    await copy.wait(LIMIT)
-    assert office.ledger.lines("k2", "undone") == ["undone a"]
+    assert isinstance(outcome := await copy.wait(LIMIT), Cancelled)
+    assert office.ledger.lines("k2", "undone") == []
+    assert [x["why"] for x in outcome.residue] == ["inherited: done by k, which can undo it"]
 
 
 def guarded(ledger: Ledger) -> Agent:
@@ -167,7 +172,7 @@ async def test_an_approval_that_was_given_but_not_used_is_not_taken_along(folder
         copy = await run.fork(run_id="f", by="bob")
         assert await on.rest(copy) == "waiting"
         assert acts(on.ledger, "f") == []
-        assert not [x for x in await on.records("f") if isinstance(x, Decided)]
+        assert [type(x) for x in await on.records("f") if isinstance(x, Decided | Forked)] == [Decided, Forked]
         [again] = (await copy.state()).interrupts
         await on.rt.approve(again.id, by="bob")
         await on.rest(copy, "completed")

@@ -82,7 +82,7 @@ async def test_every_control_reaches_a_worker_in_another_process(office: Office)
     await asyncio.sleep(0.1)
     await on("every", "pause", by="ann", now=True)
     assert (await control.do("wait", run="every"))["status"] == "paused"
-    copy = await control.do("fork", run="every", run_id="every-fork", by="ann", instruction="go another way")
+    copy = await control.do("fork", run="every", run_id="every-fork", by="ann", answers="keep")
     assert copy == "every-fork"
     await on("every", "resume", by="ann", instruction="go on")
     await ledger.until("every", "model asked 4")

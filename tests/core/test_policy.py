@@ -121,8 +121,13 @@ def test_all_conditions_of_a_rule_must_hold() -> None:
     assert verdict(rule, args={**REFUND, "order": "124"}) == Verdict.ALLOW
 
 
-def test_a_condition_on_an_argument_that_is_not_there_does_not_match() -> None:
-    assert verdict(deny("*", when={"path": under("/etc")})) == Verdict.ALLOW
+@pytest.mark.parametrize("rule", [ask, deny])
+def test_a_condition_on_an_argument_that_is_not_there_asks(rule: Callable[..., Rule]) -> None:
+    assert verdict(rule("*", when={"path": under("/etc")})) == Verdict.ASK
+
+
+def test_an_absent_argument_does_not_allow() -> None:
+    assert verdict(allow("*", when={"path": under("/etc")}), default="ask") == Verdict.ASK
 
 
 def test_a_callable_judges_the_whole_call() -> None:

@@ -15,6 +15,7 @@ from typing import Any
 from tests.runtime.world import AGENTS, LIMIT, Ledger
 
 from adjourn import AdjournError, Decision, Runtime, is_paused
+from adjourn.driver.inside import MARK
 
 
 class Process:
@@ -28,7 +29,7 @@ class Process:
         """Start it and wait until its runtime is open."""
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "tests.runtime.process", json.dumps(options),
-            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
+            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, env={k: v for k, v in os.environ.items() if k != MARK},
         )  # fmt: skip
         self = cls(process)
         assert await self.hear() == "open"

@@ -25,14 +25,14 @@ from adjourn.core.messages import Assistant, Result, User
 from adjourn.models.scripted import ScriptedModel
 
 
-async def test_a_run_is_found_by_its_id_and_by_a_unique_beginning(address: str, ledger: Ledger) -> None:
+async def test_a_run_is_found_by_its_whole_id_only(address: str, ledger: Ledger) -> None:
     async with Runtime(address, resources={"ledger": ledger}) as rt:
         await rt.start(refunds(ledger), "go", run_id="alpha-1")
         await rt.start(refunds(ledger), "go", run_id="alpha-2")
         await rt.start(refunds(ledger), "go", run_id="beta")
         assert (await rt.get("alpha-1")).id == "alpha-1"
-        assert (await rt.get("bet")).run_id == "beta"
-        for wrong in ("alpha", "gamma", "", "b%", "bet_", "alpha-1x"):
+        assert (await rt.get("beta")).run_id == "beta"
+        for wrong in ("alpha", "bet", "gamma", "", "b%", "bet_", "alpha-1x"):
             with pytest.raises(UnknownRun):
                 await rt.get(wrong)
 

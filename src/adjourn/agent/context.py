@@ -1,6 +1,5 @@
 """What a body may use while it runs, and how it stops to wait."""
 
-import contextvars
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Literal, NoReturn, TypeVar, cast, overload
@@ -12,12 +11,11 @@ from adjourn.core.policy import Duration, seconds
 from adjourn.core.records import Stepped
 from adjourn.core.state import Call
 from adjourn.core.status import Status
+from adjourn.driver import inside
 from adjourn.driver.program import Desk
 from adjourn.errors import InterruptClosed, InvalidDefinition, Misused, PauseRequest
 
 T = TypeVar("T")
-
-_current: contextvars.ContextVar["ToolContext | None"] = contextvars.ContextVar("adjourn_context", default=None)
 
 
 _registered: dict[tuple[str, str], dict[int, Callable[..., Any]]] = {}
@@ -242,7 +240,7 @@ class ToolContext:
 
 def enter(context: ToolContext) -> None:
     """Make `context` the one that the module function `pause_for` finds."""
-    _current.set(context)
+    inside.body.set(context)
 
 
 @overload
@@ -266,7 +264,7 @@ def pause_for(
     on_expiry: str = "deny",
 ) -> Any:
     """Stop the tool or chunk that is running and wait for an answer; see `ToolContext.pause_for`."""
-    context = _current.get()
+    context: ToolContext | None = inside.body.get()
     if context is None:
         raise Misused("pause_for works inside a tool or a chunk while a run executes it")
     return context.pause_for(

@@ -5,7 +5,7 @@ one person's yes counts once in every rule that it fits.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -116,7 +116,7 @@ def shapes(record: AnyRecord, kind: str = "question") -> str:
             return record.by
         case Decided():
             if record.verdict == "value":  # a choice says nothing, but for the result of what happened
-                told = kind in ("question", "event") or (isinstance(record.value, dict) and "result" in record.value)
+                told = kind in ("question", "event") or "result" in chosen(record)
             else:
                 told = record.edit is not None or (record.verdict == "deny" and bool(record.note))
             return record.by if told else ""
@@ -149,7 +149,13 @@ def says_yes(asked: Asked, x: Decided) -> bool:
     """Whether this decision lets the call run."""
     if asked.kind == "approval":
         return x.verdict == "approve"
-    return isinstance(x.value, dict) and x.value.get("choice") == "run"
+    return chosen(x).get("choice") == "run"
+
+
+def chosen(x: Decided) -> dict[str, Any]:
+    """What a choice says: `{"choice": …}`, with a result or an amount; empty for every other answer."""
+    value: object = x.value
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
 def lapses(asked: Asked, decisions: Sequence[Decided]) -> float:

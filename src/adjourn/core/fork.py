@@ -1,12 +1,18 @@
-"""A new journal from the beginning of another: what was recorded before the boundary is reused, not done again."""
+"""A new journal from the beginning of another: what was recorded before the boundary is reused, not done again.
+
+A fork owns nothing of its original. Effects of the prefix are inherited: shown, never undone or repeated. Nobody has
+agreed to anything in it: an approval names its run, and a person's answer is asked for again unless somebody who may
+decide keeps it. A prefix is cut, never altered in its middle.
+"""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
-from adjourn.core.authority import requesters
+from adjourn.core.authority import chosen, requesters
 from adjourn.core.call import Call, Phase
+from adjourn.core.interrupt import local_event
 from adjourn.core.records import (
     AnyRecord,
     Cancelled,
@@ -15,42 +21,70 @@ from adjourn.core.records import (
     Emitted,
     Forked,
     Started,
-    Suspended,
 )
 from adjourn.core.state import State
 from adjourn.core.status import CANCELS
 from adjourn.errors import Invalid
 
+Answers = Literal["keep", "reopen"]
+
+
+class Cuts(msgspec.Struct, frozen=True):
+    """Where a journal can be cut: after which records, and the first record by which a person answered (0: none)."""
+
+    boundaries: tuple[int, ...]
+    first_answer: int
+
+    def before_answers(self, at: int) -> int:
+        """The last boundary up to `at` that stands before every answer."""
+        if not self.first_answer or at < self.first_answer:
+            return at
+        return max(seq for seq in self.boundaries if seq < self.first_answer)
+
+
+def cuts(records: Sequence[AnyRecord]) -> Cuts:
+    """Every boundary of a journal, and where people's answers begin."""
+    state, found, answer = State(), list[int](), 0
+    for seq, record in enumerate(records, 1):
+        if not answer and _answers(state, record):
+            answer = seq
+        state.fold(seq, record)
+        flying = any(_flies(call) and call.id not in state.threads for call in state.live.values())
+        if not flying and state.status not in CANCELS and not isinstance(record, Completed | Cancelled):
+            found.append(seq)
+    return Cuts(tuple(found), answer)
+
 
 def boundaries(records: Sequence[AnyRecord]) -> list[int]:
     """The records after which nothing is in flight: where a fork may begin. A body that waits to go on is in flight."""
-    state, found = State(), list[int]()
-    for seq, record in enumerate(records, 1):
-        state.fold(seq, record)
-        flying = any(_flies(c) and c.id not in state.threads for c in state.live.values())
-        if not flying and state.status not in CANCELS and not isinstance(record, Completed | Cancelled):
-            found.append(seq)
-    return found
+    return list(cuts(records).boundaries)
 
 
 def _flies(call: Call) -> bool:
+    """Whether it has begun and not ended. A body that only reads may be run again by anybody."""
     if call.phase in (Phase.INTENDED, Phase.DOUBT):
         return True
-    return bool(call.attempt) and not (call.phase == Phase.SUSPENDED and call.resume_to != "self")
+    if not call.attempt or call.effect == "read":
+        return False
+    return call.phase != Phase.SUSPENDED or call.resume_to == "self"
 
 
-def first_answer(records: Sequence[AnyRecord]) -> int:
-    """The first record by which a person answered a question, chose, or raised a limit; 0 if there is none."""
-    state = State()
-    for seq, record in enumerate(records, 1):
-        if isinstance(record, Decided) and record.verdict == "value":
-            return seq
-        if isinstance(record, Emitted):
-            waits = [o.record for o in state.open.values() if isinstance(o.record, Suspended) and o.record.event]
-            if any(x.kind == "question" and x.event.rpartition("/")[2] == record.event for x in waits):
-                return seq
-        state.fold(seq, record)
-    return 0
+def _answers(state: State, record: AnyRecord) -> bool:
+    """Whether this is a person's answer, which may have authorised anything that follows it.
+
+    Not: an approval or a denial (they were about one call of that run), a retry, or "run it" for a call in doubt.
+    """
+    if isinstance(record, Emitted):
+        waiting = (opened.record for opened in state.open.values())
+        return any(x.kind == "question" and local_event(getattr(x, "event", "")) == record.event for x in waiting)
+    if not isinstance(record, Decided) or record.i not in state.open:
+        return False
+    kind, choice = state.open[record.i].record.kind, chosen(record).get("choice")
+    if kind == "in_doubt":
+        return choice == "happened"
+    if kind == "limit":
+        return choice != "stop"
+    return kind == "question"
 
 
 def forked(
@@ -59,31 +93,23 @@ def forked(
     run: str,
     by: str,
     changed: dict[str, Any],
-    answers: str = "reopen",
+    answers: Answers = "reopen",
     instruction: str = "",
 ) -> list[AnyRecord]:
-    """The records of the new run: a prefix of the old one under a new id, and the line behind which the new one begins.
-
-    Nobody has agreed to anything in it: an approval names its run, and people's answers are asked for again unless
-    somebody who may decide keeps them.
-    """
+    """The records of the new run: a prefix of the old one under a new id, and the line behind which the new one begins."""
     if answers == "keep" and (changed or instruction):
-        raise Invalid("answers='keep' goes with nothing changed: they were given for another input")
-    possible = boundaries(records)
-    if at is None:
-        at = possible[-1]
-    if type(at) is not int:
-        raise Invalid(f"at= is the number of a record, for example {possible[-1]}, not {at!r:.80}")
-    if at not in possible:
-        near = min(possible, key=lambda seq: abs(seq - at))
-        why = (
-            "something was in flight there, or the run was being cancelled"
-            if 0 < at <= len(records)
-            else "there is no such record"
+        raise Invalid(
+            "answers='keep' keeps what people said about this input: leave input= and instruction= out, "
+            "or use answers='reopen', which asks them again"
         )
-        raise Invalid(f"cannot fork at record {at}: {why}; the nearest boundary is {near}")
-    if answers != "keep" and (answer := first_answer(records[:at])):
-        at = max(seq for seq in possible if seq < answer)
+    if answers == "keep" and not by:
+        raise Invalid("answers='keep' needs by=: the fork goes on by that person's decision")
+    where = cuts(records)
+    if at is None:
+        at = where.boundaries[-1]
+    _check_boundary(at, where.boundaries, len(records))
+    if answers == "reopen":
+        at = where.before_answers(at)
     first, *rest = records[:at]
     assert isinstance(first, Started)
     begun = msgspec.structs.replace(first, run=run, by=by, forked_from=f"{first.run}@{at}", **changed)
@@ -92,3 +118,15 @@ def forked(
         requesters=tuple(sorted(requesters(records[:at]))),
     )  # fmt: skip
     return [begun, *rest, here]
+
+
+def _check_boundary(at: Any, possible: Sequence[int], length: int) -> None:
+    if type(at) is not int:
+        raise Invalid(f"at= is the number of a record, for example {possible[-1]}, not {at!r:.80}")
+    if at in possible:
+        return
+    nearest = min(possible, key=lambda seq: abs(seq - at))
+    why = "there is no such record"
+    if 0 < at <= length:
+        why = "something was in flight there, or the run was being cancelled"
+    raise Invalid(f"cannot fork at record {at}: {why}; the nearest boundary is {nearest}")

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import IntEnum
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from adjourn.core.codec import plain
 from adjourn.core.digest import digest
@@ -230,10 +230,15 @@ class Absent(Exception):
 
 def lookup(args: Any, path: str) -> tuple[bool, Any]:
     """The argument of this name, or the value at this dotted path inside of one."""
-    if isinstance(args, dict) and path in args:
-        return True, args[path]
+    if not isinstance(args, dict):
+        return False, None
+    values = cast("dict[str, Any]", args)
+    if path in values:
+        return True, values[path]
     head, dot, rest = path.partition(".")
-    return lookup(args[head], rest) if dot and isinstance(args, dict) and head in args else (False, None)
+    if not dot or head not in values:
+        return False, None
+    return lookup(values[head], rest)
 
 
 def _has(schema: Any, path: str, root: Any = None) -> bool:
@@ -241,6 +246,7 @@ def _has(schema: Any, path: str, root: Any = None) -> bool:
     root = schema if root is None else root
     if not isinstance(schema, dict):
         return schema is True
+    schema = cast("dict[str, Any]", schema)
     if ref := schema.get("$ref", ""):
         return _has(root.get("$defs", {}).get(ref.rpartition("/")[2]), path, root)
     if any(_has(x, path, root) for word in ("anyOf", "oneOf", "allOf") for x in schema.get(word, ())):
@@ -271,15 +277,17 @@ def made_of(function: Callable[..., Any]) -> tuple[str, bool]:
             whole = False
             return ["?", type(value).__qualname__]
 
-    def code_of(f: Any) -> Any:
+    def code_of(function: Any) -> Any:
         nonlocal whole
-        f = inspect.unwrap(f)
+        f: Any = inspect.unwrap(function)
         if isinstance(f, functools.partial):
-            return ["partial", code_of(f.func), [held(a) for a in f.args], {k: held(v) for k, v in f.keywords.items()}]
+            given = cast("functools.partial[Any]", f)
+            keywords = {k: held(v) for k, v in given.keywords.items()}
+            return ["partial", code_of(given.func), [held(a) for a in given.args], keywords]
         if inspect.ismethod(f):
             return [code_of(f.__func__), held_object(f.__self__)]
         if not inspect.isfunction(f):
-            call = vars(type(f)).get("__call__")
+            call = vars(cast("type[Any]", type(f))).get("__call__")
             if not inspect.isfunction(call):
                 whole = False
                 return type(f).__qualname__
@@ -296,7 +304,7 @@ def made_of(function: Callable[..., Any]) -> tuple[str, bool]:
     def held_object(o: Any) -> Any:
         nonlocal whole
         try:
-            return [type(o).__qualname__, {k: held(v) for k, v in sorted(vars(o).items())}]
+            return [type(o).__qualname__, {k: held(v) for k, v in sorted(cast("dict[str, Any]", vars(o)).items())}]
         except TypeError:
             whole = False
             return type(o).__qualname__

@@ -45,6 +45,7 @@ class State:
         self.grants: dict[str, Grant] = {}
         self.granted: dict[str, str] = {}
         self.requesters: frozenset[str] = frozenset()
+        self.forked_at = 0
         self.threads: dict[str, Thread] = {}
         self.flow: Flowing | None = None
         self.pause: r.PauseAsked | None = None
@@ -137,6 +138,8 @@ class State:
 
     def _started(self, _seq: int, x: r.Started) -> None:
         self.run, self.started = x.run, x
+        if x.forked_from:
+            self.forked_at = int(x.forked_from.rpartition("@")[2])
         if x.kind == "agent":
             thread = self.threads[""] = Thread("", x.program)
             thread.transcript = messages_from(x.history)
@@ -186,6 +189,7 @@ class State:
             x.digest,
         )
         call.verified, call.doubt, call.at = "", "", x.at
+        call.inherited = self.seq <= self.forked_at
         if grant := self.grants.get(x.grant):
             call.grant, grant.lives = x.grant, x.call
         self._phase(call, Phase.INTENDED)
@@ -434,8 +438,6 @@ class State:
         """What stands before is another run's: its effects are shown and never touched, and nobody agreed to anything here."""
         self.requesters |= frozenset(x.requesters)
         self.pause, self.parked, self.claims = None, None, 0
-        for call in (*self.effects.values(), *self.live.values()):
-            call.inherited = call.attempt > 0
         self.grants, self.granted = {}, {}
         for i, opened in list(self.open.items()):
             if opened.record.kind == "approval":
@@ -449,10 +451,11 @@ class State:
 
     def _finish(self, call: Call, value: Any, error: str, *, ran: bool, kept: bool = False) -> None:
         self.live.pop(call.id, None)
-        if call.grant and (grant := self.grants.get(call.grant)) and not grant.for_run:
-            del self.grants[call.grant]
-        elif call.grant and grant:
-            grant.lives = ""
+        if grant := self.grants.get(call.grant):
+            if grant.for_run:
+                grant.lives = ""
+            else:
+                del self.grants[call.grant]
         self._phase(call, Phase.RETURNED)
         call.value, call.error, call.ran = value, error, ran
         call.memo = {}

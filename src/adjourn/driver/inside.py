@@ -1,29 +1,46 @@
-"""Who decides is never what runs: a mark on everything that a worker starts, in its process and below it."""
+"""Who decides is never what runs: a mark on everything that a worker starts, in its process and below it.
 
+A guard rail, not a wall: it stops a tool that runs `adjourn approve` or opens a `Runtime`. Whoever can write the
+database file is stopped by signed decisions only.
+"""
+
+import contextvars
 import os
+from typing import Any
 
 from adjourn.errors import NotAllowed
 
 MARK = "ADJOURN_INSIDE"
+"""In the environment of every process that a worker's process starts: the worker's process id."""
+
+body: contextvars.ContextVar[Any] = contextvars.ContextVar("adjourn_context", default=None)
+"""The context of the body that runs here, if one does."""
+
+_working = 0
 
 
 def mark() -> None:
-    """From here on, processes that this one starts are inside of its runs."""
+    """From here on, processes that this one starts are inside of its runs. Once for each worker."""
+    global _working  # noqa: PLW0603
+    _working += 1
     os.environ.setdefault(MARK, str(os.getpid()))
 
 
 def unmark() -> None:
-    """This process runs nothing any more."""
-    if os.environ.get(MARK) == str(os.getpid()):
+    """One worker less; with the last one this process runs nothing any more."""
+    global _working  # noqa: PLW0603
+    _working -= 1
+    if not _working and os.environ.get(MARK) == str(os.getpid()):
         del os.environ[MARK]
 
 
 def check_outside(what: str) -> None:
     """Raise `NotAllowed` inside of a run: in a body, or in a process that a worker's process started."""
-    from adjourn.agent.context import _current
-
     pid = os.environ.get(MARK, "")
-    if _current.get() is not None or (pid and pid != str(os.getpid())):
+    if body.get() is not None:
+        raise NotAllowed(f"a run cannot {what}: this is a tool's own code; people decide, from outside of the run")
+    if pid and pid != str(os.getpid()):
         raise NotAllowed(
-            f"a run cannot {what}: this is inside of one ({MARK}={pid}); people decide, from outside of it"
+            f"a run cannot {what}: this process was started by a worker ({MARK}={pid}), perhaps by one of its tools. "
+            f"If a person started it, remove {MARK} from its environment"
         )

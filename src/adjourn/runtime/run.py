@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic
+from typing import TYPE_CHECKING, Any, Generic, Literal
 
 from typing_extensions import TypeVar
 
@@ -194,7 +194,7 @@ class Run(Generic[T]):
         at: int | None = None,
         *,
         input: Any = MISSING,
-        answers: Mapping[str, Any] | str | None = None,
+        answers: Mapping[str, Any] | Literal["keep", "reopen"] | None = None,
         instruction: str = "",
         run_id: str | None = None,
         by: str = "",

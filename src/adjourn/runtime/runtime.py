@@ -81,6 +81,7 @@ class Runtime:
         self._lease, self._concurrency, self._on_change = float(lease), concurrency, on_change
         self._grace = seconds(grace, "grace")
         self._works = work
+        self._marked = False
         self._resources = dict(resources or {})
         self.secret = secret
         self.programs: dict[str, Agent[Any] | Flow] = {}
@@ -112,7 +113,9 @@ class Runtime:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        unmark()
+        if self._marked:
+            self._marked = False
+            unmark()
         if self._worker is not None:
             await self._worker.close(self._grace)
         if self._live is not None:
@@ -145,7 +148,9 @@ class Runtime:
             )
         self.programs[program.name] = program
         if self._works:
-            mark()
+            if not self._marked:
+                self._marked = True
+                mark()
             self.worker.register(program.program)
 
     async def watch(self, run_id: str, after: int = 0) -> AsyncIterator[Event]:

@@ -8,6 +8,7 @@ import msgspec
 from adjourn.core.authority import (
     Vote,
     adds,
+    chosen,
     fits,
     gate_of,
     is_filled,
@@ -181,7 +182,7 @@ def _admit_approver(tx: Tx, row: RunRow, found: InterruptRow, command: Decided) 
     """Who may agree: whoever fills a seat that is empty. That something happened is for one of them to say; anybody may refuse."""
     asked = opened_by(tx, row, found)
     assert isinstance(asked, Asked)
-    happened = isinstance(command.value, dict) and command.value.get("choice") == "happened"  # pyright: ignore[reportUnknownMemberType]
+    happened = chosen(command).get("choice") == "happened"
     gate, agrees = gate_of(asked), says_yes(asked, command)
     if not gate or not (agrees or happened):
         return

@@ -117,13 +117,11 @@ def _shape(tx: Tx, row: RunRow, record: AnyRecord) -> None:
 
 
 def _index(tx: Tx, row: RunRow, record: AnyRecord) -> None:
-    kind = type(record)
-    if (
-        kind is Replied
-        or (kind is Intended and not record.grant)
-        or (isinstance(record, Returned) and not record.emits)
-    ):
+    kind = type(record)  # compared first: an isinstance of every record would cost more than the rest
+    if kind is Replied or (isinstance(record, Intended) and not record.grant):
         return  # most records, and they change no row
+    if isinstance(record, Returned) and not record.emits:
+        return
     if call := goes_on(record):
         for found in tx.lived_on(row, call):
             found.lives = ""
