@@ -8,6 +8,7 @@ from rich.text import Text
 
 from adjourn.cli.database import with_runtime
 from adjourn.cli.failure import says
+from adjourn.cli.finding import run_at
 from adjourn.cli.options import By, Db, Json, Reason, RequestId, RunId, Wait, who
 from adjourn.cli.settling import come_to_rest
 from adjourn.cli.steps import Look, look_at
@@ -27,7 +28,7 @@ def _steer(
     """Do something to a run, then say where it is."""
 
     async def work(rt: Runtime) -> Look:
-        handle = await rt.get(run)
+        handle = await run_at(rt, run)
         await verb(handle)
         if wait is not None:
             await come_to_rest(rt, handle.id, wait)

@@ -2,6 +2,7 @@
 
 import shlex
 from dataclasses import dataclass
+from typing import Any
 
 from adjourn.cli.listing import recall
 from adjourn.cli.visible import visible
@@ -9,6 +10,7 @@ from adjourn.cli.words import short_id
 from adjourn.core.interrupt import Interrupt, view
 from adjourn.core.records import Asked, Suspended
 from adjourn.errors import Invalid, StaleDecision, UnknownInterrupt, UnknownRun
+from adjourn.runtime.run import Run
 from adjourn.runtime.runtime import Runtime
 
 MOST = 1000
@@ -22,6 +24,18 @@ class Found:
     seen: str = ""
 
 
+async def run_at(rt: Runtime, text: str) -> Run[Any]:
+    """The run of this id, or, at the terminal only, of the one id that begins with it."""
+    try:
+        return await rt.get(text)
+    except UnknownRun:
+        rows = await rt.runs(text=text, limit=MOST) if text else []
+        near = [row.id for row in rows if row.id.startswith(text)]
+        if len(near) != 1:
+            raise UnknownRun(text, f"{len(near)} ids begin with it" if near else "") from None
+        return await rt.get(near[0])
+
+
 async def find(rt: Runtime, address: str, item: str) -> Found:
     """The interrupt of a number, `RUN:local`, `RUN/CALL`, an author's own id, or a run that has only one open.
 
@@ -31,16 +45,16 @@ async def find(rt: Runtime, address: str, item: str) -> Found:
         return found
     if ":" in item:
         run, _, local = item.partition(":")
-        run_id = (await rt.get(run)).id
+        run_id = (await run_at(rt, run)).id
         return Found(await rt.interrupt(f"{run_id}:{local}"))
     if "/" in item:
         run, _, call = item.partition("/")
-        return Found(await _only(rt, (await rt.get(run)).id, item, call))
+        return Found(await _only(rt, (await run_at(rt, run)).id, item, call))
     try:
         return Found(await rt.interrupt(item))
     except UnknownInterrupt as unknown:
         try:
-            run_id = (await rt.get(item)).id
+            run_id = (await run_at(rt, item)).id
         except UnknownRun:
             raise unknown from None
         return Found(await _only(rt, run_id, item))

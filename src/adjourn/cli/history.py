@@ -8,6 +8,7 @@ from rich.text import Text
 
 from adjourn.cli.database import with_runtime
 from adjourn.cli.failure import says
+from adjourn.cli.finding import run_at
 from adjourn.cli.options import By, Db, Json, RunId, who
 from adjourn.cli.terminal import out, print_json
 from adjourn.cli.visible import visible
@@ -35,7 +36,7 @@ def fork(
     """Start a new run from a boundary of another. What is recorded before it is reused, not done again."""
 
     async def work(rt: Runtime) -> str:
-        return (await (await rt.get(run)).fork(at, instruction=instruction, by=who(by))).id
+        return (await (await run_at(rt, run)).fork(at, instruction=instruction, by=who(by))).id
 
     new = with_runtime(db, work)
     if as_json:
@@ -63,7 +64,7 @@ def audit(
         return
 
     async def work(rt: Runtime) -> list[dict[str, Any]]:
-        return await (await rt.get(what)).audit(limit=limit) if what else await rt.audit(limit=limit)
+        return await (await run_at(rt, what)).audit(limit=limit) if what else await rt.audit(limit=limit)
 
     lines = with_runtime(db, work)
     if as_json:

@@ -12,7 +12,7 @@ from adjourn.cli.action import Item, gist_of, look
 from adjourn.cli.action import as_json as item_json
 from adjourn.cli.database import address_of, with_runtime
 from adjourn.cli.failure import says
-from adjourn.cli.finding import handle
+from adjourn.cli.finding import handle, run_at
 from adjourn.cli.hints import command
 from adjourn.cli.options import Db, Json, RunId
 from adjourn.cli.steps import Look, line, look_at
@@ -46,7 +46,7 @@ def runs(
         raise Invalid(f"a label is written NAME=VALUE, not {label!r}")
 
     async def work(rt: Runtime) -> tuple[list[Look], int, float]:
-        before = (await rt.get(after)).id if after else ""
+        before = (await run_at(rt, after)).id if after else ""
         pair = (name, value) if label else None
         found = await rt.runs(status=status, agent=agent, session=session, label=pair, after=before, limit=limit)
         halts = list(await rt.halts())
@@ -105,7 +105,7 @@ def show(
     """Show one run: where it is and how it came there."""
 
     async def work(rt: Runtime) -> tuple[Look, Timeline, str, float]:
-        row: RunRow = await rt.store.get(run)
+        row: RunRow = await rt.store.get((await run_at(rt, run)).id)
         g = await look_at(rt, row, list(await rt.halts()))
         saved = (await (await rt.get(row.id)).checkpoint()).to_json() if checkpoint else ""
         now = rt.store.now()
@@ -199,7 +199,7 @@ def list_inbox(db: str | None, agent: str, kind: str, run: str, limit: int, as_j
     """Print what waits for a person, numbered; a number means this list from then on."""
 
     async def work(rt: Runtime) -> tuple[list[Item], float]:
-        run_id = (await rt.get(run)).id if run else ""
+        run_id = (await run_at(rt, run)).id if run else ""
         found = await rt.inbox(agent=agent, kind=kind.replace(" ", "_"), run=run_id, limit=limit)
         return [await look(rt, i) for i in found], rt.store.now()
 

@@ -13,6 +13,7 @@ from adjourn.agent.agent import Agent
 from adjourn.cli.database import address_of
 from adjourn.cli.ending import Place
 from adjourn.cli.failure import says
+from adjourn.cli.finding import run_at
 from adjourn.cli.foreground import Foreground
 from adjourn.cli.logs import log_to
 from adjourn.cli.options import By, Db, Json, Program, Resources, who
@@ -57,7 +58,7 @@ class Wanted:
             return await rt.start(
                 self.program, self.input, run_id=self.run_id, session=self.session, labels=self.labels, by=by
             )
-        run = await rt.get(self.resume)
+        run = await run_at(rt, self.resume)
         row = await rt.store.get(run.id)
         if row.program != self.program.name:
             raise Invalid(

@@ -12,6 +12,7 @@ from rich.text import Text
 from adjourn.cli.asking import Later, Withdrawn, confirm, read, withdrawable
 from adjourn.cli.database import with_runtime
 from adjourn.cli.failure import report, says
+from adjourn.cli.finding import run_at
 from adjourn.cli.interrupting import on_interrupt
 from adjourn.cli.keys import Keys
 from adjourn.cli.options import By, Db, Json, RunId, who
@@ -50,7 +51,7 @@ def watch(
 
     async def work(rt: Runtime) -> int:
         view = JsonView() if as_json else TextView(Screen(out()), {"": KEYS} if sys.stdin.isatty() else {})
-        return await Watcher(rt, await rt.get(run), view, who(by), rest).follow(after, keys=not as_json)
+        return await Watcher(rt, await run_at(rt, run), view, who(by), rest).follow(after, keys=not as_json)
 
     raise typer.Exit(with_runtime(db, work))
 

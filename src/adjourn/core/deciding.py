@@ -6,11 +6,39 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from adjourn.core import records as r
+from adjourn.core.authority import Vote, gate_of, is_filled, says_yes
 from adjourn.core.call import Phase
 from adjourn.core.digest import action_digest
 
 if TYPE_CHECKING:
     from adjourn.core.state import State
+
+
+def is_settled(state: State, asked: r.Asked, x: r.Decided) -> bool:
+    """Whether the interrupt is closed by this decision: a yes closes it only with the last one that is needed."""
+    grant = state.grants.get(asked.i)
+    if grant is None or not says_yes(asked, x):
+        return True
+    state.open[x.i].votes[x.by] = x.note
+    grant.decisions.append(x)
+    votes = [Vote(decision.by, decision.groups) for decision in grant.decisions]
+    return is_filled(gate_of(asked), votes, state.requesters)
+
+
+def forked(state: State, seq: int, x: r.Forked) -> None:
+    """What stands before is another run's: nobody has agreed to anything here, and nobody has paused it."""
+    state.requesters |= frozenset(x.requesters)
+    state.pause, state.parked, state.claims = None, None, 0
+    state.grants, state.granted = {}, {}
+    for i, opened in list(state.open.items()):
+        if opened.record.kind == "approval":
+            del state.open[i]
+    for call in state.live.values():
+        call.grant = ""
+        if call.phase in (Phase.ASKED, Phase.APPROVED):
+            state._phase(call, Phase.NEW)
+    if x.instruction:
+        state._told(seq, x.instruction, x.at)
 
 
 def approval(state: State, record: r.Asked, x: r.Decided) -> None:

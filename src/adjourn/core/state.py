@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from adjourn.core import records as r
-from adjourn.core.authority import Vote, gate_of, goes_on, is_filled, says_yes, shapes
+from adjourn.core.authority import goes_on, shapes
 from adjourn.core.call import OWING, Call, Fault, Grant, Open, Phase, is_undo, undo_target
 from adjourn.core.codec import encode
 from adjourn.core.conversation import Pending, Thread, messages_from
-from adjourn.core.deciding import DECIDED
+from adjourn.core.deciding import DECIDED, forked, is_settled
 from adjourn.core.digest import question_digest
 from adjourn.core.flowing import Flowing
 from adjourn.core.graph import read_graph
@@ -319,17 +319,11 @@ class State:
 
     def _decided(self, _seq: int, x: r.Decided) -> None:
         opened = self.open[x.i]
-        record = opened.record
-        if isinstance(record, r.Asked) and record.i in self.grants and says_yes(record, x):
-            grant = self.grants[x.i]
-            opened.votes[x.by] = x.note
-            grant.decisions.append(x)
-            votes = [Vote(d.by, d.groups) for d in grant.decisions]
-            if not is_filled(gate_of(record), votes, self.requesters):
-                return
+        if isinstance(opened.record, r.Asked) and not is_settled(self, opened.record, x):
+            return
         del self.open[x.i]
         self._touched(x.at)
-        DECIDED[record.kind](self, record, x)
+        DECIDED[opened.record.kind](self, opened.record, x)
 
     def _touched(self, at: float) -> None:
         """A flow's own closing waits from here on anew."""
@@ -434,21 +428,6 @@ class State:
                 return
         target.undone = how
 
-    def _forked(self, seq: int, x: r.Forked) -> None:
-        """What stands before is another run's: its effects are shown and never touched, and nobody agreed to anything here."""
-        self.requesters |= frozenset(x.requesters)
-        self.pause, self.parked, self.claims = None, None, 0
-        self.grants, self.granted = {}, {}
-        for i, opened in list(self.open.items()):
-            if opened.record.kind == "approval":
-                del self.open[i]
-        for call in self.live.values():
-            call.grant = ""
-            if call.phase in (Phase.ASKED, Phase.APPROVED):
-                self._phase(call, Phase.NEW)
-        if x.instruction:
-            self._told(seq, x.instruction, x.at)
-
     def _finish(self, call: Call, value: Any, error: str, *, ran: bool, kept: bool = False) -> None:
         self.live.pop(call.id, None)
         if grant := self.grants.get(call.grant):
@@ -512,7 +491,7 @@ _ON: dict[type, Callable[[State, int, Any], None]] = {
     r.Stepped: State._stepped, r.Yielded: State._yielded, r.Faulted: State._faulted, r.Doubted: State._doubted, r.Verified: State._verified,
     r.Asked: State._asked, r.Closed: State._closed, r.Reminded: State._reminded,
     r.Decided: State._decided, r.PauseAsked: State._pause_asked,
-    r.Resumed: State._resumed, r.CancelAsked: State._cancel_asked, r.Said: State._said, r.Emitted: State._emitted, r.Forked: State._forked,
+    r.Resumed: State._resumed, r.CancelAsked: State._cancel_asked, r.Said: State._said, r.Emitted: State._emitted, r.Forked: forked,
     r.Parked: State._parked, r.Completed: State._completed, r.Cancelled: State._completed,
 }  # fmt: skip
 
