@@ -119,8 +119,11 @@ class AlreadyResumed(Conflict):
     """This checkpoint was resumed before, or its run has moved on. Nothing was done."""
 
     def __init__(self, run_id: str, seq: int, at: int, status: str) -> None:
+        but = f"but the run is at {at} and {status}"
+        if seq == at:
+            but = f"and so does the run ({status}), but the records differ: it is of another history"
         super().__init__(
-            f"the checkpoint of run {run_id!r} ends at record {seq}, but the run is at {at} and {status}; "
+            f"the checkpoint of run {run_id!r} ends at record {seq}, {but}; "
             f"take a new checkpoint, or act on the run itself"
         )
 

@@ -9,7 +9,8 @@ from tests.cli.conftest import AtTerminal, Run
 from tests.cli.test_running import ledger, reached
 
 SHOP, YARD = str(Path(shop.__file__)), str(Path(yard.__file__))
-SECRET = "a secret of more than eight characters"
+SECRET = "a secret of more than thirty-two characters"
+ANOTHER = "another secret of more than enough length"
 
 
 @pytest.fixture(autouse=True)
@@ -65,11 +66,14 @@ def test_signatures_need_the_key(waiting: str, file: str, adjourn: Run, monkeypa
     Path("signed.json").write_text(adjourn("show", waiting, "--checkpoint").out)
     good = adjourn("checkpoint", "verify", "signed.json")
     assert good.code == 0 and "✓ signature" in good.out and "number 1 of 1" in good.out
-    monkeypatch.setenv("ADJOURN_SECRET", f"another secret of some length,{SECRET}")
+    monkeypatch.setenv("ADJOURN_SECRET", f"{ANOTHER},{SECRET}")
     assert "number 2 of 2" in adjourn("checkpoint", "verify", "signed.json").out
-    monkeypatch.setenv("ADJOURN_SECRET", "another secret of some length")
+    monkeypatch.setenv("ADJOURN_SECRET", ANOTHER)
     foreign = adjourn("checkpoint", "verify", "signed.json")
     assert foreign.code == 1 and "key ring" in foreign.out and "✓" not in foreign.out
+    monkeypatch.delenv("ADJOURN_SECRET")
+    blind = adjourn("checkpoint", "verify", "signed.json")
+    assert blind.code == 1 and "✗ signature" in blind.out and "no secret here" in blind.out
 
 
 def test_approved_it_goes_on_and_its_output_is_the_data(

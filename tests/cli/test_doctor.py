@@ -81,11 +81,13 @@ def test_schemas_of_another_time(adjourn: Run, waiting: str) -> None:
     assert adjourn("doctor").code == 1 and "newer Adjourn" in adjourn("doctor").out
 
 
-@pytest.mark.parametrize(("secret", "level"), [("", "look"), ("short", "wrong"), ("only twenty letters", "look")])
+@pytest.mark.parametrize(
+    ("secret", "level"), [(None, "look"), ("", "wrong"), ("short", "wrong"), ("only twenty letters", "wrong")]
+)
 def test_a_secret_that_protects_little(
-    secret: str, level: str, adjourn: Run, waiting: str, monkeypatch: pytest.MonkeyPatch
+    secret: str | None, level: str, adjourn: Run, waiting: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("ADJOURN_SECRET", secret)
+    monkeypatch.delenv("ADJOURN_SECRET") if secret is None else monkeypatch.setenv("ADJOURN_SECRET", secret)
     found = findings(adjourn)["secret"]
     assert found["level"] == level and "openssl rand" in found["advice"][1]
 

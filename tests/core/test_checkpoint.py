@@ -14,9 +14,10 @@ from adjourn.core import checkpoint as envelope_module
 from adjourn.core.checkpoint import seal, unseal
 from adjourn.core.messages import Text, ToolCall
 from adjourn.core.records import AnyRecord, Asked, Claimed, Decided, Parked, Replied, Started
+from adjourn.driver import checkpoint as checkpoint_module
 
-SECRET = "correct horse battery staple"
-OTHER = "tr0ub4dor&3 is shorter"
+SECRET = "correct horse battery staple and some more"
+OTHER = "tr0ub4dor&3 is shorter but it has its 32"
 
 RECORDS: tuple[AnyRecord, ...] = (
     Started(run="R-1", kind="agent", program="refunds", fingerprint={"name": "refunds"}, input="refund 1", at=1.5),
@@ -28,7 +29,10 @@ RECORDS: tuple[AnyRecord, ...] = (
 
 
 def signed(secret: str | None = SECRET, records: Sequence[AnyRecord] = RECORDS) -> str:
-    return Checkpoint(records, secret=secret or "").to_json()
+    return Checkpoint(records, secret=secret).to_json()
+
+
+SIGNED = signed()
 
 
 def forged(records: str, **fields: Any) -> dict[str, Any]:
@@ -64,7 +68,7 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
 @pytest.mark.parametrize("form", [str, str.encode, json.loads], ids=["text", "bytes", "dict"])
 def test_what_was_saved_comes_back(secret: str | None, form: Callable[[str], Any]) -> None:
     saved = form(signed(secret))
-    back = Checkpoint.from_json(saved, secret=secret or "")
+    back = Checkpoint.from_json(saved, secret=secret)
     assert back.records == RECORDS
     assert back.to_json() == signed(secret)
     assert (back.run_id, back.status, back.seq, back.input) == ("R-1", "waiting", 5, "refund 1")
@@ -80,7 +84,7 @@ def test_the_routing_fields_can_be_read_without_this_library() -> None:
     seen = json.loads(signed())
     assert seen["format"] == "adjourn/checkpoint"
     assert {k: seen[k] for k in ("version", "run_id", "program", "kind", "seq", "status")} == {
-        "version": 1, "run_id": "R-1", "program": "refunds", "kind": "agent", "seq": 5, "status": "waiting",
+        "version": 2, "run_id": "R-1", "program": "refunds", "kind": "agent", "seq": 5, "status": "waiting",
     }  # fmt: skip
     assert isinstance(seen["records"], str)
 
@@ -135,7 +139,7 @@ def test_a_cut_checkpoint_is_refused_wherever_it_was_cut(parsed: list[str]) -> N
 def test_a_visible_field_cannot_be_changed(field: str, parsed: list[str]) -> None:
     saved = json.loads(signed())
     saved[field] = saved[field] + 1 if field == "seq" else saved[field] + "x"
-    for secret in (SECRET, ""):
+    for secret in (SECRET, None):
         with pytest.raises(CheckpointInvalid, match="altered"):
             Checkpoint.from_json(saved, secret=secret)
 
@@ -206,18 +210,65 @@ def test_the_secret_of_the_environment_is_read_at_each_call(monkeypatch: pytest.
     monkeypatch.setenv("ADJOURN_SECRET", f"{OTHER},{SECRET}")
     assert Checkpoint.from_json(mine).records == RECORDS
     monkeypatch.delenv("ADJOURN_SECRET")
-    assert Checkpoint.from_json(mine).records == RECORDS
+    with pytest.raises(CheckpointInvalid, match="no secret here to verify it with"):
+        Checkpoint.from_json(mine)
 
 
-@pytest.mark.parametrize("secret", ["short", f"{SECRET},short", "seven77", " , ", ","])
-def test_a_secret_that_protects_nothing_is_refused(secret: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    for use in (lambda: Checkpoint(RECORDS).to_json(), lambda: Checkpoint.from_json(signed())):
+SHORT = {
+    "short": "at least 32",
+    f"{SECRET},short": "at least 32",
+    "x" * 31: "at least 32",
+    "": "is set, but empty",
+    " , ": "is set, but empty",
+    ",": "is set, but empty",
+}
+
+
+@pytest.mark.parametrize("secret", SHORT)
+def test_a_secret_that_protects_nothing_is_refused_with_what_to_do(
+    secret: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    why = f"{SHORT[secret]}.*openssl rand -hex 32"
+    for use in (lambda: Checkpoint(RECORDS).to_json(), lambda: Checkpoint.from_json(SIGNED)):
         monkeypatch.setenv("ADJOURN_SECRET", secret)
-        with pytest.raises(InvalidDefinition, match="at least 8 characters"):
+        with pytest.raises(InvalidDefinition, match=f"ADJOURN_SECRET.*{why}"):
             use()
         monkeypatch.delenv("ADJOURN_SECRET")
-    with pytest.raises(InvalidDefinition, match="at least 8 characters"):
-        Checkpoint.from_json(signed(), secret=secret)
+    for use in (
+        lambda: Checkpoint(RECORDS, secret=secret).to_json(),
+        lambda: Checkpoint.from_json(SIGNED, secret=secret),
+    ):
+        with pytest.raises(InvalidDefinition, match=f"secret=.*{why}"):
+            use()
+
+
+def test_the_length_of_a_key_is_counted_in_bytes() -> None:
+    assert Checkpoint.from_json(signed("é" * 16), secret="é" * 16).records == RECORDS
+    with pytest.raises(InvalidDefinition, match="a key of 30 bytes"):
+        signed("é" * 15)
+
+
+# Without a key
+
+
+def test_a_signed_checkpoint_is_refused_where_no_key_is_set(parsed: list[str]) -> None:
+    """A missing secret must not turn every signature into an ornament."""
+    saved = json.loads(SIGNED)
+    for without in (saved, saved | {"mac": ""}, saved | {"kid": ""}):
+        with pytest.raises(CheckpointInvalid, match="no secret here to verify it with: set the one"):
+            Checkpoint.from_json(without)
+
+
+def test_an_unsigned_checkpoint_is_read_and_that_is_said_once(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checkpoint_module, "_said", set[str]())
+    for _ in range(3):
+        Checkpoint.from_json(signed(None))
+        Checkpoint.from_json(SIGNED, secret=SECRET)
+    [said] = [line for line in caplog.records if line.name == "adjourn.checkpoint"]
+    assert said.levelname == "WARNING"
+    assert "run R-1 is not signed" in said.getMessage() and "set ADJOURN_SECRET" in said.getMessage()
 
 
 def test_the_secret_is_nowhere_in_the_checkpoint() -> None:
@@ -228,7 +279,7 @@ def test_the_secret_is_nowhere_in_the_checkpoint() -> None:
 # Not a checkpoint
 
 
-@pytest.mark.parametrize("version", [2, 0, -1, 10**30])
+@pytest.mark.parametrize("version", [3, 0, -1, 10**30])
 def test_a_version_that_is_not_known_is_refused_by_number(version: int, parsed: list[str]) -> None:
     with pytest.raises(CheckpointInvalid, match=f"version {version} is not known"):
         Checkpoint.from_json(json.loads(signed()) | {"version": version}, secret=SECRET)
@@ -261,7 +312,7 @@ def test_a_thing_of_another_type_is_refused_by_its_type(data: Any) -> None:
     ],
 )  # fmt: skip
 def test_a_dict_with_a_wrong_field_is_refused(change: dict[str, Any], parsed: list[str]) -> None:
-    for secret in (SECRET, ""):
+    for secret in (SECRET, None):
         with pytest.raises(CheckpointInvalid):
             Checkpoint.from_json(json.loads(signed()) | change, secret=secret)
 
@@ -273,10 +324,14 @@ def test_a_checkpoint_of_an_older_version_is_brought_up_to_date_by_its_upgrader(
         return [{**r, "input": f"was: {r['input']}"} if r["t"] == "started" else r for r in records]
 
     old = signed()
-    monkeypatch.setattr(envelope_module, "VERSION", 2)
-    monkeypatch.setitem(envelope_module.UPGRADERS, 1, renamed)
+    monkeypatch.setattr(envelope_module, "VERSION", 3)
+    monkeypatch.setitem(envelope_module.UPGRADERS, 2, renamed)
     assert Checkpoint.from_json(old, secret=SECRET).input == "was: refund 1"
-    assert json.loads(Checkpoint(RECORDS).to_json())["version"] == 2
+    assert json.loads(Checkpoint(RECORDS).to_json())["version"] == 3
+
+
+def test_there_is_a_way_from_every_older_version() -> None:
+    assert sorted(envelope_module.UPGRADERS) == list(range(1, envelope_module.VERSION))
 
 
 # A forger without a key in the way still builds no types and breaks nothing.
@@ -362,3 +417,43 @@ def test_a_journal_that_could_not_be_read_back_is_refused_when_it_is_written() -
 def test_a_journal_that_is_too_long_is_refused_when_it_is_read() -> None:
     with pytest.raises(CheckpointInvalid, match="at most 67,108,864"):
         Checkpoint.from_json(forged(" " * (64 * 1024 * 1024 + 1)))
+
+
+DENSE = 15_000_000
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "[" + "[]," * (DENSE // 3) + "[]]",
+        "[" + "{}," * (DENSE // 3) + "{}]",
+        STARTED.replace('"x"', "[" + "[]," * (DENSE // 3) + "[]]").join("[]"),
+        STARTED.replace('"x"', '{"a":[' + "{}," * (DENSE // 3) + "{}]}").join("[]"),
+        "[" * DENSE,
+    ],
+    ids=["lists", "objects", "lists-in-a-record", "objects-in-a-record", "open"],
+)
+def test_fifteen_megabytes_of_nothing_are_refused_before_they_are_built(body: str) -> None:
+    """Two bytes of text are fifty of memory; there is no secret in the way."""
+    data = forged(body, seq=1, status="ready")
+    tracemalloc.start()
+    begun = time.process_time()
+    try:
+        with pytest.raises(CheckpointInvalid):
+            Checkpoint.from_json(data)
+        assert time.process_time() - begun < 1
+        assert tracemalloc.get_traced_memory()[1] < 8 * DENSE
+    finally:
+        tracemalloc.stop()
+
+
+def test_brackets_in_texts_are_no_lists() -> None:
+    text = "[{" * 1_000_000
+    saved = Checkpoint((*RECORDS[:2], Replied(parts=(Text(text=text),), upto=2))).to_json()
+    assert Checkpoint.from_json(saved).records[2] == Replied(parts=(Text(text=text),), upto=2)
+
+
+def test_what_has_too_many_parts_is_refused_when_it_is_written() -> None:
+    many = Decided(i="0.0?0", verdict="value", value=[[]] * 1_000_001)
+    with pytest.raises(CheckpointInvalid, match="over 1,000,000 lists and objects"):
+        seal({"run_id": "R-1"}, [*RECORDS, many], [])

@@ -2,21 +2,36 @@
 
 import asyncio
 from collections import Counter
+from typing import Any
 
 import pytest
 from tests.runtime.conftest import Begin
-from tests.runtime.world import LIMIT, Ledger, changed, completed, notes, operator, paused, refunds
+from tests.runtime.world import (
+    LIMIT,
+    Ledger,
+    ask_operator,
+    changed,
+    completed,
+    last_result,
+    notes,
+    operator,
+    paused,
+    refunds,
+)
 
 from adjourn import (
+    Agent,
     AlreadyResumed,
     AnswerRequired,
     CheckpointInvalid,
     InvalidAnswer,
+    InvalidDefinition,
     Paused,
     ProgramChanged,
     Refused,
     Runtime,
 )
+from adjourn.models.scripted import ScriptedModel, call
 
 
 async def paused_without_a_store(ledger: Ledger) -> Paused:
@@ -78,6 +93,56 @@ async def test_an_older_checkpoint_of_a_run_that_moved_on_is_refused(address: st
         await completed(run)
         with pytest.raises(AlreadyResumed):
             await rt.resume(new.checkpoint, "yes")
+
+
+def chooser() -> Agent:
+    """What it asks second follows from the first answer; both ways have as many records."""
+
+    def second(messages: Any) -> Any:
+        return [call("ask_operator", question="DELETE ALL?" if last_result(messages) == "delete" else "A postcard?")]
+
+    model = ScriptedModel([call("ask_operator", question="which?")], second, lambda m: f"they said {last_result(m)}")
+    return Agent("chooser", model=model, tools=[ask_operator])
+
+
+@pytest.mark.parametrize("first", ["the store's run", "the checkpoint"])
+async def test_a_checkpoint_of_another_history_is_refused_although_it_is_as_long(address: str, first: str) -> None:
+    agent, answers = chooser(), ["delete", "postcard"]
+    begun = (await agent.run("go")).checkpoint
+    histories = [(await agent.resume(begun, answer)).checkpoint for answer in answers]
+    assert histories[0].seq == histories[1].seq
+    async with Runtime(address, [agent]) as rt:
+        if first == "the store's run":
+            await paused(await rt.resume(begun, "delete"))
+            same = await (await rt.get(begun.run_id)).checkpoint()
+        else:
+            with pytest.raises(AnswerRequired):
+                await rt.resume(histories[0])  # nothing is recorded by that
+            await rt.store.create(histories[0].started, histories[0].records[1:])
+            same = histories[0]
+        assert same.seq == histories[1].seq
+        with pytest.raises(AlreadyResumed, match="the records differ: it is of another history"):
+            await rt.resume(histories[1].to_json(), "yes, of course", by="ana")
+        done = await completed(await rt.resume(same, "no", by="ana"))
+        assert done.output == "they said no"
+
+
+async def test_two_histories_are_imported_at_the_same_time_and_one_wins(address: str) -> None:
+    agent = chooser()
+    begun = (await agent.run("go")).checkpoint
+    histories = [(await agent.resume(begun, answer)).checkpoint for answer in ("delete", "postcard")]
+    async with Runtime(address) as one, Runtime(address) as two:
+        tried = await asyncio.gather(
+            *(rt.resume(h, "yes", by="ana") for rt, h in zip((one, two), histories, strict=True)),
+            return_exceptions=True,
+        )
+        assert sorted(type(result).__name__ for result in tried) == ["AlreadyResumed", "Run"]
+
+
+async def test_a_secret_that_protects_nothing_is_refused_when_the_runtime_is_made(address: str) -> None:
+    for secret in ("", "short"):
+        with pytest.raises(InvalidDefinition, match="openssl rand -hex 32"):
+            Runtime(address, secret=secret)
 
 
 async def test_a_checkpoint_of_a_cancelled_run_is_refused(address: str, ledger: Ledger) -> None:

@@ -129,7 +129,7 @@ def _verified(data: bytes, program: Agent[Any] | Flow | None) -> list[Finding]:
         envelope, _ = unseal(data, keys)
         saved = Checkpoint.from_json(data)
     except CheckpointInvalid as e:
-        name = "signature" if keys and "digest" not in str(e) else "digest"
+        name = "digest" if "digest" in str(e) or not (keys or "signed" in str(e)) else "signature"
         return [wrong(name, str(e), "Do not use it", "get it again from where it was made")]
     found = [fine("digest", f"{envelope.digest}: nothing was altered"), _signature(envelope, keys)]
     found.append(fine("journal", f"{saved.seq} records of {saved.run_id}, {saved.state.view}"))
@@ -144,8 +144,7 @@ def _verified(data: bytes, program: Agent[Any] | Flow | None) -> list[Finding]:
 
 def _signature(envelope: Envelope, keys: Sequence[bytes]) -> Finding:
     if not keys:
-        what = f"signed with key {envelope.kid}" if envelope.mac else "not signed"
-        return look("signature", f"{what}; not checked: {SECRET} is not set", "Set it", f"export {SECRET}=…")
+        return look("signature", f"not signed; not checked: {SECRET} is not set", "Set it", f"export {SECRET}=…")
     place = next(n for n, key in enumerate(keys, 1) if key_id(key) == envelope.kid)
     return fine("signature", f"by key {envelope.kid}, number {place} of {len(keys)} in {SECRET}")
 

@@ -11,13 +11,14 @@ from typing import Any
 
 import msgspec
 
-from adjourn.core.codec import MAX_BYTES, MAX_DEPTH, encode, loads
+from adjourn.core.codec import MAX_BYTES, MAX_DEPTH, MAX_PARTS, encode, has_more_parts, loads
 from adjourn.core.records import AnyRecord, Started, dump_list, parse_list
 from adjourn.errors import CheckpointInvalid, Invalid
 
 FORMAT = "adjourn/checkpoint"
-VERSION = 1
-UPGRADERS: dict[int, Callable[[list[dict[str, Any]]], list[dict[str, Any]]]] = {}
+VERSION = 2
+"""2: records have gates, requesters and seals; a journal of version 1 is one of version 2 without them."""
+UPGRADERS: dict[int, Callable[[list[dict[str, Any]]], list[dict[str, Any]]]] = {1: lambda records: records}
 """From each older version to the next: what turns its records into those of the version after it."""
 AROUND = 20
 """How deep records wrap a value: what was accepted into a journal must come out of it again."""
@@ -63,6 +64,10 @@ def seal(fields: dict[str, Any], records: Sequence[AnyRecord], keys: Sequence[by
     fields = {"format": FORMAT, "version": VERSION, **fields, "records": dump_list(list(records))}
     if (length := len(fields["records"])) > MAX_BYTES:
         raise CheckpointInvalid(f"the run's records have {length:,} bytes; at most {MAX_BYTES:,} can be read back")
+    if has_more_parts(fields["records"].encode(), MAX_PARTS):
+        raise CheckpointInvalid(
+            f"the run's records have over {MAX_PARTS:,} lists and objects: they cannot be read back"
+        )
     covered = _bytes(fields)
     fields["digest"] = "sha256:" + hashlib.sha256(covered).hexdigest()
     if keys:
@@ -108,6 +113,11 @@ def _verify(envelope: Envelope, keys: Sequence[bytes]) -> None:
         raise CheckpointInvalid("the checkpoint has a lone surrogate") from None
     if not hmac.compare_digest(given, b"sha256:" + hashlib.sha256(covered).hexdigest().encode()):
         raise CheckpointInvalid("the checkpoint was altered or damaged: its digest does not match")
+    if not keys and (envelope.mac or envelope.kid):
+        raise CheckpointInvalid(
+            "the checkpoint is signed, and there is no secret here to verify it with: set the one it was signed with "
+            "(ADJOURN_SECRET, or secret=); it was not read further"
+        )
     if not keys:
         return
     if not envelope.mac:
@@ -119,8 +129,20 @@ def _verify(envelope: Envelope, keys: Sequence[bytes]) -> None:
     raise CheckpointInvalid("the checkpoint was altered, or signed with a key that is not in the key ring")
 
 
+class _Tagged(msgspec.Struct):
+    """What every record of every version is at least."""
+
+    t: str
+
+
+_shape = msgspec.json.Decoder(list[_Tagged])
+
+
 def _inside(envelope: Envelope) -> list[AnyRecord]:
     try:
+        # Before anything is built of it: so many objects with a tag. Fast, and it keeps nothing.
+        if len(envelope.records) <= MAX_BYTES and len(_shape.decode(envelope.records)) != envelope.seq:
+            raise CheckpointInvalid("the checkpoint's records are not those its envelope names")
         plain = loads(envelope.records, what="the checkpoint's records", depth=MAX_DEPTH + AROUND)
         for version in range(envelope.version, VERSION):
             plain = UPGRADERS[version](plain)

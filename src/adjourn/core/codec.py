@@ -7,6 +7,8 @@ no duplicate keys, NaN, lone surrogates, absurd depth or size. Loading never imp
 import json
 import math
 import re
+from array import array
+from itertools import accumulate
 from typing import Any, NoReturn, cast
 
 import msgspec
@@ -15,6 +17,8 @@ from adjourn.errors import Invalid, NotJSON
 
 MAX_DEPTH = 100
 MAX_BYTES = 64 * 1024 * 1024
+MAX_PARTS = 1_000_000
+"""Lists and objects in one text: each costs far more than the two bytes it is written with."""
 
 encode = msgspec.json.Encoder().encode
 decode = msgspec.json.Decoder().decode
@@ -120,6 +124,8 @@ def loads(
     raw = _bytes(data, what, limit)
     if strings and not _is_envelope(raw, strings):
         raise Invalid(f"{what} is not a flat object of at most {strings // 2} fields")
+    if has_more_parts(raw, MAX_PARTS):
+        raise Invalid(f"{what} has over {MAX_PARTS:,} lists and objects")
     if _deeper_than(raw, depth):
         raise Invalid(f"{what} is nested deeper than {depth} levels")
     try:
@@ -150,7 +156,8 @@ def _bytes(data: str | bytes, what: str, limit: int) -> bytes:
 
 # Possessive: a backtracking repeat keeps state for every character, gigabytes for a long string.
 _STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
-_BRACKET = re.compile(rb"[\[\]{}]")
+_LEVELS = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")  # as signed bytes: one level down, one level up
+_NO_BRACKETS = bytes(set(range(256)) - set(b"[{]}"))
 
 
 def _is_envelope(raw: bytes, strings: int) -> bool:
@@ -167,15 +174,16 @@ def _deeper_than(raw: bytes, depth: int) -> bool:
     """Whether brackets nest deeper than `depth`, without building anything."""
     if raw.count(b"[") + raw.count(b"{") <= depth:
         return False
-    level = 0
-    for bracket in _BRACKET.finditer(_STRING.sub(b"", raw)):
-        if bracket[0] in b"[{":
-            level += 1
-            if level > depth:
-                return True
-        else:
-            level -= 1
-    return False
+    steps = _STRING.sub(b"", raw).translate(_LEVELS, _NO_BRACKETS)
+    return max(accumulate(array("b", steps)), default=0) > depth
+
+
+def has_more_parts(raw: bytes, most: int) -> bool:
+    """Whether there are more than `most` lists and objects in a JSON text, without building anything."""
+    if raw.count(b"[") + raw.count(b"{") <= most:
+        return False
+    plain = _STRING.sub(b"", raw)
+    return plain.count(b"[") + plain.count(b"{") > most
 
 
 def _no_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """A checkpoint as users hold it: a run's journal, sealed."""
 
 import hashlib
+import logging
 import os
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -14,18 +15,42 @@ from adjourn.core.records import AnyRecord, Started, dump
 from adjourn.core.state import State
 from adjourn.errors import CheckpointInvalid, InvalidDefinition
 
+log = logging.getLogger("adjourn.checkpoint")
+
 SECRET = "ADJOURN_SECRET"
+KEY_BYTES = 32
+_MAKE = "make one with `openssl rand -hex 32`"
+_said: set[str] = set()
+"""What this process has said once and need not say again."""
 
 
 def key_ring(secret: str | None = None) -> tuple[bytes, ...]:
-    """The keys of `secret`, or of the environment, read now: comma-separated; the first signs, all verify."""
-    text = os.environ.get(SECRET, "") if secret is None else secret
-    keys = tuple(k.strip().encode() for k in text.split(",") if k.strip())
-    if any(len(k) < 8 for k in keys) or (text and not keys):
+    """The keys of `secret`, or of the environment, read now: comma-separated; the first signs, all verify.
+
+    No keys only if neither is set: a secret that is empty, or a key that is short, is `InvalidDefinition`.
+    """
+    text = os.environ.get(SECRET) if secret is None else secret
+    if text is None:
+        return ()
+    name = SECRET if secret is None else "secret="
+    keys = tuple(key.strip().encode() for key in text.split(",") if key.strip())
+    if not keys:
         raise InvalidDefinition(
-            f"a secret must have at least 8 characters; set {SECRET} or secret= to a long random text"
+            f"{name} is set, but empty: nothing would be signed or verified. Give it a key ({_MAKE}), or do not set it"
         )
+    if short := [len(key) for key in keys if len(key) < KEY_BYTES]:
+        raise InvalidDefinition(f"{name} has a key of {short[0]} bytes; a key has at least {KEY_BYTES}: {_MAKE}")
     return keys
+
+
+def _say_unsigned(run: str) -> None:
+    """Once per process: what is read here was not signed."""
+    if "unsigned" not in _said:
+        _said.add("unsigned")
+        log.warning(
+            "the checkpoint of run %s is not signed: whoever can write where checkpoints are kept can change what a run "
+            "believes, and agree to calls in somebody's name; set %s (this is said once)", run, SECRET,
+        )  # fmt: skip
 
 
 class Checkpoint:
@@ -46,7 +71,10 @@ class Checkpoint:
             raise CheckpointInvalid(
                 f"a checkpoint is its JSON text, the parsed dict, or a Checkpoint, not {type(data).__name__}"
             )
-        envelope, records = unseal(data, key_ring(secret))
+        keys = key_ring(secret)
+        envelope, records = unseal(data, keys)
+        if not keys:
+            _say_unsigned(envelope.run_id)
         checkpoint = cls(records, secret=secret)
         try:
             status = checkpoint.status

@@ -20,7 +20,7 @@ from adjourn.core.policy import seconds
 from adjourn.core.records import CancelAsked, Command, PauseAsked, Resumed, Said, Started
 from adjourn.core.status import Status
 from adjourn.driver.answers import MISSING, answered, answers_for, describe, is_answer_needed
-from adjourn.driver.checkpoint import Checkpoint
+from adjourn.driver.checkpoint import Checkpoint, key_ring
 from adjourn.driver.clock import Clock, SystemClock
 from adjourn.driver.events import Event, watch
 from adjourn.driver.feed import Feed
@@ -83,6 +83,8 @@ class Runtime:
         self._works = work
         self._marked = False
         self._resources = dict(resources or {})
+        if secret is not None:
+            key_ring(secret)  # a secret that protects nothing is refused here, not at the first checkpoint
         self.secret = secret
         self.programs: dict[str, Agent[Any] | Flow] = {}
         self.feed = Feed()
@@ -323,8 +325,8 @@ class Runtime:
                 saved = upgraded(saved, program.name, program.fingerprint)
             check_program(program, saved.started, on_change or self._on_change)
         state = saved.state
-        if row is not None and (row.seq != saved.seq or row.head != saved.head):
-            raise AlreadyResumed(run, saved.seq, row.seq, row.status.value)
+        if row is not None:
+            _check_same(row, saved)
         if state.ended is not None:
             raise Refused(run, "resume", state.view, "it has ended")
         commands: list[Command] = [*answers_for(state, answer, answers, approved, by, self.store.now())]
@@ -335,8 +337,8 @@ class Runtime:
             commands.append(Resumed(instruction=instruction or "", by=by))
         elif instruction:
             commands.append(Said(text=instruction, by=by))
-        if row is None:
-            await self.store.create(saved.started, saved.records[1:], origin=self.origin)
+        if row is None and not await self.store.create(saved.started, saved.records[1:], origin=self.origin):
+            _check_same(await self.store.get(run), saved)  # somebody else was first
         try:
             for n, command in enumerate(commands):  # the first settles who resumes: only if nothing has come since
                 await self.store.deliver(run, command, origin=self.origin, at=0 if n else saved.seq)
@@ -411,6 +413,12 @@ class Runtime:
     async def verify(self) -> list[str]:
         """Check every journal and the audit; each broken place in words. Empty: nothing was edited, deleted or moved."""
         return [str(broken) for broken in await self.store.verify()]
+
+
+def _check_same(row: RunRow, saved: Checkpoint) -> None:
+    """The run is where the checkpoint is: as many records, and the same ones."""
+    if row.seq != saved.seq or row.head != saved.head:
+        raise AlreadyResumed(row.id, saved.seq, row.seq, row.status.value)
 
 
 def _limit(limit: Any) -> int:
