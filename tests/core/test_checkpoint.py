@@ -15,6 +15,7 @@ from adjourn.core.checkpoint import seal, unseal
 from adjourn.core.messages import Text, ToolCall
 from adjourn.core.records import AnyRecord, Asked, Claimed, Decided, Parked, Replied, Started
 from adjourn.driver import checkpoint as checkpoint_module
+from adjourn.driver.checkpoint import taken_over
 
 SECRET = "correct horse battery staple and some more"
 OTHER = "tr0ub4dor&3 is shorter but it has its 32"
@@ -259,13 +260,16 @@ def test_a_signed_checkpoint_is_refused_where_no_key_is_set(parsed: list[str]) -
             Checkpoint.from_json(without)
 
 
-def test_an_unsigned_checkpoint_is_read_and_that_is_said_once(
+def test_an_unsigned_checkpoint_is_taken_over_and_that_is_said_once(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(checkpoint_module, "_said", set[str]())
+    taken_over(Checkpoint(RECORDS))  # it came from nowhere
+    taken_over(SIGNED, secret=SECRET)
+    Checkpoint.from_json(signed(None))  # only looked at
+    assert not caplog.records
     for _ in range(3):
-        Checkpoint.from_json(signed(None))
-        Checkpoint.from_json(SIGNED, secret=SECRET)
+        assert taken_over(signed(None)).records == RECORDS
     [said] = [line for line in caplog.records if line.name == "adjourn.checkpoint"]
     assert said.levelname == "WARNING"
     assert "run R-1 is not signed" in said.getMessage() and "set ADJOURN_SECRET" in said.getMessage()

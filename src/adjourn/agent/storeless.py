@@ -16,7 +16,7 @@ from adjourn.core.records import Asked, CancelAsked, Command, PauseAsked, Resume
 from adjourn.core.state import State
 from adjourn.core.status import ENDED, Status
 from adjourn.driver.answers import MISSING, answers_for, describe, is_answer_needed
-from adjourn.driver.checkpoint import Checkpoint
+from adjourn.driver.checkpoint import Checkpoint, taken_over
 from adjourn.driver.clock import SystemClock
 from adjourn.driver.events import Event, watch
 from adjourn.driver.feed import Feed
@@ -73,7 +73,7 @@ class Conversation:
         on_change: str | None,
     ) -> "Conversation":
         """A run from its checkpoint; everything is checked before anything is consumed."""
-        checkpoint = upgraded(Checkpoint.from_json(saved), agent.name, agent.fingerprint)
+        checkpoint = upgraded(taken_over(saved), agent.name, agent.fingerprint)
         check_program(agent, checkpoint.started, on_change or agent.on_change)
         self = cls(agent, checkpoint.run_id, resources)
         state = checkpoint.state
@@ -160,11 +160,11 @@ def check_program(agent: Any, started: Started, on_change: str) -> None:
         warnings.warn(f"{agent.name!r} changed since the run started: {'; '.join(found)}", stacklevel=4)
 
 
-def next_turn(after: "Saved | None") -> tuple[list[Any], str]:
+def next_turn(after: "Saved | None", secret: str | None = None) -> tuple[list[Any], str]:
     """The messages and the session that the next turn of a finished conversation begins with."""
     if after is None:
         return [], ""
-    checkpoint = Checkpoint.from_json(after)
+    checkpoint = taken_over(after, secret=secret)
     if checkpoint.state.status not in ENDED:
         raise Refused(
             checkpoint.run_id,

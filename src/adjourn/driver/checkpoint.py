@@ -43,16 +43,6 @@ def key_ring(secret: str | None = None) -> tuple[bytes, ...]:
     return keys
 
 
-def _say_unsigned(run: str) -> None:
-    """Once per process: what is read here was not signed."""
-    if "unsigned" not in _said:
-        _said.add("unsigned")
-        log.warning(
-            "the checkpoint of run %s is not signed: whoever can write where checkpoints are kept can change what a run "
-            "believes, and agree to calls in somebody's name; set %s (this is said once)", run, SECRET,
-        )  # fmt: skip
-
-
 class Checkpoint:
     """A run, as data: it waits for weeks at no cost and goes on in another process. `to_json()` is all of it."""
 
@@ -71,10 +61,7 @@ class Checkpoint:
             raise CheckpointInvalid(
                 f"a checkpoint is its JSON text, the parsed dict, or a Checkpoint, not {type(data).__name__}"
             )
-        keys = key_ring(secret)
-        envelope, records = unseal(data, keys)
-        if not keys:
-            _say_unsigned(envelope.run_id)
+        envelope, records = unseal(data, key_ring(secret))
         checkpoint = cls(records, secret=secret)
         try:
             status = checkpoint.status
@@ -155,3 +142,15 @@ class Checkpoint:
 
     def __repr__(self) -> str:
         return f"Checkpoint(run_id={self.run_id!r}, status={self.status!r}, seq={self.seq})"
+
+
+def taken_over(data: "str | bytes | Mapping[str, Any] | Checkpoint", *, secret: str | None = None) -> Checkpoint:
+    """`Checkpoint.from_json`, to go on with it. That it is not signed is said once per process."""
+    saved = Checkpoint.from_json(data, secret=secret)
+    if not isinstance(data, Checkpoint) and not key_ring(secret) and "unsigned" not in _said:
+        _said.add("unsigned")
+        log.warning(
+            "the checkpoint of run %s is not signed: whoever can write where checkpoints are kept can change what a run "
+            "believes, and agree to calls in somebody's name; set %s (this is said once)", saved.run_id, SECRET,
+        )  # fmt: skip
+    return saved

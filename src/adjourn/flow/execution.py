@@ -16,7 +16,7 @@ from adjourn.core.records import Asked, CancelAsked, Command, Completed, Emitted
 from adjourn.core.state import State
 from adjourn.core.status import ENDED, Status
 from adjourn.driver.answers import answered
-from adjourn.driver.checkpoint import Checkpoint
+from adjourn.driver.checkpoint import Checkpoint, taken_over
 from adjourn.driver.clock import Clock, SystemClock
 from adjourn.driver.events import Event, watch
 from adjourn.driver.feed import Feed
@@ -95,7 +95,7 @@ class Execution:
         """Take over a saved execution; nothing runs yet. A flow that lost a chunk is refused, naming it."""
         if self._run:
             raise Misused("load into a new execution: flow.create_execution().load(saved)")
-        checkpoint = Checkpoint.from_json(saved)
+        checkpoint = taken_over(saved)
         if checkpoint.started.kind != "flow":
             raise Invalid("this is the checkpoint of an agent, not of a flow")
         checkpoint = upgraded(checkpoint, self.flow.name, self.flow.fingerprint)

@@ -20,7 +20,7 @@ from adjourn.core.policy import seconds
 from adjourn.core.records import CancelAsked, Command, PauseAsked, Resumed, Said, Started
 from adjourn.core.status import Status
 from adjourn.driver.answers import MISSING, answered, answers_for, describe, is_answer_needed
-from adjourn.driver.checkpoint import Checkpoint, key_ring
+from adjourn.driver.checkpoint import Checkpoint, key_ring, taken_over
 from adjourn.driver.clock import Clock, SystemClock
 from adjourn.driver.events import Event, watch
 from adjourn.driver.feed import Feed
@@ -178,7 +178,7 @@ class Runtime:
     ) -> Run[T]:
         """Begin a run and return at once. An existing `run_id` with the same input gives that run, else `RunExists`."""
         self._register(program)
-        history, before = next_turn(after)
+        history, before = next_turn(after, self.secret)
         started = Started(
             run=_checked_id(run_id) if run_id is not None else new_run_id(), kind=program.program.kind, program=program.name,
             fingerprint=program.fingerprint, input=plain(input, "input"), by=by, session=session or before,
@@ -317,7 +317,7 @@ class Runtime:
 
         A checkpoint from elsewhere is imported. Everything is checked before anything is recorded.
         """
-        saved = Checkpoint.from_json(checkpoint, secret=self.secret)
+        saved = taken_over(checkpoint, secret=self.secret)
         run = saved.run_id
         row = await self._row(run)
         if (program := self.programs.get(saved.started.program)) is not None:
