@@ -225,10 +225,12 @@ async def test_the_next_turn_of_a_finished_conversation(address: str, ledger: Le
 
 
 async def test_a_runtime_reads_with_its_own_secret_what_it_signed(address: str, ledger: Ledger) -> None:
-    async with Runtime(address, [notes(ledger)], resources={"ledger": ledger}, secret="of this runtime alone " * 2) as rt:
+    async with Runtime(
+        address, [notes(ledger)], resources={"ledger": ledger}, secret="of this runtime alone " * 2
+    ) as rt:
         first = await (await rt.start(notes(ledger), "go")).wait(LIMIT)
         signed = first.checkpoint.to_json()
         second = await rt.start(notes(ledger), "again", after=signed)
-        await completed(second)
+        assert len(await second.messages()) > len(first.checkpoint.messages)
     with pytest.raises(CheckpointInvalid, match="no secret here"):
         await notes(ledger).run("again", after=signed, resources={"ledger": ledger})
