@@ -180,6 +180,10 @@ class Halted(Conflict):
         )
 
 
+class AuditBroken(Conflict):
+    """What was sealed is not in the store any more. Nothing was sealed on top of it."""
+
+
 # Not there.
 
 

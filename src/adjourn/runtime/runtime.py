@@ -40,9 +40,12 @@ from adjourn.errors import (
     UnknownRun,
 )
 from adjourn.flow.flow import Flow
+from adjourn.runtime.audit import AuditVerbs
 from adjourn.runtime.live import LiveChannel
 from adjourn.runtime.run import Run
+from adjourn.runtime.sealer import Sealer
 from adjourn.runtime.worker import Worker
+from adjourn.stores.audit_key import KeySource, audit_keys
 from adjourn.stores.open import open_store
 from adjourn.stores.rules.transaction import stamped
 from adjourn.stores.store import Filter, Halt, RunRow, Store
@@ -50,12 +53,14 @@ from adjourn.stores.store import Filter, Halt, RunRow, Store
 T = TypeVar("T", default=str)
 
 
-class Runtime:
+class Runtime(AuditVerbs):
     """Store, programs and all verbs. Without programs it can read, decide and control; with a run's program it advances it.
 
     Use it as `async with Runtime("sqlite:///adjourn.db", [agent]) as rt:`. Leaving it waits `grace` seconds for tools
     in flight, aborts model calls and hands the runs back: another process, or the next one, goes on with them.
     With `work=False` it starts runs of its programs, and leaves it to other processes to advance them.
+    `audit_key` signs the seals of the audit, and checks them: the file of an Ed25519 key (`adjourn keys new`), or of public
+    lines, which only check. Without it, `ADJOURN_AUDIT_SECRET` does (HMAC), and without that nothing is signed.
     """
 
     def __init__(
@@ -70,6 +75,7 @@ class Runtime:
         concurrency: int = 100,
         on_change: Literal["refuse", "warn"] = "refuse",
         work: bool = True,
+        audit_key: KeySource | Sequence[KeySource] | None = None,
     ) -> None:
         check_on_change(on_change)
         if isinstance(concurrency, bool) or not isinstance(concurrency, int) or concurrency < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -86,6 +92,9 @@ class Runtime:
         if secret is not None:
             key_ring(secret)  # a secret that protects nothing is refused here, not at the first checkpoint
         self.secret = secret
+        self._audit_key = audit_key
+        self._audit_keys = ()
+        self._sealer: Sealer | None = None
         self.programs: dict[str, Agent[Any] | Flow] = {}
         self.feed = Feed()
         self.origin = f"{socket.gethostname()}:{os.getpid()}"
@@ -108,6 +117,8 @@ class Runtime:
             concurrency=self._concurrency,
             on_change=self._on_change,
         )
+        self._audit_keys = audit_keys(self._audit_key)
+        self._sealer = Sealer(self._store, self.clock, self._audit_keys)
         path = getattr(self._store, "path", "")
         self._live = LiveChannel(f"{path}-live", self.feed) if path else None
         for program in self._programs:
@@ -120,11 +131,13 @@ class Runtime:
             unmark()
         if self._worker is not None:
             await self._worker.close(self._grace)
+        if self._sealer is not None:
+            await self._sealer.close(self._grace)
         if self._live is not None:
             await self._live.close()
         if self._store is not None and isinstance(self._address, str):
             await self._store.close()
-        self._store = self._worker = None
+        self._store = self._worker = self._sealer = None
 
     @property
     def store(self) -> Store:
@@ -154,6 +167,7 @@ class Runtime:
                 self._marked = True
                 mark()
             self.worker.register(program.program)
+            self.keep_sealed()
 
     async def watch(self, run_id: str, after: int = 0) -> AsyncIterator[Event]:
         """See `Run.watch`."""
@@ -405,14 +419,6 @@ class Runtime:
     async def halts(self) -> Sequence[Halt]:
         """The halts that are on."""
         return await self.store.halt("")
-
-    async def audit(self, *, after: int = 0, limit: int = 100) -> list[dict[str, Any]]:
-        """Every command that anybody gave, to any run, by time; also what was refused."""
-        return [row.entry for row in await self.store.audit(None, after=after, limit=limit)]
-
-    async def verify(self) -> list[str]:
-        """Check every journal and the audit; each broken place in words. Empty: nothing was edited, deleted or moved."""
-        return [str(broken) for broken in await self.store.verify()]
 
 
 def _check_same(row: RunRow, saved: Checkpoint) -> None:

@@ -1,10 +1,11 @@
-"""The audit: who wanted what, when, from where, why, and what came of it. Hash-chained per run, and once for global commands.
+"""The audit: who wanted what, when, from where, why, and what came of it.
 
-A journal is chained in the same way. Both are checked here, from the rows alone.
+Its lines are hash-chained by scope: one chain for each run, one for global commands, one for the security log. A journal is
+chained in the same way. What ties the chains together, so that a whole one cannot vanish, are the seals (`stores.seals`).
 """
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -13,6 +14,9 @@ import msgspec
 from adjourn.core.codec import decode, encode
 from adjourn.errors import Invalid
 
+SECURITY = "@security"
+"""The scope of the security log: logins, keys, users, refusals at the door. No run can have this id."""
+
 
 def chain(head: bytes, body: str) -> bytes:
     """The hash that ties a line to everything before it."""
@@ -20,7 +24,7 @@ def chain(head: bytes, body: str) -> bytes:
 
 
 class AuditRow(msgspec.Struct, frozen=True):
-    """One line. `scope` is a run id, or "" for commands that concern no single run."""
+    """One line. `scope` is a run id, "" for commands that concern no single run, or `SECURITY`."""
 
     scope: str
     n: int
@@ -58,17 +62,32 @@ class AuditTx(Protocol):
         """The number and the hash of the scope's last line; (0, b"") if it has none."""
         ...
 
+    def touch(self, scope: str) -> None:
+        """The next seal covers this scope."""
+        ...
+
 
 def audited(tx: AuditTx, now: float, scope: str, entry: dict[str, Any]) -> None:
     """Write a line of the audit; if that fails, so does the action, because both are one transaction."""
     n, head = tx.audit_head(scope)
     body = encode({"at": round(now, 3), "run": scope, **entry}).decode()
     tx.audit(AuditRow(scope, n + 1, body, chain(head, body)))
+    tx.touch(scope)
+
+
+def noted(tx: AuditTx, now: float, lines: Sequence[Mapping[str, Any]]) -> None:
+    """See `Store.note`."""
+    for line in lines:
+        audited(tx, now, SECURITY, dict(line))
+
+
+NUMBERED = ("seal", "seals", "anchor")
+"""What has a number and no scope."""
 
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """Where a chain is broken: the first line that is not what was written there."""
+    """A place that is not as it was written. `what` is a chain, a row, a seal or an anchor; `n` is the line, if there is one."""
 
     what: str
     scope: str
@@ -76,7 +95,10 @@ class Broken:
     why: str
 
     def __str__(self) -> str:
-        return f"{self.what} {self.scope or '(global)'}, line {self.n}: {self.why}"
+        if self.what in NUMBERED:
+            return f"{self.what} {self.n or ''}".rstrip() + f": {self.why}"
+        line = f", line {self.n}" if self.n else ""
+        return f"{self.what} {self.scope or '(global)'}{line}: {self.why}"
 
 
 def verify(what: str, scope: str, rows: Iterable[tuple[int, str, bytes]], last: tuple[int, bytes]) -> Broken | None:

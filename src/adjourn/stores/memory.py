@@ -1,8 +1,9 @@
 """Journals in memory: for storeless runs and for tests. Nothing outlives the object."""
 
 import asyncio
+import secrets
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,14 +13,17 @@ from adjourn.core.interrupt import Interrupt, public_id
 from adjourn.core.records import AnyRecord, Command, Fact, Move, Started, parse
 from adjourn.errors import UnknownRun
 from adjourn.stores import outbox
-from adjourn.stores.audit import AuditRow, Broken, placed, verify
+from adjourn.stores.audit import SECURITY, AuditRow, Broken, chain, noted, placed
+from adjourn.stores.audit_key import AuditKey
 from adjourn.stores.bells import Bells
 from adjourn.stores.letter import Endpoint, Letter, Sent
 from adjourn.stores.listing import belongs, briefly
 from adjourn.stores.rules import commands, filters, halts, journal
 from adjourn.stores.rules import lease as leases
 from adjourn.stores.rules.transaction import InterruptRow
+from adjourn.stores.seals import MOST, Anchor, Covered, Seal, seal
 from adjourn.stores.store import Bell, Committed, Filter, Halt, Lease, RunRow
+from adjourn.stores.verification import Line, Verification, verified
 
 
 class MemoryStore:
@@ -33,6 +37,9 @@ class MemoryStore:
         self._requests: dict[tuple[str, str], tuple[int, str]] = {}
         self._halts: dict[str, Halt] = {}
         self._audit: dict[str, list[AuditRow]] = {}
+        self._id = secrets.token_hex(16)
+        self._touched: set[str] = set()
+        self._seals: list[Seal] = []
         self._endpoints: dict[str, Endpoint] = {}
         self._letters: dict[int, Letter] = {}
         self._posted = 0
@@ -109,23 +116,41 @@ class MemoryStore:
 
     async def audit(self, scope: str | None = None, *, after: int = 0, limit: int = 100) -> list[AuditRow]:
         """See `Store.audit`."""
-        lines = self._audit.get(scope, []) if scope is not None else [x for rows in self._audit.values() for x in rows]
+        lines = self._audit.get(scope, []) if scope is not None else self._lines(security=False)
         return sorted((x for x in lines if x.n > after), key=lambda x: (x.entry["at"], x.n))[:limit]
 
-    async def recent(self, before: str = "", limit: int = 100) -> list[AuditRow]:
+    async def recent(self, before: str = "", limit: int = 100, *, security: bool = False) -> list[AuditRow]:
         """See `Store.recent`."""
-        lines = [((x.entry["at"], x.scope, x.n), x) for rows in self._audit.values() for x in rows]
+        lines = [((x.entry["at"], x.scope, x.n), x) for x in self._lines(security=security)]
         start = placed(before) if before else None
         found = sorted((x for x in lines if start is None or x[0] < start), key=lambda x: x[0], reverse=True)
         return [x for _, x in found[:limit]]
 
-    async def verify(self) -> list[Broken]:
+    def _lines(self, *, security: bool) -> list[AuditRow]:
+        return [x for scope, rows in self._audit.items() for x in rows if (scope == SECURITY) == security]
+
+    async def note(self, lines: Sequence[Mapping[str, Any]]) -> None:
+        """See `Store.note`."""
+        self._write("", lambda tx: noted(tx, self.now(), lines))
+
+    async def identity(self) -> str:
+        """See `Store.identity`."""
+        return self._id
+
+    async def seal(self, key: AuditKey | None = None, *, after: Seal | None = None, most: int = MOST) -> Seal | None:
+        """See `Store.seal`."""
+        tx = _Tx(self)
+        made = seal(tx, self.now(), key, after, most)
+        tx.apply()
+        return made
+
+    async def seals(self, after: int = 0, limit: int = 100) -> list[Seal]:
+        """See `Store.seals`."""
+        return self._seals[after:][:limit]
+
+    async def verify(self, keys: Sequence[AuditKey] = (), since: Anchor | None = None) -> Verification:
         """See `Store.verify`."""
-        checks = [
-            verify("audit of", s, [(x.n, x.body, x.head) for x in rows], (rows[-1].n, rows[-1].head))
-            for s, rows in self._audit.items()
-        ]
-        return [broken for broken in checks if broken]
+        return verified(_Evidence(self), keys, since)
 
     async def due(self, programs: Sequence[str], limit: int = 100) -> list[RunRow]:
         """See `Store.due`."""
@@ -252,6 +277,31 @@ class _Tx:
         lines = self._store._audit.get(scope)
         return (lines[-1].n, lines[-1].head) if lines else (0, b"")
 
+    def touch(self, scope: str) -> None:
+        self._writes.append(lambda: self._store._touched.add(scope))
+
+    def store_id(self) -> str:
+        return self._store._id
+
+    def touched(self, most: int) -> list[Covered]:
+        return [self._covered(scope) for scope in sorted(self._store._touched)[:most]]
+
+    def _covered(self, scope: str) -> Covered:
+        row, (n, head) = self.run(scope), self.audit_head(scope)
+        return Covered(scope, n, head.hex(), row.seq if row else 0, row.head.hex() if row else "")
+
+    def untouch(self, upto: str) -> None:
+        touched = self._store._touched
+        self._writes.append(lambda: touched.difference_update([x for x in touched if x <= upto]))
+
+    def seal(self, k: int = 0) -> Seal | None:
+        seals = self._store._seals
+        return seals[k - 1] if 0 <= k <= len(seals) and seals else None
+
+    def put_seal(self, seal: Seal) -> None:
+        assert seal.k == len(self._store._seals) + 1
+        self._writes.append(lambda: self._store._seals.append(seal))
+
     def endpoints(self) -> list[Endpoint]:
         return sorted(self._store._endpoints.values(), key=lambda x: x.name)
 
@@ -323,3 +373,56 @@ class _Tx:
 
     def drop_halt(self, scope: str) -> None:
         self._store._halts.pop(scope, None)  # pyright: ignore[reportPrivateUsage]
+
+
+class _Evidence:
+    """Everything in the dicts, for a check. A journal has no hashes of its own here: only its row keeps the last."""
+
+    def __init__(self, store: MemoryStore) -> None:
+        self._store = store
+
+    def store_id(self) -> str:
+        return self._store._id
+
+    def scopes(self) -> Iterable[tuple[str, int, bytes]]:
+        return [(scope, rows[-1].n, rows[-1].head) for scope, rows in self._store._audit.items()]
+
+    def strays(self) -> Iterable[Broken]:
+        return ()
+
+    def lines(self, scope: str) -> Iterable[Line]:
+        return [(x.n, x.body, x.head) for x in self._store._audit.get(scope, [])]
+
+    def line(self, scope: str, n: int) -> Line | None:
+        rows = self._store._audit.get(scope, [])
+        return (n, rows[n - 1].body, rows[n - 1].head) if 0 < n <= len(rows) else None
+
+    def runs(self) -> Iterable[RunRow]:
+        return list(self._store._runs.values())
+
+    def journal(self, row: RunRow) -> Iterable[Line]:
+        head, lines = b"", list[Line]()
+        for seq, body in enumerate(self._store._journals[row.id], 1):
+            head = chain(head, body)
+            lines.append((seq, body, head))
+        return lines
+
+    def interrupts(self, row: RunRow) -> Iterable[InterruptRow]:
+        return self._store._interrupts[row.id].values()
+
+    def record_head(self, run: str, seq: int) -> bytes | None:
+        row = self._store._runs.get(run)
+        lines = list(self.journal(row)) if row else []
+        return lines[seq - 1][2] if 0 < seq <= len(lines) else None
+
+    def seals(self) -> Iterable[Seal]:
+        return self._store._seals
+
+    def touched(self) -> Iterable[str]:
+        return self._store._touched
+
+    def halts(self) -> Iterable[Halt]:
+        return self._store._halts.values()
+
+    def endpoints(self) -> Iterable[Endpoint]:
+        return self._store._endpoints.values()

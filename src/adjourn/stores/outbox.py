@@ -113,6 +113,11 @@ def _post(tx: OutboxTx, endpoints: Sequence[Endpoint], topic: str, at: float, ru
             tx.post(Letter(0, id, endpoint.name, topic, run, body, at, due_at=at))
 
 
+def endpoint_digest(endpoint: Endpoint) -> str:
+    """Names an endpoint exactly, without giving away its address or its secret."""
+    return digest("endpoint", endpoint.name, endpoint.kind, endpoint.url, endpoint.secret, list(endpoint.topics))
+
+
 def put_endpoint(
     tx: OutboxTx, now: float, put: Endpoint | None, drop: str, by: str, origin: str = ""
 ) -> list[Endpoint]:
@@ -123,7 +128,8 @@ def put_endpoint(
             raise Invalid(
                 f"an endpoint has a short name, and topics among {', '.join(TOPICS)}; not {unknown or put.name!r:.80}"
             )
-        audited(tx, now, "", {"verb": "add endpoint", "by": by, "from": origin, "endpoint": put.name})
+        told = {"endpoint": put.name, "kind": put.kind, "topics": list(put.topics), "digest": endpoint_digest(put)}
+        audited(tx, now, "", {"verb": "add endpoint", "by": by, "from": origin, **told})
         tx.put_endpoint(msgspec.structs.replace(put, at=now))
     if drop:
         audited(tx, now, "", {"verb": "remove endpoint", "by": by, "from": origin, "endpoint": drop})

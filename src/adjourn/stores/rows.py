@@ -5,9 +5,10 @@ from typing import Any
 
 from adjourn.core.codec import decode, encode
 from adjourn.core.status import Status
-from adjourn.stores.audit import AuditRow, Broken, verify
+from adjourn.stores.audit import AuditRow
 from adjourn.stores.letter import Endpoint, Letter
 from adjourn.stores.rules.transaction import InterruptRow
+from adjourn.stores.seals import Covered, Seal
 from adjourn.stores.store import Halt, RunRow
 
 _NAMES = (
@@ -25,9 +26,10 @@ _INSERT = f"insert into run ({', '.join(_STORED)}) values ({', '.join('?' * len(
 _UPDATE = f"update run set {', '.join(f'{c} = ?' for c in _CHANGING)} where n = ?"
 _ADVANCE = "update run set seq = ?, head = ?, lease_until = ?, updated_at = ? where n = ?"
 LETTER = Letter.__struct_fields__
+SEAL = ", ".join(Seal.__struct_fields__)
 KNOWN = 4096
 """How many rows of runs are remembered between transactions."""
-_INTERRUPT = "i, seq, kind, state, digest, event, expires, undoing, approvers, by, votes, lives"
+INTERRUPT = "i, seq, kind, state, digest, event, expires, undoing, approvers, by, votes, lives"
 _STATUS = {s.value: s for s in Status}
 
 
@@ -42,7 +44,8 @@ def run_row(row: Any) -> RunRow:
     )  # fmt: skip
 
 
-def _interrupt(row: Any) -> InterruptRow:
+def interrupt_row(row: Any) -> InterruptRow:
+    """A row of `INTERRUPT` as an `InterruptRow`."""
     i, seq, kind, state, digest, event, expires, undoing, approvers, by, votes, lives = row
     named: dict[str, int] = decode(votes) if votes not in ("[]", "{}") else {}
     return InterruptRow(i, seq, kind, state, digest, event, expires, bool(undoing), approvers, by, named, lives)
@@ -139,28 +142,59 @@ class Rows:
         found = self._db.execute("select n, head from audit_head where scope = ?", (scope,)).fetchone()
         return (found[0], found[1]) if found else (0, b"")
 
+    def touch(self, scope: str) -> None:
+        """See `audit.AuditTx`."""
+        self._db.execute("insert into touched values (?) on conflict do nothing", (scope,))
+
+    def store_id(self) -> str:
+        """See `seals.SealTx`."""
+        return store_id(self._db)
+
+    def touched(self, most: int) -> list[Covered]:
+        """See `seals.SealTx`."""
+        sql = (
+            "select t.scope, coalesce(a.n, 0), lower(hex(a.head)), coalesce(r.seq, 0), lower(hex(r.head)) from touched t "
+            "left join audit_head a on a.scope = t.scope left join run r on r.id = t.scope order by t.scope limit ?"
+        )
+        return [Covered(*row) for row in self._db.execute(sql, (most,))]
+
+    def untouch(self, upto: str) -> None:
+        """See `seals.SealTx`."""
+        self._db.execute("delete from touched where scope <= ?", (upto,))
+
+    def seal(self, k: int = 0) -> Seal | None:
+        """See `seals.SealTx`."""
+        where = "where k = ?1" if k else "where ?1 = 0 order by k desc limit 1"
+        found = self._db.execute(f"select {SEAL} from seal {where}", (k,)).fetchone()
+        return Seal(*found) if found else None
+
+    def put_seal(self, seal: Seal) -> None:
+        """See `seals.SealTx`."""
+        values = tuple(getattr(seal, name) for name in Seal.__struct_fields__)
+        self._db.execute(f"insert into seal ({SEAL}) values ({', '.join('?' * len(values))})", values)
+
     def interrupt(self, row: RunRow, i: str) -> InterruptRow | None:
         """See `rules.Tx`."""
-        found = self._db.execute(f"select {_INTERRUPT} from interrupt where run = ? and i = ?", (row.n, i)).fetchone()
-        return _interrupt(found) if found else None
+        found = self._db.execute(f"select {INTERRUPT} from interrupt where run = ? and i = ?", (row.n, i)).fetchone()
+        return interrupt_row(found) if found else None
 
     def open_interrupts(self, row: RunRow) -> list[InterruptRow]:
         """See `rules.Tx`."""
         if not row.opens:
             return []
-        sql = f"select {_INTERRUPT} from interrupt where run = ? and state = 'open' order by seq"
-        return [_interrupt(x) for x in self._db.execute(sql, (row.n,)).fetchall()]
+        sql = f"select {INTERRUPT} from interrupt where run = ? and state = 'open' order by seq"
+        return [interrupt_row(x) for x in self._db.execute(sql, (row.n,)).fetchall()]
 
     def lived_on(self, row: RunRow, call: str) -> list[InterruptRow]:
         """See `rules.Tx`."""
-        sql = f"select {_INTERRUPT} from interrupt where run = ? and lives = ?"
-        return [_interrupt(x) for x in self._db.execute(sql, (row.n, call)).fetchall()]
+        sql = f"select {INTERRUPT} from interrupt where run = ? and lives = ?"
+        return [interrupt_row(x) for x in self._db.execute(sql, (row.n, call)).fetchall()]
 
     def put_interrupt(self, row: RunRow, interrupt: InterruptRow) -> None:
         """See `rules.Tx`."""
         x = interrupt
         sql = (
-            f"insert into interrupt (run, {_INTERRUPT}, opened_at) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
+            f"insert into interrupt (run, {INTERRUPT}, opened_at) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
             "on conflict (run, i) do update set state = excluded.state, by = excluded.by, votes = excluded.votes, lives = excluded.lives"
         )
         votes = encode(x.votes).decode()
@@ -253,6 +287,12 @@ class Rows:
         return [Letter(*row) for row in self._db.execute(sql, (now, encode(list(but)).decode(), limit))]
 
 
+def store_id(db: Any) -> str:
+    """The random id that was made with the file."""
+    [(found,)] = db.execute("select value from meta where key = 'store'").fetchall()
+    return found
+
+
 def endpoints(db: Any) -> list[Endpoint]:
     """Who is told of events."""
     found = db.execute("select name, kind, url, secret, topics, at from endpoint order by name").fetchall()
@@ -283,23 +323,3 @@ def _changing(row: RunRow) -> tuple[Any, ...]:
 
 def _names(row: RunRow) -> str:
     return encode(list(row.requesters)).decode() if row.requesters else ""
-
-
-def broken_chains(db: Any) -> list[Broken]:
-    """Every journal and every audit chain that is not as it was written."""
-    found: list[Broken | None] = []
-    for scope, n, head in db.execute("select scope, n, head from audit_head").fetchall():
-        rows = db.execute("select n, body, head from audit where scope = ? order by n", (scope,))
-        found.append(verify("audit of", scope, rows, (n, head)))
-    known = "select distinct scope from audit where scope not in (select scope from audit_head)"
-    found += [Broken("audit of", scope, 1, "nothing says how long it was") for (scope,) in db.execute(known).fetchall()]
-    for n, id, seq, head in db.execute("select n, id, seq, head from run").fetchall():
-        rows = db.execute("select seq, body, head from journal where run = ? order by seq", (n,))
-        found.append(verify("journal of", id, rows, (seq, head)))
-        if not db.execute("select 1 from audit_head where scope = ?", (id,)).fetchone():
-            found.append(Broken("audit of", id, 1, "all of it is missing"))
-    gone = "select scope from audit_head where scope <> '' and scope not in (select id from run)"
-    found += [Broken("journal of", scope, 1, "the run is missing") for (scope,) in db.execute(gone).fetchall()]
-    lost = "select distinct run from journal where run not in (select n from run)"
-    found += [Broken("journal of", f"run number {n}", 1, "its run is missing") for (n,) in db.execute(lost).fetchall()]
-    return [broken for broken in found if broken]

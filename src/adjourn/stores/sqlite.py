@@ -15,13 +15,13 @@ from adjourn.core.interrupt import Interrupt
 from adjourn.core.records import AnyRecord, Command, Fact, Move, Started, parse
 from adjourn.errors import AdjournError, StoreError, UnknownRun
 from adjourn.stores import migrate, outbox
-from adjourn.stores.audit import AuditRow, Broken, placed
 from adjourn.stores.bells import Bells
 from adjourn.stores.letter import Endpoint, Letter, Sent
 from adjourn.stores.listing import belongs, briefly
-from adjourn.stores.rows import COLUMNS, LETTER, Rows, broken_chains, endpoints, run_row
+from adjourn.stores.rows import COLUMNS, LETTER, Rows, endpoints, run_row
 from adjourn.stores.rules import commands, filters, halts, journal
 from adjourn.stores.rules import lease as leases
+from adjourn.stores.sqlite_audit import SQLiteAudit
 from adjourn.stores.store import Bell, Committed, Filter, Halt, Lease, RunRow
 from adjourn.stores.writer import Request, Worker
 
@@ -31,7 +31,7 @@ HOT, IDLE = 0.05, 1.0
 LABELLED = "exists (select 1 from json_each(labels) where key = ? and value = ?)"
 
 
-class SQLiteStore:
+class SQLiteStore(SQLiteAudit):
     """A `Store` in a file: WAL, `synchronous=FULL`, one writer thread, group commit."""
 
     def __init__(self, path: str, now: Callable[[], float] = time.time) -> None:
@@ -42,6 +42,7 @@ class SQLiteStore:
         self._bells = Bells()
         self._watch: asyncio.Task[None] | None = None
         self._version: Any = None
+        self._connect = lambda: connect(path)
         self._db = connect(path)
         _migrate(self._db, path)
         self._reading = connect(path)
@@ -184,37 +185,6 @@ class SQLiteStore:
         if isinstance(done, commands.Failed):
             raise done.error
         return done
-
-    async def audit(self, scope: str | None = None, *, after: int = 0, limit: int = 100) -> list[AuditRow]:
-        """See `Store.audit`."""
-
-        def work(db: Any) -> list[AuditRow]:
-            where, values = ("scope = ? and n > ?", (scope, after)) if scope is not None else ("n > ?", (after,))
-            order = "n" if scope is not None else "json_extract(body, '$.at'), n"
-            sql = f"select scope, n, body, head from audit where {where} order by {order} limit ?"
-            return [AuditRow(*row) for row in db.execute(sql, (*values, limit))]
-
-        return await self._reader.ask(work)
-
-    async def recent(self, before: str = "", limit: int = 100) -> list[AuditRow]:
-        """See `Store.recent`."""
-        at = "json_extract(body, '$.at')"
-        where, values = (f"where ({at}, scope, n) < (?, ?, ?)", placed(before)) if before else ("", ())
-        sql = f"select scope, n, body, head from audit {where} order by {at} desc, scope desc, n desc limit ?"
-        return await self._reader.ask(lambda db: [AuditRow(*row) for row in db.execute(sql, (*values, limit))])
-
-    async def verify(self) -> list[Broken]:
-        """See `Store.verify`."""
-
-        def work() -> list[Broken]:
-            db = connect(self.path)  # of its own: it reads everything, and nobody else should wait for that
-            try:
-                with db:  # one view of the file, whatever is written meanwhile
-                    return broken_chains(db)
-            finally:
-                db.close()
-
-        return await asyncio.to_thread(work)
 
     async def due(self, programs: Sequence[str], limit: int = 100) -> list[RunRow]:
         """See `Store.due`."""

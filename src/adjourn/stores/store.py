@@ -1,16 +1,21 @@
 """What a store promises. The docstrings are the contract; `adjourn.testing.StoreContract` checks each of them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.records import AnyRecord, Command, Fact, Move, Started
 from adjourn.core.status import RUNNABLE, Status
-from adjourn.stores.audit import AuditRow, Broken
+from adjourn.stores.audit import AuditRow
+from adjourn.stores.audit_key import AuditKey
 from adjourn.stores.letter import Endpoint, Letter, Sent
+from adjourn.stores.seals import MOST, Anchor, Seal
+
+if TYPE_CHECKING:
+    from adjourn.stores.verification import Verification
 
 
 @dataclass(slots=True)
@@ -190,15 +195,45 @@ class Store(Protocol):
         ...
 
     async def audit(self, scope: str | None = None, *, after: int = 0, limit: int = 100) -> list[AuditRow]:
-        """Lines of the audit with n > `after`: of one run, of global commands (""), or (None) of all by time."""
+        """Lines of the audit with n > `after`: of one run, of global commands (""), of the security log ("@security"), or
+        (None) of all runs and global commands by time."""
         ...
 
-    async def recent(self, before: str = "", limit: int = 100) -> list[AuditRow]:
-        """Lines of the audit of all runs and of global commands, newest first; `before`: the `place` of a line."""
+    async def recent(self, before: str = "", limit: int = 100, *, security: bool = False) -> list[AuditRow]:
+        """Lines of the audit of all runs and of global commands, newest first; `before`: the `place` of a line.
+
+        With `security`, those of the security log instead.
+        """
         ...
 
-    async def verify(self) -> list[Broken]:
-        """Every journal and audit chain that is not as it was written, with the first broken place of each."""
+    async def note(self, lines: Sequence[Mapping[str, Any]]) -> None:
+        """Append lines to the security log, all or none: `verb`, `by`, `from` and whatever else is to be known."""
+        ...
+
+    async def identity(self) -> str:
+        """The random id that was made with the store."""
+        ...
+
+    async def seal(self, key: AuditKey | None = None, *, after: Seal | None = None, most: int = MOST) -> Seal | None:
+        """Write the next seal over up to `most` scopes that were touched since they were sealed last; None: nothing to do.
+
+        Of several sealers each number is one's. A store whose last seal is signed is left to whoever has a key; with a key,
+        a last seal that is not signed is followed by one that is. Raises `AuditBroken`, and seals nothing, if the seal
+        `after` (the last that the caller knows of) is not there any more.
+        """
+        ...
+
+    async def seals(self, after: int = 0, limit: int = 100) -> list[Seal]:
+        """Seals with k > `after`, in order; with a negative `after`, so many of the last ones."""
+        ...
+
+    async def verify(self, keys: Sequence[AuditKey] = (), since: Anchor | None = None) -> "Verification":
+        """Check everything: a list of every place that is not as it was written, and how far the check can vouch for the rest.
+
+        Each chain is checked by itself, the rows of each run against what the rules make of its journal, halts and endpoints
+        against the audit, and all of it against the seals. With `keys`, seals must be signed by one of them from the first
+        signature on; with `since`, the seal that it names must still be there.
+        """
         ...
 
     async def halt(

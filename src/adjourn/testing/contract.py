@@ -5,7 +5,7 @@ import pytest
 # So that a broken promise says what it compared; has to come before the promises are imported.
 pytest.register_assert_rewrite("adjourn.testing.promises")
 
-from adjourn.testing.promises.auditing import Auditing  # noqa: E402
+from adjourn.testing.promises.auditing import Auditing, Sealing  # noqa: E402
 from adjourn.testing.promises.committing import Committing, Fencing, Halting, Indexing, Resting  # noqa: E402
 from adjourn.testing.promises.creating import Creating, Importing, Loading  # noqa: E402
 from adjourn.testing.promises.deciding import (  # noqa: E402
@@ -28,7 +28,7 @@ class StoreContract(
     Committing, Fencing, Halting, Resting, Indexing,
     Commanding, Following, Requesting, Deciding, Allowing, Voting, Emitting, Abandoning, DecidingUnderHalt,
     Due, Inbox, Runs, Halts,
-    Auditing, Ringing, Closing,
+    Auditing, Sealing, Ringing, Closing,
 ):  # fmt: skip
     """Every promise of the `Store` protocol, one test each; after each transaction, rows are compared with the fold.
 

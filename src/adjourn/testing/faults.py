@@ -1,16 +1,18 @@
 """A store that fails on purpose, once, at a chosen operation: what a worker sees of a bad disk or a bad network."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, TypeVar
 
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.records import AnyRecord, Command, Fact, Move, Started
 from adjourn.errors import AdjournError, StoreError
-from adjourn.stores.audit import AuditRow, Broken
+from adjourn.stores.audit import AuditRow
 from adjourn.stores.letter import Endpoint, Letter, Sent
+from adjourn.stores.seals import Seal
 from adjourn.stores.store import Bell, Committed, Filter, Halt, Lease, RunRow, Store
+from adjourn.stores.verification import Verification
 
 T = TypeVar("T")
 
@@ -123,17 +125,33 @@ class Faulty:
         """See `Store.audit`."""
         return await self._do("audit", lambda: self.store.audit(scope, after=after, limit=limit))
 
-    async def verify(self) -> list[Broken]:
+    async def verify(self, *options: Any, **named: Any) -> Verification:
         """See `Store.verify`."""
-        return await self._do("verify", self.store.verify)
+        return await self._do("verify", lambda: self.store.verify(*options, **named))
+
+    async def note(self, lines: Sequence[Mapping[str, Any]]) -> None:
+        """See `Store.note`."""
+        await self._do("note", lambda: self.store.note(lines))
+
+    async def identity(self) -> str:
+        """See `Store.identity`."""
+        return await self._do("identity", self.store.identity)
+
+    async def seal(self, *options: Any, **named: Any) -> Seal | None:
+        """See `Store.seal`."""
+        return await self._do("seal", lambda: self.store.seal(*options, **named))
+
+    async def seals(self, after: int = 0, limit: int = 100) -> list[Seal]:
+        """See `Store.seals`."""
+        return await self._do("seals", lambda: self.store.seals(after, limit))
 
     async def halt(self, scope: str, **options: Any) -> list[Halt]:
         """See `Store.halt`."""
         return await self._do("halt", lambda: self.store.halt(scope, **options))
 
-    async def recent(self, before: str = "", limit: int = 100) -> list[AuditRow]:
+    async def recent(self, before: str = "", limit: int = 100, *, security: bool = False) -> list[AuditRow]:
         """See `Store.recent`."""
-        return await self._do("recent", lambda: self.store.recent(before, limit))
+        return await self._do("recent", lambda: self.store.recent(before, limit, security=security))
 
     async def endpoints(self, put: Endpoint | None = None, **options: Any) -> list[Endpoint]:
         """See `Store.endpoints`."""

@@ -1,7 +1,7 @@
 """The cheapest oracle there is: after every transaction, a store's rows equal the fold of its journal."""
 
 import threading
-from collections.abc import Awaitable, Callable, Generator, Sequence
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from types import ModuleType
@@ -11,12 +11,14 @@ from adjourn.core.interrupt import Interrupt
 from adjourn.core.records import AnyRecord, Asked, Command, Completed, Fact, Move, Started, parse
 from adjourn.core.state import Open, State
 from adjourn.core.status import ENDED
-from adjourn.stores.audit import AuditRow, Broken, chain
+from adjourn.stores.audit import AuditRow, chain
 from adjourn.stores.letter import Endpoint, Letter, Sent
 from adjourn.stores.rules import commands, journal
 from adjourn.stores.rules import lease as leases
 from adjourn.stores.rules.transaction import InterruptRow, Tx
+from adjourn.stores.seals import Seal
 from adjourn.stores.store import Bell, Committed, Filter, Halt, Lease, RunRow, Store
+from adjourn.stores.verification import Verification
 
 T = TypeVar("T")
 
@@ -140,17 +142,33 @@ class Watched:
         """See `Store.audit`."""
         return await self.store.audit(scope, after=after, limit=limit)
 
-    async def verify(self) -> list[Broken]:
+    async def verify(self, *options: Any, **named: Any) -> Verification:
         """See `Store.verify`."""
-        return await self.store.verify()
+        return await self.store.verify(*options, **named)
+
+    async def note(self, lines: Sequence[Mapping[str, Any]]) -> None:
+        """See `Store.note`."""
+        await self.store.note(lines)
+
+    async def identity(self) -> str:
+        """See `Store.identity`."""
+        return await self.store.identity()
+
+    async def seal(self, *options: Any, **named: Any) -> Seal | None:
+        """See `Store.seal`."""
+        return await self.store.seal(*options, **named)
+
+    async def seals(self, after: int = 0, limit: int = 100) -> list[Seal]:
+        """See `Store.seals`."""
+        return await self.store.seals(after, limit)
 
     async def halt(self, scope: str, **options: Any) -> list[Halt]:
         """See `Store.halt`."""
         return await self.store.halt(scope, **options)
 
-    async def recent(self, before: str = "", limit: int = 100) -> list[AuditRow]:
+    async def recent(self, before: str = "", limit: int = 100, *, security: bool = False) -> list[AuditRow]:
         """See `Store.recent`."""
-        return await self.store.recent(before, limit)
+        return await self.store.recent(before, limit, security=security)
 
     async def endpoints(self, put: Endpoint | None = None, **options: Any) -> list[Endpoint]:
         """See `Store.endpoints`."""

@@ -15,6 +15,7 @@ from adjourn.core.authority import (
     says_yes,
     seated,
 )
+from adjourn.core.codec import legible
 from adjourn.core.digest import digest
 from adjourn.core.halt import scopes
 from adjourn.core.interrupt import local_event, public_id
@@ -52,6 +53,9 @@ from adjourn.stores.rules.journal import VERBS, agreed, append
 from adjourn.stores.rules.transaction import InterruptRow, Tx, opened_by, stamped
 from adjourn.stores.store import RunRow
 
+NAMED = 200
+"""So much of an event's name is in the audit."""
+
 
 class Failed(msgspec.Struct, frozen=True):
     """A refusal that is itself recorded: the transaction commits, then the error is raised."""
@@ -64,8 +68,8 @@ def deliver(
 ) -> int | Failed:
     """See `Store.deliver`."""
     name = VERBS[type(command).__name__].split()[0]
-    what = {"verb": name, "by": command.by, "from": origin, **_told(command)}
     row = tx.run(run)
+    what = {"verb": name, "by": command.by, "from": origin, **_told(tx, row, command)}
     if row is None:
         audited(tx, now, "", {**what, "refused": f"no run {run!r:.80}"})
         return Failed(UnknownRun(run))
@@ -100,15 +104,23 @@ def deliver(
     return seq
 
 
-def _told(command: Command) -> dict[str, Any]:
+def _told(tx: Tx, row: RunRow | None, command: Command) -> dict[str, Any]:
     """What of a command belongs in the audit: what was decided and why, not what was said."""
     match command:
         case Decided():
             return {"interrupt": command.i, "verdict": command.verdict, "note": command.note, "digest": command.digest}
         case PauseAsked() | CancelAsked():
             return {"reason": command.reason}
+        case Emitted():
+            answers = [x.i for x in _awaiting(tx, row, command)] if row else []
+            return {"event": legible(str(command.event))[:NAMED], "answers": answers}
         case _:
             return {}
+
+
+def _awaiting(tx: Tx, row: RunRow, command: Emitted) -> list[InterruptRow]:
+    """The open interrupts that wait for this event."""
+    return [x for x in tx.open_interrupts(row) if x.event and local_event(x.event) == command.event]
 
 
 def admit(tx: Tx, row: RunRow, command: Command, now: float) -> None:
@@ -219,8 +231,8 @@ def _why_not(tx: Tx, row: RunRow, gate: Sequence[Slot], vote: Vote, shaped: froz
 
 def _admit_event(tx: Tx, row: RunRow, command: Emitted) -> None:
     """An event that answers a question is somebody's answer to it."""
-    for found in tx.open_interrupts(row):
-        if not found.event or local_event(found.event) != command.event or found.kind != "question":
+    for found in _awaiting(tx, row, command):
+        if found.kind != "question":
             continue
         shown = public_id(row.id, found.i)
         if not command.decides:

@@ -1,6 +1,7 @@
 """The journal and its rows: creating a run, appending a record, keeping the rows equal to the fold."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 
@@ -49,6 +50,8 @@ from adjourn.stores.outbox import tell
 from adjourn.stores.rules.transaction import InterruptRow, Tx, opened_by, stamped
 from adjourn.stores.store import RunRow
 
+KEPT = 20
+"""So many kept answers are named in the audit of a fork."""
 VERBS: dict[str, str] = {
     "Decided": "answer", "PauseAsked": "pause", "Resumed": "resume", "CancelAsked": "cancel",
     "Said": "say to", "Emitted": "emit to", "Forked": "fork",
@@ -57,22 +60,16 @@ VERBS: dict[str, str] = {
 
 def create(tx: Tx, now: float, started: Started, rest: Sequence[AnyRecord] = (), origin: str = "") -> bool:
     """See `Store.create`."""
-    same = digest(started.kind, started.program, started.input)
+    started = stamped(msgspec.structs.replace(started), now)
+    row = new_row(started)
     old = tx.run(started.run)
     if old is not None:
-        if old.input_digest != same:
+        if old.input_digest != row.input_digest:
             raise RunExists(started.run)
         return False
-    started = stamped(msgspec.structs.replace(started), now)
-    title = input_text(started.input)[:200]
-    row = RunRow(
-        started.run, started.kind, started.program, started.session, dict(started.labels), title, same,
-        created_at=started.at, updated_at=started.at,
-    )  # fmt: skip
     tx.insert(row)
-    verb = "fork" if started.forked_from else "import" if rest else "start"
-    of = {"of": started.forked_from} if started.forked_from else {}
-    audited(tx, now, row.id, {"verb": verb, "by": started.by, "from": origin, "seq": 1 + len(rest), **of})
+    told = {"by": started.by, "from": origin, "seq": 1 + len(rest)}
+    audited(tx, now, row.id, {"verb": "import" if rest else "start", **told, **_of_fork(started, rest)})
     if rest and (wrong := next(violations((started, *rest)), "")):
         raise Invalid(f"run {started.run!r} is not taken over: {wrong}")
     for record in (started, *rest):
@@ -86,12 +83,37 @@ def create(tx: Tx, now: float, started: Started, rest: Sequence[AnyRecord] = (),
     return True
 
 
-def append(tx: Tx, row: RunRow, epoch: int, record: AnyRecord) -> int:
-    """Append, move the status by the table, and keep the rows equal to the fold."""
+def new_row(started: Started) -> RunRow:
+    """The row of a run that begins, before its first record is in it."""
+    if not started.run or started.run.startswith("@"):
+        raise Invalid(f"a run's id has at least one character and does not begin with '@', not {started.run!r:.80}")
+    return RunRow(
+        started.run, started.kind, started.program, started.session, dict(started.labels),
+        input_text(started.input)[:200], digest(started.kind, started.program, started.input),
+        created_at=started.at, updated_at=started.at,
+    )  # fmt: skip
+
+
+def _of_fork(started: Started, rest: Sequence[AnyRecord]) -> dict[str, Any]:
+    """What the audit says of a fork: of which run, where it was cut, and whose answers were kept."""
+    if not started.forked_from:
+        return {}
+    told: dict[str, Any] = {"verb": "fork", "of": started.forked_from}
+    here = next((x for x in reversed(rest) if isinstance(x, Forked)), None)
+    if here is None:
+        return told
+    told |= {"cut_at": here.at_seq, "answers": here.answers}
+    if here.answers == "keep":
+        told["kept"] = [x.i for x in rest if isinstance(x, Decided) and x.verdict == "value"][:KEPT]
+    return told
+
+
+def append(tx: Tx, row: RunRow, epoch: int, record: AnyRecord, body: str = "") -> int:
+    """Append, move the status by the table, and keep the rows equal to the fold. `body`: its line, if that is known."""
     status = after(row.status if row.seq else None, record)
     if status is None:
         raise Refused(row.id, VERBS.get(type(record).__name__, f"record {type(record).__name__} in"), row.status.value)
-    body = dump(record)
+    body = body or dump(record)
     row.seq += 1
     row.status = status
     row.head = chain(row.head, body)
@@ -164,11 +186,13 @@ def _index(tx: Tx, row: RunRow, record: AnyRecord) -> None:
                 if closing or (found.event and local_event(found.event) == record.event):
                     close(tx, row, found, "void" if closing else "event", record.by)
         case Parked():
+            tx.touch(row.id)
             row.wake_at, row.blocked = record.wake_at, record.blocked
             row.worker, row.lease_until = "", 0.0
         case Claimed() | PauseAsked():
             row.wake_at, row.blocked = 0.0, ()
         case Completed() | Cancelled():
+            tx.touch(row.id)
             for found in tx.open_interrupts(row):
                 close(tx, row, found, "void")
             row.stopped = isinstance(record, Completed) and bool(record.stopped)

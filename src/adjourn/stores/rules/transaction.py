@@ -15,6 +15,7 @@ from adjourn.errors import (
     UnknownRun,
 )
 from adjourn.stores.outbox import OutboxTx
+from adjourn.stores.seals import SealTx
 from adjourn.stores.store import Halt, RunRow
 
 R = TypeVar("R", bound=AnyRecord)
@@ -38,7 +39,7 @@ class InterruptRow:
     lives: str = ""  # the call whose execution lives on what was agreed
 
 
-class Tx(OutboxTx, Protocol):
+class Tx(OutboxTx, SealTx, Protocol):
     """The primitives a store supplies, inside one transaction. Writes are undone if the transaction's function raises."""
 
     def run(self, id: str) -> RunRow | None: ...

@@ -1,0 +1,174 @@
+"""Seals: one chain over the whole store, so that what was deleted or rewritten as a whole shows.
+
+Journals and audits have chains of their own, one for each scope: a run, the global commands (""), the security log. Every
+transaction that is audited, and every park and end of a run, leaves its scope in `touched`. A seal takes those scopes and
+writes down where each chain stood: its last line and its last record, with their hashes. Seals are chained themselves, and
+signed if there is a key. What was written since the last seal is chained, not sealed.
+"""
+
+import base64
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any, Protocol, Self
+
+import msgspec
+
+from adjourn.core.codec import encode, loads
+from adjourn.core.digest import digest
+from adjourn.errors import AuditBroken, Invalid
+from adjourn.stores.audit_key import AuditKey
+
+MOST = 1000
+"""So many scopes go into one seal: a transaction stays short however much there is to seal."""
+
+
+class Covered(msgspec.Struct, frozen=True, array_like=True):
+    """Where the chains of one scope stood: `line` is its last line of the audit, `record` its last of the journal.
+
+    The heads are hex; a scope without a journal has record 0 and no head.
+    """
+
+    scope: str
+    line: int
+    line_head: str
+    record: int = 0
+    record_head: str = ""
+
+
+class Seal(msgspec.Struct, frozen=True):
+    """One seal. `k` counts from 1; `hash` covers the store's id, `k`, `at`, `prev` (the hash before it) and `body`."""
+
+    k: int
+    at: float
+    prev: bytes
+    body: str
+    hash: bytes
+    kid: str = ""
+    sig: bytes = b""
+
+    @property
+    def covered(self) -> list[Covered]:
+        """The scopes that it covers."""
+        return _read(self.body)
+
+
+_read = msgspec.json.Decoder(list[Covered]).decode
+
+
+def seal_hash(store: str, k: int, at: float, prev: bytes, body: str) -> bytes:
+    """What a seal's signature is for."""
+    return bytes.fromhex(digest("seal/1", store, k, at, prev, body))
+
+
+class SealTx(Protocol):
+    """What a transaction offers for sealing."""
+
+    def store_id(self) -> str:
+        """The random id that was made with the store."""
+        ...
+
+    def touched(self, most: int) -> list[Covered]:
+        """Up to so many scopes that were touched, in order of their names, and where their chains stand."""
+        ...
+
+    def untouch(self, upto: str) -> None:
+        """Forget the touched scopes up to this name."""
+        ...
+
+    def seal(self, k: int = 0) -> Seal | None:
+        """The seal of this number; 0: the last one."""
+        ...
+
+    def put_seal(self, seal: Seal) -> None:
+        """Append a seal; fails if there is one of its number."""
+        ...
+
+
+def seal(tx: SealTx, now: float, key: AuditKey | None, after: Seal | None = None, most: int = MOST) -> Seal | None:
+    """See `Store.seal`."""
+    last = tx.seal()
+    if after is not None and tx.seal(after.k) != after:
+        raise AuditBroken(
+            f"seal {after.k}, which this process has made or seen, is not there any more: somebody has changed the store. "
+            "Nothing was sealed; compare it with a copy, and with your last anchor: adjourn audit verify --since ANCHOR"
+        )
+    if key is None and last is not None and last.kid:
+        return None  # what is signed stays signed: this is for whoever has the key
+    covered = tx.touched(most)
+    if not covered and (last is None or key is None or last.kid):
+        return None
+    k, at = (last.k + 1 if last else 1), round(now, 3)
+    prev, body = (last.hash if last else b""), encode(covered).decode()
+    hash = seal_hash(tx.store_id(), k, at, prev, body)
+    made = Seal(k, at, prev, body, hash, key.kid if key else "", key.sign(hash) if key else b"")
+    tx.put_seal(made)
+    if covered:
+        tx.untouch(covered[-1].scope)
+    return made
+
+
+class Anchor(msgspec.Struct, frozen=True):
+    """A seal's name, to be kept where the store's writers cannot reach: on paper, in a channel, in another system.
+
+    `str(anchor)` is one line; `Anchor.read` takes that line (also amid other text), or its JSON. `hash` is hex, `sig` base64.
+    """
+
+    store: str
+    k: int
+    at: float
+    hash: str
+    kid: str = ""
+    sig: str = ""
+
+    @classmethod
+    def of(cls, store: str, seal: Seal) -> Self:
+        """The anchor of a seal."""
+        return cls(store, seal.k, seal.at, seal.hash.hex(), seal.kid, base64.b64encode(seal.sig).decode())
+
+    @classmethod
+    def read(cls, text: str) -> Self:
+        """The anchor in a text; raises `Invalid` if there is none, or more than one."""
+        if text.lstrip().startswith("{"):
+            try:
+                return msgspec.convert(loads(text, what="the anchor", limit=10_000), cls, strict=True)
+            except (Invalid, msgspec.ValidationError) as e:
+                raise Invalid(f"this is not the JSON of an anchor: {e}") from None
+        found = _ANCHOR.findall(text)
+        if len(found) != 1:
+            raise Invalid(
+                f"there {'is no anchor' if not found else 'are several anchors'} in {text!r:.80}: "
+                f"an anchor is the line that `adjourn audit anchor` prints, and begins with {_WORD}"
+            )
+        store, k, when, hash, kid, sig = found[0]
+        try:
+            at = datetime.fromisoformat(when).timestamp()
+        except ValueError:
+            raise Invalid(f"an anchor's time is written like 2026-01-31T09:30:00.000Z, not {when!r:.40}") from None
+        return cls(store, int(k), round(at, 3), hash, kid, sig)
+
+    @property
+    def when(self) -> str:
+        """Its time, as ISO 8601 in UTC."""
+        return datetime.fromtimestamp(self.at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+    def __str__(self) -> str:
+        signed = f" kid={self.kid} sig={self.sig}" if self.kid else ""
+        return f"{_WORD} store={self.store} k={self.k} at={self.when} hash={self.hash}{signed}"
+
+    def as_json(self) -> dict[str, Any]:
+        """Its fields."""
+        return msgspec.to_builtins(self)
+
+
+_WORD = "adjourn-anchor/1"
+_ANCHOR = re.compile(
+    _WORD + r"\s+store=([0-9a-f]{1,64})\s+k=([0-9]{1,15})\s+at=(\S{1,40})\s+hash=([0-9a-f]{64})"
+    r"(?:\s+kid=([0-9a-f]{1,64})\s+sig=([A-Za-z0-9+/=]{1,200}))?"
+)
+
+
+def last_covered(seals: Sequence[Seal], known: dict[str, Covered]) -> None:
+    """Take in what these seals cover; `known` then has the last of each scope."""
+    for one in seals:
+        known |= {x.scope: x for x in one.covered}

@@ -1,0 +1,145 @@
+"""The audit in SQLite: its lines, its seals, and a look at everything."""
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from adjourn.stores.audit import SECURITY, AuditRow, Broken, noted, placed
+from adjourn.stores.audit_key import AuditKey
+from adjourn.stores.letter import Endpoint
+from adjourn.stores.rows import COLUMNS, INTERRUPT, SEAL, endpoints, interrupt_row, run_row, store_id
+from adjourn.stores.rules.transaction import InterruptRow
+from adjourn.stores.seals import MOST, Anchor, Seal, seal
+from adjourn.stores.store import Halt, RunRow
+from adjourn.stores.verification import Line, Verification, verified
+from adjourn.stores.writer import Worker
+
+AT = "json_extract(body, '$.at')"
+
+
+class SQLiteAudit:
+    """The part of `SQLiteStore` that is about the audit."""
+
+    now: Callable[[], float]
+    _reader: Worker
+    _writer: Worker
+    _connect: Callable[[], Any]
+
+    async def audit(self, scope: str | None = None, *, after: int = 0, limit: int = 100) -> list[AuditRow]:
+        """See `Store.audit`."""
+        if scope is None:
+            where, order, values = f"scope <> '{SECURITY}' and n > ?", f"{AT}, n", (after, limit)
+        else:
+            where, order, values = "scope = ? and n > ?", "n", (scope, after, limit)
+        sql = f"select scope, n, body, head from audit where {where} order by {order} limit ?"
+        return await self._reader.ask(lambda db: [AuditRow(*row) for row in db.execute(sql, values)])
+
+    async def recent(self, before: str = "", limit: int = 100, *, security: bool = False) -> list[AuditRow]:
+        """See `Store.recent`."""
+        where, values = f"scope {'=' if security else '<>'} '{SECURITY}'", list[Any]()
+        if before:
+            where += f" and ({AT}, scope, n) < (?, ?, ?)"
+            values += placed(before)
+        sql = f"select scope, n, body, head from audit where {where} order by {AT} desc, scope desc, n desc limit ?"
+        return await self._reader.ask(lambda db: [AuditRow(*row) for row in db.execute(sql, (*values, limit))])
+
+    async def note(self, lines: Sequence[Mapping[str, Any]]) -> None:
+        """See `Store.note`."""
+        await self._writer.ask(lambda tx: noted(tx, self.now(), lines))
+
+    async def identity(self) -> str:
+        """See `Store.identity`."""
+        return await self._reader.ask(store_id)
+
+    async def seal(self, key: AuditKey | None = None, *, after: Seal | None = None, most: int = MOST) -> Seal | None:
+        """See `Store.seal`."""
+        if not await self._reader.ask(_is_unsealed):  # most of the time; then nobody waits for the file
+            return None
+        return await self._writer.ask(lambda tx: seal(tx, self.now(), key, after, most))
+
+    async def seals(self, after: int = 0, limit: int = 100) -> list[Seal]:
+        """See `Store.seals`."""
+        if after < 0:
+            sql, values = f"select {SEAL} from seal order by k desc limit ?", (-after,)
+        else:
+            sql, values = f"select {SEAL} from seal where k > ? order by k limit ?", (after, limit)
+        found: list[Seal] = await self._reader.ask(lambda db: [Seal(*row) for row in db.execute(sql, values)])
+        return sorted(found, key=lambda x: x.k)
+
+    async def verify(self, keys: Sequence[AuditKey] = (), since: Anchor | None = None) -> Verification:
+        """See `Store.verify`."""
+
+        def work() -> Verification:
+            db = self._connect()  # of its own: it reads everything, and nobody else should wait for that
+            try:
+                with db:  # one view of the file, whatever is written meanwhile
+                    return verified(_Evidence(db), keys, since)
+            finally:
+                db.close()
+
+        return await asyncio.to_thread(work)
+
+
+def _is_unsealed(db: Any) -> bool:
+    """Whether a sealer could have something to do: a scope was touched, or the last seal is not signed."""
+    if db.execute("select 1 from touched limit 1").fetchone():
+        return True
+    last = db.execute("select kid from seal order by k desc limit 1").fetchone()
+    return last is not None and not last[0]
+
+
+class _Evidence:
+    """Everything in the file, by one connection that is inside a transaction."""
+
+    def __init__(self, db: Any) -> None:
+        self._db = db
+
+    def store_id(self) -> str:
+        return store_id(self._db)
+
+    def scopes(self) -> Iterable[tuple[str, int, bytes]]:
+        return self._db.execute("select scope, n, head from audit_head").fetchall()
+
+    def strays(self) -> Iterable[Broken]:
+        headless = "select distinct scope from audit where scope not in (select scope from audit_head)"
+        lost = "select distinct run from journal where run not in (select n from run)"
+        asked = "select distinct run from interrupt where run not in (select n from run)"
+        return [
+            *(Broken("audit of", scope, 1, "nothing says how long it was") for (scope,) in self._db.execute(headless)),
+            *(Broken("journal of", f"run number {n}", 1, "its run is missing") for (n,) in self._db.execute(lost)),
+            *(Broken("rows of", f"run number {n}", 0, "its run is missing") for (n,) in self._db.execute(asked)),
+        ]
+
+    def lines(self, scope: str) -> Iterable[Line]:
+        return self._db.execute("select n, body, head from audit where scope = ? order by n", (scope,))
+
+    def line(self, scope: str, n: int) -> Line | None:
+        return self._db.execute("select n, body, head from audit where scope = ? and n = ?", (scope, n)).fetchone()
+
+    def runs(self) -> Iterable[RunRow]:
+        return (run_row(row) for row in self._db.execute(f"select {COLUMNS} from run"))
+
+    def journal(self, row: RunRow) -> Iterable[Line]:
+        return self._db.execute("select seq, body, head from journal where run = ? order by seq", (row.n,))
+
+    def interrupts(self, row: RunRow) -> Iterable[InterruptRow]:
+        return [
+            interrupt_row(x) for x in self._db.execute(f"select {INTERRUPT} from interrupt where run = ?", (row.n,))
+        ]
+
+    def record_head(self, run: str, seq: int) -> bytes | None:
+        sql = "select j.head from run r join journal j on j.run = r.n where r.id = ? and j.seq = ?"
+        found = self._db.execute(sql, (run, seq)).fetchone()
+        return found[0] if found else None
+
+    def seals(self) -> Iterable[Seal]:
+        return (Seal(*row) for row in self._db.execute(f"select {SEAL} from seal order by k"))
+
+    def touched(self) -> Iterable[str]:
+        return [scope for (scope,) in self._db.execute("select scope from touched")]
+
+    def halts(self) -> Iterable[Halt]:
+        return [Halt(*row) for row in self._db.execute("select scope, by, reason, at from halt")]
+
+    def endpoints(self) -> Iterable[Endpoint]:
+        return endpoints(self._db)

@@ -1,0 +1,323 @@
+"""Checking everything that a store holds: chains, rows, seals, and what somebody wrote down elsewhere (an anchor).
+
+What a check can know is what it says: what is sealed and signed was so when it was signed; what is only chained agrees with
+itself, which whoever can write the file can bring about.
+"""
+
+import base64
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Any, Protocol
+
+import msgspec
+
+from adjourn.core.authority import violations
+from adjourn.core.codec import decode
+from adjourn.core.records import AnyRecord, parse
+from adjourn.errors import AdjournError
+from adjourn.stores.audit import SECURITY, Broken, verify
+from adjourn.stores.audit_key import AuditKey
+from adjourn.stores.letter import Endpoint
+from adjourn.stores.outbox import endpoint_digest
+from adjourn.stores.rules.replay import Replay, disagreements
+from adjourn.stores.rules.transaction import InterruptRow
+from adjourn.stores.seals import Anchor, Covered, Seal, seal_hash
+from adjourn.stores.store import Halt, RunRow
+
+Line = tuple[int, str, bytes]
+"""The number, the body and the hash of a line."""
+
+
+class Evidence(Protocol):
+    """All that a store holds, as one look sees it: whatever is written meanwhile is not in it."""
+
+    def store_id(self) -> str: ...
+    def scopes(self) -> Iterable[tuple[str, int, bytes]]:
+        """Every scope with an audit, with the number and the hash of the line that should be its last."""
+        ...
+
+    def strays(self) -> Iterable[Broken]:
+        """Lines and records that belong to nothing."""
+        ...
+
+    def lines(self, scope: str) -> Iterable[Line]: ...
+    def line(self, scope: str, n: int) -> Line | None: ...
+    def runs(self) -> Iterable[RunRow]: ...
+    def journal(self, row: RunRow) -> Iterable[Line]: ...
+    def interrupts(self, row: RunRow) -> Iterable[InterruptRow]: ...
+    def record_head(self, run: str, seq: int) -> bytes | None: ...
+    def seals(self) -> Iterable[Seal]: ...
+    def touched(self) -> Iterable[str]: ...
+    def halts(self) -> Iterable[Halt]: ...
+    def endpoints(self) -> Iterable[Endpoint]: ...
+
+
+class Verification(list[Broken]):
+    """What a check found: a list of the broken places, empty if there are none; and how far it can vouch for the rest.
+
+    `seal`: the last one. `signed_from`: the first that a given key has signed, if keys were given. `lines` and `records`: how
+    many are not sealed yet, the oldest line written at `oldest`. `str()` says all of it in words.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seal: Seal | None = None
+        self.signed_from: Seal | None = None
+        self.keys: tuple[AuditKey, ...] = ()
+        self.anchor: Anchor | None = None
+        self.lines = 0
+        self.records = 0
+        self.oldest = 0.0
+
+    @property
+    def is_signed(self) -> bool:
+        """Whether the last seal bears the signature of a key that the caller gave."""
+        return self.signed_from is not None
+
+    def __str__(self) -> str:
+        if self:
+            return "\n".join(str(place) for place in self)
+        return " ".join([self._sealed(), *self._since(), *self._trust()])
+
+    def _sealed(self) -> str:
+        if self.seal is None:
+            return "Consistent; nothing is sealed."
+        signed = f", signed by {self.seal.kid}" if self.is_signed else ""
+        return f"Consistent up to seal {self.seal.k} ({_when(self.seal.at)}){signed}."
+
+    def _since(self) -> list[str]:
+        said: list[str] = []
+        if self.anchor is not None:
+            said.append(f"What the anchor of {_when(self.anchor.at)} names is still there.")
+        if self.lines or self.records:
+            many = " and ".join(_count(n, word) for n, word in ((self.lines, "line"), (self.records, "record")) if n)
+            since = " since then" if self.seal else ""
+            oldest = f" (the oldest line is of {_when(self.oldest)})" if self.lines else ""
+            are = "is" if self.lines + self.records == 1 else "are"
+            said.append(f"{many}{since} {are} chained, not sealed{oldest}.")
+        return said
+
+    def _trust(self) -> list[str]:
+        if self.signed_from is None:
+            unchecked = self.seal is not None and self.seal.kid
+            why = f"Its signature ({unchecked}) was not checked: give the key." if unchecked else "Nothing is signed."
+            return [f"{why} So whoever can write the file can rewrite it."]
+        first = self.signed_from
+        if first.k == 1:
+            return []
+        return [f"Signed from seal {first.k} ({_when(first.at)}) on; what was before it is as it was then."]
+
+
+def _when(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def _count(n: int, word: str) -> str:
+    return f"{n:,} {word}" if n == 1 else f"{n:,} {word}s"
+
+
+def verified(evidence: Evidence, keys: Sequence[AuditKey] = (), since: Anchor | None = None) -> Verification:
+    """See `Store.verify`."""
+    found = Verification()
+    found.keys, found.anchor = tuple(keys), since
+    _Check(evidence, found).everything()
+    return found
+
+
+class _Check:
+    """One check of everything: chains and rows first, because they say exactly where; then seals, and what lies outside of runs."""
+
+    def __init__(self, evidence: Evidence, found: Verification) -> None:
+        self._evidence, self._found = evidence, found
+        self._lines: dict[str, int] = {}
+        self._records: dict[str, int] = {}
+        self._covered: dict[str, Covered] = {}
+        self._broken: set[tuple[str, str]] = set()
+
+    def _say(self, what: str, scope: str, n: int, why: str) -> None:
+        self._broken.add((what, scope))
+        self._found.append(Broken(what, scope, n, why))
+
+    def everything(self) -> None:
+        self._audits()
+        self._journals()
+        for scope in sorted({*self._lines} - {*self._records, "", SECURITY}):
+            self._say("journal of", scope, 1, "the run is missing")
+        for stray in self._evidence.strays():
+            self._say(stray.what, stray.scope, stray.n, stray.why)
+        self._seals()
+        self._unsealed()
+        self._halts()
+        self._endpoints()
+
+    # Chains and rows
+
+    def _audits(self) -> None:
+        for scope, n, head in self._evidence.scopes():
+            self._lines[scope] = n
+            if broken := verify("audit of", scope, self._evidence.lines(scope), (n, head)):
+                self._say("audit of", scope, broken.n, broken.why)
+
+    def _journals(self) -> None:
+        for row in self._evidence.runs():
+            self._records[row.id] = row.seq
+            if row.id not in self._lines:
+                self._say("audit of", row.id, 1, "all of it is missing")
+            journal = list(self._evidence.journal(row))
+            if broken := verify("journal of", row.id, journal, (row.seq, row.head)):
+                self._say("journal of", row.id, broken.n, broken.why)
+            else:
+                self._rows(row, journal)
+
+    def _rows(self, row: RunRow, journal: Sequence[Line]) -> None:
+        """The rows are what the journal means, and behind every gated call in it stand decisions."""
+        replay, records = Replay(), list[AnyRecord]()
+        for seq, body, _ in journal:
+            try:
+                records.append(parse(body))
+                replay.fold(body, records[-1])
+            except (msgspec.MsgspecError, AdjournError, ValueError) as e:
+                self._say("journal of", row.id, seq, f"it makes no sense there: {e}")
+                return
+        for wrong in disagreements(row, self._evidence.interrupts(row), replay):
+            self._say("rows of", row.id, 0, wrong)
+        for wrong in violations(records):
+            self._say("journal of", row.id, 0, wrong)
+
+    # Seals
+
+    def _seals(self) -> None:
+        store, last = self._evidence.store_id(), Seal(0, 0.0, b"", "", b"")
+        for seal in self._evidence.seals():
+            self._seal(store, last, seal)
+            last = seal
+        if last.k:
+            self._found.seal = last
+        if self._found.keys and self._found.signed_from is None and self._lines:
+            kids = ", ".join(key.kid for key in self._found.keys)
+            self._say("seals", "", 0, f"none is signed by {kids}")
+        if (anchor := self._found.anchor) is not None and anchor.k > last.k:
+            why = f"there is no such seal, the last one is {last.k}: this is an older copy of the store, or it was cut"
+            self._say("anchor", "", anchor.k, why)
+
+    def _seal(self, store: str, last: Seal, seal: Seal) -> None:
+        if seal.k != last.k + 1:
+            self._say("seal", "", last.k + 1, f"it is missing: seal {seal.k} follows seal {last.k}")
+        elif seal.prev != last.hash:
+            self._say("seal", "", seal.k, "it does not follow from the seal before it")
+        if seal.hash != seal_hash(store, seal.k, seal.at, seal.prev, seal.body):
+            self._say("seal", "", seal.k, "it was edited, or belongs to another store")
+            return
+        self._signature(seal)
+        self._anchored(store, seal)
+        for entry in seal.covered:
+            self._entry(seal, entry)
+            self._covered[entry.scope] = entry
+
+    def _signature(self, seal: Seal) -> None:
+        """With keys, everything from the first signature on must be signed by one of them."""
+        if not self._found.keys:
+            return
+        key = next((x for x in self._found.keys if x.kid == seal.kid), None)
+        if key is not None and key.fits(seal.hash, seal.sig):
+            self._found.signed_from = self._found.signed_from or seal
+        elif key is not None:
+            self._say("seal", "", seal.k, f"its signature is not of {seal.kid}")
+        elif seal.kid:
+            self._say("seal", "", seal.k, f"it is signed by {seal.kid:.64}, which is none of the given keys")
+        elif self._found.signed_from is not None:
+            self._say("seal", "", seal.k, "it is not signed, and those before it are")
+
+    def _anchored(self, store: str, seal: Seal) -> None:
+        anchor = self._found.anchor
+        if anchor is None or anchor.k != seal.k:
+            return
+        if anchor.store != store:
+            self._say("anchor", "", anchor.k, f"it is of the store {anchor.store}; this one is {store}")
+        elif anchor.hash != seal.hash.hex() or anchor.at != seal.at:
+            why = "the seal of this number is not the one that it names: what was sealed up to then was changed"
+            self._say("anchor", "", anchor.k, why)
+        key = next((x for x in self._found.keys if x.kid == anchor.kid), None)
+        if key is not None and not key.fits(bytes.fromhex(anchor.hash), _base64(anchor.sig)):
+            self._say("anchor", "", anchor.k, f"its signature is not of {anchor.kid}")
+
+    def _entry(self, seal: Seal, entry: Covered) -> None:
+        """The chains of this scope still pass through what was sealed."""
+        line = self._evidence.line(entry.scope, entry.line)
+        record = self._evidence.record_head(entry.scope, entry.record)
+        for what, n, head, sealed in (
+            ("audit of", entry.line, line[2] if line else None, entry.line_head),
+            ("journal of", entry.record, record, entry.record_head),
+        ):
+            if not n or (what, entry.scope) in self._broken:
+                continue
+            if head is None:
+                self._say(what, entry.scope, n, f"it is missing: seal {seal.k} ({_when(seal.at)}) names it")
+            elif head.hex() != sealed:
+                why = "it is not what seal {} ({}) names: it, or a line before it, was written again"
+                self._say(what, entry.scope, n, why.format(seal.k, _when(seal.at)))
+
+    def _unsealed(self) -> None:
+        """What came after the last seal; each audit with such lines is marked for the next one."""
+        touched, none = {*self._evidence.touched()}, Covered("", 0, "")
+        for scope, n in self._lines.items():
+            sealed = self._covered.get(scope, none).line
+            if n <= sealed:
+                continue
+            self._found.lines += n - sealed
+            first = self._evidence.line(scope, sealed + 1)
+            at = decode(first[1])["at"] if first else 0.0
+            self._found.oldest = min(self._found.oldest or at, at)
+            if scope not in touched:
+                self._say("audit of", scope, sealed + 1, "it is not sealed and not marked for the next seal")
+        for run, seq in self._records.items():
+            self._found.records += max(0, seq - self._covered.get(run, none).record)
+
+    # What lies outside of runs: the global chain says what there must be
+
+    def _halts(self) -> None:
+        meant: dict[str, tuple[str, str]] = {}
+        for entry in self._global("halt", "unhalt"):
+            if entry["verb"] == "unhalt":
+                meant.pop(entry["scope"], None)
+            else:
+                meant.setdefault(entry["scope"], (entry["by"], entry["reason"]))
+        there = {halt.scope: (halt.by, halt.reason) for halt in self._evidence.halts()}
+        for scope in sorted({*meant, *there}):
+            if scope not in there:
+                self._say("halt", scope, 0, "it is off, and nobody lifted it")
+            elif scope not in meant:
+                self._say("halt", scope, 0, "it is on, and nobody set it")
+            elif there[scope] != meant[scope]:
+                self._say(
+                    "halt", scope, 0, f"by and reason are {there[scope]!r:.200}, the audit has {meant[scope]!r:.200}"
+                )
+
+    def _endpoints(self) -> None:
+        meant: dict[str, str] = {}
+        for entry in self._global("add endpoint", "remove endpoint"):
+            if entry["verb"] == "remove endpoint":
+                meant.pop(entry["endpoint"], None)
+            else:
+                meant[entry["endpoint"]] = entry.get("digest", "")  # older lines have none
+        there = {endpoint.name: endpoint_digest(endpoint) for endpoint in self._evidence.endpoints()}
+        for name in sorted({*meant, *there}):
+            if name not in there:
+                self._say("endpoint", name, 0, "it is gone, and nobody removed it")
+            elif name not in meant:
+                self._say("endpoint", name, 0, "it is told of events, and nobody added it")
+            elif meant[name] and there[name] != meant[name]:
+                self._say("endpoint", name, 0, "its address, secret or topics are not those that were added")
+
+    def _global(self, *verbs: str) -> Iterator[dict[str, Any]]:
+        for _, body, _ in self._evidence.lines(""):
+            entry = decode(body)
+            if entry.get("verb") in verbs and not entry.get("refused"):
+                yield entry
+
+
+def _base64(text: str) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except ValueError:
+        return b""
