@@ -288,9 +288,9 @@ class Rows:
 
 
 def store_id(db: Any) -> str:
-    """The random id that was made with the file."""
-    [(found,)] = db.execute("select value from meta where key = 'store'").fetchall()
-    return found
+    """The random id that was made with the file; "" if somebody has taken it away."""
+    found = db.execute("select value from meta where key = 'store'").fetchone()
+    return found[0] if found else ""
 
 
 def endpoints(db: Any) -> list[Endpoint]:

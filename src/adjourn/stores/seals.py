@@ -87,7 +87,9 @@ class SealTx(Protocol):
 
 def seal(tx: SealTx, now: float, key: AuditKey | None, after: Seal | None = None, most: int = MOST) -> Seal | None:
     """See `Store.seal`."""
-    last = tx.seal()
+    store, last = tx.store_id(), tx.seal()
+    if not store:
+        raise AuditBroken("the id of the store is missing: somebody has changed it. Nothing was sealed")
     if after is not None and tx.seal(after.k) != after:
         raise AuditBroken(
             f"seal {after.k}, which this process has made or seen, is not there any more: somebody has changed the store. "
@@ -100,7 +102,7 @@ def seal(tx: SealTx, now: float, key: AuditKey | None, after: Seal | None = None
         return None
     k, at = (last.k + 1 if last else 1), round(now, 3)
     prev, body = (last.hash if last else b""), encode(covered).decode()
-    hash = seal_hash(tx.store_id(), k, at, prev, body)
+    hash = seal_hash(store, k, at, prev, body)
     made = Seal(k, at, prev, body, hash, key.kid if key else "", key.sign(hash) if key else b"")
     tx.put_seal(made)
     if covered:

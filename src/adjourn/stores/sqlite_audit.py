@@ -116,8 +116,12 @@ class _Evidence:
     def line(self, scope: str, n: int) -> Line | None:
         return self._db.execute("select n, body, head from audit where scope = ? and n = ?", (scope, n)).fetchone()
 
-    def runs(self) -> Iterable[RunRow]:
-        return (run_row(row) for row in self._db.execute(f"select {COLUMNS} from run"))
+    def runs(self) -> Iterable[RunRow | Broken]:
+        for row in self._db.execute(f"select {COLUMNS} from run"):
+            try:
+                yield run_row(row)
+            except (KeyError, ValueError, TypeError) as e:
+                yield Broken("rows of", row[0], 0, f"its row cannot be read: {e!r:.200}")
 
     def journal(self, row: RunRow) -> Iterable[Line]:
         return self._db.execute("select seq, body, head from journal where run = ? order by seq", (row.n,))

@@ -7,7 +7,7 @@ itself, which whoever can write the file can bring about.
 import base64
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import msgspec
 
@@ -42,9 +42,15 @@ class Evidence(Protocol):
 
     def lines(self, scope: str) -> Iterable[Line]: ...
     def line(self, scope: str, n: int) -> Line | None: ...
-    def runs(self) -> Iterable[RunRow]: ...
+    def runs(self) -> Iterable[RunRow | Broken]:
+        """Every run's row; what cannot be read as one is broken."""
+        ...
+
     def journal(self, row: RunRow) -> Iterable[Line]: ...
-    def interrupts(self, row: RunRow) -> Iterable[InterruptRow]: ...
+    def interrupts(self, row: RunRow) -> Iterable[InterruptRow]:
+        """The rows of its interrupts; raises `ValueError` if one cannot be read."""
+        ...
+
     def record_head(self, run: str, seq: int) -> bytes | None: ...
     def seals(self) -> Iterable[Seal]: ...
     def touched(self) -> Iterable[str]: ...
@@ -160,6 +166,10 @@ class _Check:
 
     def _journals(self) -> None:
         for row in self._evidence.runs():
+            if isinstance(row, Broken):
+                self._say(row.what, row.scope, row.n, row.why)
+                self._records[row.scope] = 0
+                continue
             self._records[row.id] = row.seq
             if row.id not in self._lines:
                 self._say("audit of", row.id, 1, "all of it is missing")
@@ -179,7 +189,11 @@ class _Check:
             except (msgspec.MsgspecError, AdjournError, ValueError) as e:
                 self._say("journal of", row.id, seq, f"it makes no sense there: {e}")
                 return
-        for wrong in disagreements(row, self._evidence.interrupts(row), replay):
+        try:
+            unequal = disagreements(row, self._evidence.interrupts(row), replay)
+        except ValueError as e:
+            unequal = [f"they cannot be read: {e}"]
+        for wrong in unequal:
             self._say("rows of", row.id, 0, wrong)
         for wrong in violations(records):
             self._say("journal of", row.id, 0, wrong)
@@ -188,6 +202,8 @@ class _Check:
 
     def _seals(self) -> None:
         store, last = self._evidence.store_id(), Seal(0, 0.0, b"", "", b"")
+        if not store:
+            self._say("seals", "", 0, "the id of the store is missing")
         for seal in self._evidence.seals():
             self._seal(store, last, seal)
             last = seal
@@ -266,7 +282,7 @@ class _Check:
                 continue
             self._found.lines += n - sealed
             first = self._evidence.line(scope, sealed + 1)
-            at = decode(first[1])["at"] if first else 0.0
+            at = _read(first[1]).get("at", 0.0) if first else 0.0
             self._found.oldest = min(self._found.oldest or at, at)
             if scope not in touched:
                 self._say("audit of", scope, sealed + 1, "it is not sealed and not marked for the next seal")
@@ -276,13 +292,13 @@ class _Check:
     # What lies outside of runs: the global chain says what there must be
 
     def _halts(self) -> None:
-        meant: dict[str, tuple[str, str]] = {}
+        meant: dict[str, tuple[str, str, float]] = {}
         for entry in self._global("halt", "unhalt"):
             if entry["verb"] == "unhalt":
                 meant.pop(entry["scope"], None)
             else:
-                meant.setdefault(entry["scope"], (entry["by"], entry["reason"]))
-        there = {halt.scope: (halt.by, halt.reason) for halt in self._evidence.halts()}
+                meant.setdefault(entry["scope"], (entry["by"], entry["reason"], entry["at"]))
+        there = {halt.scope: (halt.by, halt.reason, round(halt.at, 3)) for halt in self._evidence.halts()}
         for scope in sorted({*meant, *there}):
             if scope not in there:
                 self._say("halt", scope, 0, "it is off, and nobody lifted it")
@@ -290,7 +306,10 @@ class _Check:
                 self._say("halt", scope, 0, "it is on, and nobody set it")
             elif there[scope] != meant[scope]:
                 self._say(
-                    "halt", scope, 0, f"by and reason are {there[scope]!r:.200}, the audit has {meant[scope]!r:.200}"
+                    "halt",
+                    scope,
+                    0,
+                    f"who set it, why and when are {there[scope]!r:.200}, the audit has {meant[scope]!r:.200}",
                 )
 
     def _endpoints(self) -> None:
@@ -311,9 +330,18 @@ class _Check:
 
     def _global(self, *verbs: str) -> Iterator[dict[str, Any]]:
         for _, body, _ in self._evidence.lines(""):
-            entry = decode(body)
+            entry = _read(body)
             if entry.get("verb") in verbs and not entry.get("refused"):
                 yield entry
+
+
+def _read(body: str) -> dict[str, Any]:
+    """A line of the audit; empty if it cannot be read, which its chain says already."""
+    try:
+        entry = decode(body)
+    except msgspec.MsgspecError:
+        return {}
+    return cast("dict[str, Any]", entry) if isinstance(entry, dict) else {}
 
 
 def _base64(text: str) -> bytes:

@@ -9,8 +9,10 @@ from adjourn.stores.rules.journal import append, new_row
 from adjourn.stores.rules.transaction import InterruptRow, Tx
 from adjourn.stores.store import RunRow
 
-ROW = ("kind", "program", "title", "session", "labels", "input_digest", "status", "epoch", "wake_at", "blocked", "opens", "errors",
-       "stopped", "requesters")  # fmt: skip
+ROW = (
+    "kind", "program", "title", "session", "labels", "input_digest", "status", "epoch", "wake_at", "blocked", "opens", "errors",
+    "stopped", "requesters", "created_at", "updated_at",
+)  # fmt: skip
 """What of a run's row follows from its journal. The lease does not: it is time."""
 INTERRUPT = tuple(field.name for field in fields(InterruptRow))
 
