@@ -14,7 +14,7 @@ COMMANDS = {
     "demo": "demo", "run": "running", "runs": "reading", "show": "reading", "watch": "watching", "inbox": "deciding",
     "approve": "deciding", "deny": "deciding", "answer": "deciding", "pause": "controlling", "resume": "controlling",
     "cancel": "controlling", "say": "controlling", "fork": "history", "halt": "controlling", "unhalt": "controlling",
-    "audit": "history", "checkpoint": "checkpoints", "serve": "serving", "worker": "working", "db": "storing",
+    "audit": "commands.audit", "checkpoint": "checkpoints", "serve": "serving", "worker": "working", "db": "storing",
     "user": "people", "doctor": "doctor",
     "version": "app",
 }  # fmt: skip

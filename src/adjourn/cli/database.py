@@ -4,7 +4,7 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from adjourn.cli.visible import visible
 from adjourn.errors import NotFound, StoreError
@@ -60,13 +60,16 @@ def check_exists(address: str) -> None:
         raise StoreError(f"{path!r} is not an Adjourn database; nothing was changed; name another with --db")
 
 
-def with_runtime(db: str | None, work: Callable[[Runtime], Awaitable[T]]) -> T:
-    """Do something with the runtime of a database that exists. It has no programs: it reads, decides and controls."""
+def with_runtime(db: str | None, work: Callable[[Runtime], Awaitable[T]], **options: Any) -> T:
+    """Do something with the runtime of a database that exists. It has no programs: it reads, decides and controls.
+
+    The other options are the runtime's.
+    """
     address = address_of(db)
     check_exists(address)
 
     async def go() -> T:
-        async with Runtime(address) as rt:
+        async with Runtime(address, **options) as rt:
             return await work(rt)
 
     return asyncio.run(go())

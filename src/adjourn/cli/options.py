@@ -2,11 +2,15 @@
 
 import getpass
 import os
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from adjourn.cli.completing import complete_items, complete_programs, complete_runs
+from adjourn.errors import Invalid
+
+if TYPE_CHECKING:
+    from adjourn.stores.audit_key import AuditKey
 
 Db = Annotated[
     str | None,
@@ -51,6 +55,31 @@ Program = Annotated[
         metavar="APP.PY:NAME", help="A file or module, and its agent or flow.", autocompletion=complete_programs
     ),
 ]
+
+
+AuditKeyFile = Annotated[
+    str,
+    typer.Option(
+        "--audit-key", metavar="FILE", show_default=False,
+        help="The private key that signs the seals of the audit; without it, ADJOURN_AUDIT_SECRET, if that is set.",
+    ),
+]  # fmt: skip
+
+
+def sealing_key(file: str) -> "list[AuditKey] | None":
+    """What signs the seals: the key of `--audit-key`, which must be a private one; None: what the environment says."""
+    if not file:
+        return None
+    from adjourn.cli.extras import needs
+    from adjourn.stores.audit_key import audit_keys
+
+    with needs("signing"):
+        keys = audit_keys(file)
+    if not any(key.can_sign for key in keys):
+        raise Invalid(
+            f"{file!r} has public keys only, which cannot sign; give the private one, or leave --audit-key out"
+        )
+    return list(keys)
 
 
 def who(by: str | None) -> str:

@@ -15,7 +15,7 @@ from adjourn.cli.database import address_of, check_exists, file_of
 from adjourn.cli.extras import needs
 from adjourn.cli.failure import says
 from adjourn.cli.logs import log_to
-from adjourn.cli.options import Db, Json, Resources
+from adjourn.cli.options import AuditKeyFile, Db, Json, Resources, sealing_key
 from adjourn.cli.programs import NotImportable, programs_of, resources_of
 from adjourn.cli.terminal import out, print_line, say
 from adjourn.cli.visible import lines, visible
@@ -69,6 +69,7 @@ def serve(
         bool, typer.Option("--work/--no-work", help="Advance the programs' runs here, or only start them.")
     ] = True,
     resources: Resources = "",
+    audit_key: AuditKeyFile = "",
     as_json: Json = False,
 ) -> None:
     """Serve the API and the console until Ctrl-C. The link with its token is printed on stdout.
@@ -87,7 +88,7 @@ def serve(
     log_to(say)
     options: dict[str, Any] = {
         "origins": origin or (), "users": Users(users) if users else None, "name": name, "resources": given, "allow": allow or (),
-        "certfile": certfile, "keyfile": keyfile, "rate": rate, "work": work,
+        "certfile": certfile, "keyfile": keyfile, "rate": rate, "work": work, "audit_key": sealing_key(audit_key),
     }  # fmt: skip
 
     def ready(up: "Serving") -> None:

@@ -14,7 +14,7 @@ from adjourn.cli.completing import complete_programs
 from adjourn.cli.database import address_of
 from adjourn.cli.failure import says
 from adjourn.cli.logs import log_to
-from adjourn.cli.options import Db, Json, Resources
+from adjourn.cli.options import AuditKeyFile, Db, Json, Resources, sealing_key
 from adjourn.cli.programs import NotImportable, programs_of, resources_of
 from adjourn.cli.steps import Look, look_at
 from adjourn.cli.terminal import out, say, to_json
@@ -44,6 +44,7 @@ def worker(
     lease: Annotated[float, typer.Option(help="Seconds after which a silent worker is replaced.")] = 2.0,
     grace: Annotated[float, typer.Option(help="Seconds that tools in flight get when it stops.")] = 5.0,
     on_change: Annotated[str, typer.Option(help="refuse, or warn: runs of a changed program.")] = "refuse",
+    audit_key: AuditKeyFile = "",
 ) -> None:
     """Advance the runs of these programs until Ctrl-C or SIGTERM; then hand them back.
 
@@ -59,8 +60,9 @@ def worker(
         raise InvalidDefinition(f"--on-change is 'refuse' or 'warn', not {on_change!r}")
     log_to(say)
     rt = Runtime(
-        address_of(db), loaded, resources=given, concurrency=concurrency, lease=lease, grace=grace, on_change=on_change
-    )
+        address_of(db), loaded, resources=given, concurrency=concurrency, lease=lease, grace=grace, on_change=on_change,
+        audit_key=sealing_key(audit_key),
+    )  # fmt: skip
     asyncio.run(_serve(rt, [p.name for p in loaded], address_of(db), as_json))
 
 

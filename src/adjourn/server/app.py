@@ -43,6 +43,7 @@ def create_app(runtime: Runtime, *, guard: Guard, url: str = "", allow: Iterable
         async with AsyncExitStack() as stack:
             if not _is_open(runtime):
                 await stack.enter_async_context(runtime)
+            runtime.keep_sealed()
             await stack.enter_async_context(Postman(runtime.store, url=told, allow=allow))
             desk.closing.clear()
             stack.callback(desk.closing.set)

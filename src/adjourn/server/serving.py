@@ -89,12 +89,14 @@ async def serving(
     rate: float = 200.0,
     guide: Guide | None = None,
     work: bool = True,
+    audit_key: Any = None,
 ) -> AsyncGenerator[Serving]:
     """A server while inside. Without programs it reads, decides and controls; with them it also advances their runs.
 
     On a loopback address a token is made at start. Any other address needs users, and `origins`: where people find it.
     `allow`: networks that webhooks may reach although they are not public. `port=0` takes a free one.
     With `work=False` it starts runs of its programs and leaves it to workers to advance them.
+    `audit_key` signs the seals of the audit, as for `Runtime`.
     `guide` makes the card of things to try that the console shows.
     """
     async with AsyncExitStack() as stack:
@@ -109,7 +111,9 @@ async def serving(
         found = _origins(host, taken, origins, bool(certfile))
         token = secrets.token_urlsafe(32) if is_loopback(host) else ""
         guard = Guard(found, users=users, token=token, token_name=name or _name(), rate=rate, burst=rate * 2)
-        runtime = Runtime(address, programs, resources=resources, work=work) if isinstance(address, str) else address
+        runtime = address
+        if isinstance(runtime, str):
+            runtime = Runtime(runtime, programs, resources=resources, work=work, audit_key=audit_key)
         url = found[0]
         app = create_app(runtime, guard=guard, url=url, allow=allow)
         app.state.desk.guide = guide

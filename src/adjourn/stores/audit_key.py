@@ -94,15 +94,14 @@ def audit_keys(given: KeySource | Sequence[KeySource] | None = None) -> tuple[Au
     The first that can sign signs, all of them verify. Raises `InvalidDefinition`.
     """
     secrets = _secrets()
-    if given is None:
-        return secrets
-    sources = list(given) if isinstance(given, list | tuple) else [cast("KeySource", given)]
-    keys = tuple(key for source in sources for key in _keys(source))
-    if keys and secrets:
+    sources: list[KeySource] = []
+    if given is not None:
+        sources = list(given) if isinstance(given, list | tuple) else [cast("KeySource", given)]
+    if secrets and any(isinstance(source, str | os.PathLike) for source in sources):
         raise InvalidDefinition(
             f"there is an audit key, and {SECRET} is set: a store's seals have one kind of key; unset one"
         )
-    return keys or secrets
+    return tuple(key for source in sources for key in _keys(source)) or secrets
 
 
 def _secrets() -> tuple[AuditKey, ...]:

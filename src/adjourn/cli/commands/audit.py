@@ -1,0 +1,234 @@
+"""`adjourn audit`: who wanted what; and the seals that show whether anybody has changed it since."""
+
+import sys
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.text import Text
+from typer.core import TyperGroup
+
+from adjourn.cli.completing import complete_runs
+from adjourn.cli.database import with_runtime
+from adjourn.cli.extras import needs
+from adjourn.cli.failure import says
+from adjourn.cli.finding import run_at
+from adjourn.cli.options import Db, Json
+from adjourn.cli.terminal import out, print_json, say, to_json
+from adjourn.cli.visible import visible
+from adjourn.cli.words import DIM, short_id
+from adjourn.errors import Invalid
+from adjourn.runtime.audit import seal_json
+from adjourn.runtime.runtime import Runtime
+from adjourn.stores.audit import SECURITY
+from adjourn.stores.audit_key import AuditKey, audit_keys
+from adjourn.stores.seals import Anchor
+
+
+class AuditCommands(TyperGroup):
+    """`show` is what is meant when no command is named: `adjourn audit`, `adjourn audit RUN`, `adjourn audit --security`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Put the word in that was left out."""
+        named = args and (args[0] in self.commands or args[0] == "--help")
+        return super().parse_args(ctx, args if named else ["show", *args])
+
+
+app = typer.Typer(
+    name="audit",
+    cls=AuditCommands,
+    help="Who wanted what, when, from where, and what came of it: show (the default), verify, seal, anchor, export.",
+)
+
+Key = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--audit-key",
+        metavar="FILE",
+        help="The key of the seals: a private key signs and checks, public lines (ed25519 …) check; may be repeated. "
+        "Without it, ADJOURN_AUDIT_SECRET, if that is set.",
+        show_default=False,
+    ),
+]
+
+
+def _keys(files: list[str] | None) -> list[AuditKey]:
+    with needs("signing"):
+        return list(audit_keys(files))
+
+
+@app.command()
+@says("Not shown")
+def show(
+    run: Annotated[
+        str,
+        typer.Argument(metavar="[RUN]", help="Of this run only.", show_default=False, autocompletion=complete_runs),
+    ] = "",
+    security: Annotated[
+        bool, typer.Option("--security", help="The security log instead: logins, keys, users, refusals.")
+    ] = False,
+    limit: Annotated[int, typer.Option("--limit", min=1, max=1000, help="So many lines.")] = 100,
+    db: Db = None,
+    as_json: Json = False,
+) -> None:
+    """Show who wanted what, when, from where, why, and what came of it; also what was refused."""
+    if run and security:
+        raise Invalid("the security log is not about one run: leave RUN out, or --security")
+
+    async def work(rt: Runtime) -> list[dict[str, Any]]:
+        if run:
+            return await (await run_at(rt, run)).audit(limit=limit)
+        return await rt.audit(limit=limit, security=security)
+
+    lines = with_runtime(db, work)
+    if as_json:
+        print_json(lines)
+        return
+    for line in lines:
+        out().print(_shown(line))
+
+
+def _shown(line: dict[str, Any]) -> Text:
+    run = line.get("run", "")
+    words = [
+        line["verb"],
+        line.get("verdict", ""),
+        line.get("interrupt") or line.get("event") or line.get("scope") or line.get("about") or "",
+        f"by {line.get('by') or '-'}",
+        f"from {line.get('from') or '-'}",
+        f"{line['count']} times" if line.get("count", 1) > 1 else "",
+        line.get("note") or line.get("reason") or "",
+    ]
+    result = ""
+    if line.get("refused"):
+        result = f"refused: {line['refused']}"
+    elif line.get("seq"):
+        result = f"record {line['seq']}"
+    return Text.assemble(
+        time.strftime("%Y-%m-%d %H:%M:%S  ", time.localtime(line["at"])),
+        (f"{short_id(run) if run and run != SECURITY else '-':9}  ", DIM),
+        visible("  ".join(str(word) for word in words if word)),
+        ("  " + visible(result), "red" if line.get("refused") else DIM),
+    )
+
+
+@app.command()
+@says("Not checked")
+def verify(
+    since: Annotated[
+        str,
+        typer.Option(
+            "--since",
+            metavar="ANCHOR",
+            help="An anchor, or a file with one: what was there then must still be there.",
+            show_default=False,
+        ),
+    ] = "",
+    key: Key = None,
+    db: Db = None,
+    as_json: Json = False,
+) -> None:
+    """Check every journal, every audit, the rows made of them, and the seals; say how far that goes.
+
+    Exits with 1 if a place is not as it was written. Without a key or an anchor, whoever can write the file can rewrite it.
+    """
+    keys, anchor = _keys(key), _anchor(since)
+    found = with_runtime(db, lambda rt: rt.verification(since=anchor, key=keys))
+    if as_json:
+        seal = found.seal
+        print_json({
+            "broken": [str(place) for place in found], "says": str(found), "seal": seal.k if seal else None,
+            "sealed_at": seal.at if seal else None, "signed_by": seal.kid if seal and found.is_signed else None,
+            "lines_not_sealed": found.lines, "records_not_sealed": found.records,
+        })  # fmt: skip
+    elif found:
+        for place in found:
+            out().print(Text.assemble(("✗ ", "red"), visible(str(place))))
+    else:
+        out().print(visible(str(found)))
+    if found:
+        raise typer.Exit(1)
+
+
+def _anchor(since: str) -> Anchor | None:
+    if not since:
+        return None
+    if since == "-":
+        return Anchor.read(sys.stdin.read())
+    file = Path(since)
+    try:
+        return Anchor.read(file.read_text("utf-8") if len(since) < 500 and file.is_file() else since)
+    except (OSError, UnicodeDecodeError) as e:
+        raise Invalid(f"the anchor {since!r:.200} cannot be read: {e}") from None
+
+
+@app.command()
+@says("Not sealed")
+def seal(key: Key = None, db: Db = None, as_json: Json = False) -> None:
+    """Seal what was recorded since the last seal. A server or a worker does it every ten seconds by itself."""
+    keys = _keys(key)
+
+    async def work(rt: Runtime) -> dict[str, Any]:
+        made = await rt.audit_seal()
+        if made is None:
+            await _check_key(rt, keys)
+        return {"seal": seal_json(made) if made else None}
+
+    done = with_runtime(db, work, audit_key=keys)
+    if as_json:
+        print_json(done)
+    elif done["seal"]:
+        out().print(f"Seal {done['seal']['k']}{_by(done['seal']['kid'])}.")
+    else:
+        out().print("There is nothing to seal.")
+
+
+async def _check_key(rt: Runtime, keys: list[AuditKey]) -> None:
+    """That there was nothing to seal must not mean that this process could not."""
+    last = await rt.store.seals(-1)
+    if last and last[0].kid and not any(k.can_sign for k in keys):
+        raise Invalid(f"the seals of this store are signed by {last[0].kid}; give a private key: --audit-key FILE")
+
+
+def _by(kid: str) -> str:
+    return f", signed by {kid}" if kid else ", not signed"
+
+
+@app.command()
+@says("No anchor")
+def anchor(key: Key = None, db: Db = None, as_json: Json = False) -> None:
+    """Seal, and print the name of the last seal, to be kept where whoever can write the file cannot reach.
+
+    Print it, post it, file it. Later, `adjourn audit verify --since ANCHOR` proves that what was there then still is.
+    """
+    keys = _keys(key)
+    made = with_runtime(db, lambda rt: rt.audit_anchor(), audit_key=keys)
+    if as_json:
+        print_json(made.as_json())
+    else:
+        out().print(str(made))
+    if not made.kid:
+        say(Text("It is not signed. Whoever gets it must trust the way it came.", style=DIM))
+
+
+@app.command()
+@says("Not exported")
+def export(
+    after: Annotated[
+        int, typer.Option("--after", metavar="K", min=0, help="Only what seals behind this number cover.")
+    ] = 0,
+    db: Db = None,
+    as_json: Json = False,
+) -> None:
+    """Print the sealed lines and the seals, one JSON object a line. The last seal's `k` is where the next export begins."""
+
+    async def work(rt: Runtime) -> int:
+        k = after
+        async for item in rt.audit_export(after):
+            sys.stdout.write(to_json(item, indent=None) + "\n")
+            k = item["k"]
+        return k
+
+    last = with_runtime(db, work)
+    say(Text(f"Up to seal {last}. The next export begins behind it: --after {last}", style=DIM))
