@@ -22,6 +22,7 @@ from adjourn.errors import (
     AlreadyDecided,
     AlreadyResumed,
     AnswerRequired,
+    AuditBroken,
     CheckpointInvalid,
     Conflict,
     Halted,
@@ -58,7 +59,9 @@ from adjourn.flow.flow import Flow
 from adjourn.models.model import Model
 from adjourn.runtime.run import Run, RunState
 from adjourn.runtime.runtime import Runtime
+from adjourn.stores.seals import Anchor
 from adjourn.stores.store import Store
+from adjourn.stores.verification import Verification
 
 __all__ = [
     # agents and tools
@@ -74,9 +77,10 @@ __all__ = [
     "Interrupt", "PendingToolCall", "Decision",
     # runtime
     "Runtime", "Run", "RunState", "Store", "Event", "Recorded", "TextArrived", "Published", "ToolCallApprovalRequired",
+    "Anchor", "Verification",
     # errors
-    "AdjournError", "AlreadyDecided", "AlreadyResumed", "AnswerRequired", "CheckpointInvalid", "Conflict", "Halted",
-    "InDoubt", "InterruptClosed", "Invalid", "InvalidAnswer", "InvalidDefinition", "LeaseLost", "MissingResource",
+    "AdjournError", "AlreadyDecided", "AlreadyResumed", "AnswerRequired", "AuditBroken", "CheckpointInvalid", "Conflict",
+    "Halted", "InDoubt", "InterruptClosed", "Invalid", "InvalidAnswer", "InvalidDefinition", "LeaseLost", "MissingResource",
     "Misused", "ModelError", "NoOutput", "NotAllowed", "NotFound", "NotJSON", "PauseRequest", "ProgramChanged", "Refused",
     "RequestReused", "RunExists", "RunFailed", "StaleDecision", "StoreError", "ToolFailed", "Unauthorised",
     "UnknownInterrupt", "UnknownRun", "can_resume",

@@ -21,7 +21,9 @@ SHOP, YARD = str(Path(shop.__file__)), str(Path(yard.__file__))
 JSON: dict[str, list[str]] = {
     "run": [f"{SHOP}:make", "x"], "runs": [], "show": ["RUN"], "watch": ["RUN", "--rest"], "inbox": [], "approve": ["RUN"],
     "deny": ["RUN"], "answer": ["ASK", "yes"], "pause": ["RUN"], "resume": ["PAUSED"], "cancel": ["RUN"], "say": ["RUN", "x"],
-    "fork": ["RUN"], "halt": ["tool:x", "--reason", "y"], "unhalt": ["tool:x"], "audit": [], "checkpoint show": ["saved.json"],
+    "fork": ["RUN"], "halt": ["tool:x", "--reason", "y"], "unhalt": ["tool:x"],
+    "audit show": [], "audit verify": [], "audit seal": [], "audit anchor": [],
+    "audit export": [], "checkpoint show": ["saved.json"],
     "checkpoint verify": ["saved.json"], "checkpoint resume": ["saved.json", f"{SHOP}:refunds", "--deny"], "db info": [],
     "db migrate": [], "db backup": ["copy.db"], "db check": [], "user add": ["ana"], "user list": [], "user key": ["ben"],
     "user remove": ["ben"], "doctor": [], "version": [],
@@ -81,7 +83,7 @@ def test_an_error_is_json_too(name: str, adjourn: Run) -> None:
     assert said.code in (1, 2) and said.out == "" and "error" in json.loads(said.err)
 
 
-@pytest.mark.parametrize("name", [*LEAVES, "checkpoint", "db", "user", ""])
+@pytest.mark.parametrize("name", [*LEAVES, "audit", "checkpoint", "db", "user", ""])
 def test_its_help_is_plain_text(name: str, adjourn: Run) -> None:
     said = adjourn(*name.split(), "--help")
     assert said.code == 0 and said.out.startswith("Usage: adjourn") and "\x1b" not in said.out

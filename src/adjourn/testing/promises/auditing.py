@@ -59,7 +59,11 @@ class Auditing(Ground):
             await store.deliver("r1", Emitted(event="go", by="bo", decides=False))
         await store.deliver("r1", Emitted(event="go", by="ana"))
         lines = [line.entry for line in await store.audit("r1")][1:]
-        wanted = [("news", [], False), ("go", ["1.0?0"], True), ("go", ["1.0?0"], False)]
+        wanted: list[tuple[str, list[str], bool]] = [
+            ("news", [], False),
+            ("go", ["1.0?0"], True),
+            ("go", ["1.0?0"], False),
+        ]
         assert [(x["event"], x["answers"], "refused" in x) for x in lines] == wanted
         assert "a secret" not in str(lines)
 
