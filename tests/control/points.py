@@ -29,7 +29,7 @@ from adjourn.core.records import (
 )  # fmt: skip
 from adjourn.core.status import RUNNABLE
 from adjourn.errors import AdjournError, Halted
-from adjourn.stores.store import Store
+from adjourn.stores.store import Filter, Store
 from adjourn.testing import FakeClock
 
 RUN = "r"
@@ -117,6 +117,12 @@ def make_agent(world: World) -> Agent:
     return Agent("root", model=Thinker(*turns), tools=[look, act, act_again, pay, helper])  # type: ignore[list-item]
 
 
+async def approve(store: Store) -> int:
+    """Agree to the payment as it is shown now; if it is not there yet, to nothing."""
+    shown = [item.call.digest for item in await store.inbox(Filter(run=RUN)) if item.call]
+    return await store.deliver(RUN, Decided(i="1.2?0", verdict="approve", by="ann", digest="".join(shown)))
+
+
 class Play:
     """One run, and a person who approves what is asked, resumes what is paused and lifts what is halted."""
 
@@ -140,7 +146,7 @@ class Play:
             "pause now": deliver(PauseAsked(by="ann", now=True)),
             "cancel": deliver(CancelAsked(by="ann")),
             "say": deliver(Said(text="also Norway", by="ann")),
-            "approve": deliver(Decided(i="1.2?0", verdict="approve", by="ann")),
+            "approve": approve,
         }
         found: list[tuple[str, Callable[[Store], Coroutine[Any, Any, Any]]]] = []
         for word in self.command.split(", then "):

@@ -114,12 +114,13 @@ class People:
             i = found.id.removeprefix("r1:")
             match found.kind:
                 case "approval":
-                    await self.tell(store, yes(i), found.id)
+                    assert found.call
+                    await self.tell(store, yes(i, digest=found.call.digest), found.id)
                 case "in_doubt":
                     assert found.call
                     happened = self.world.times(found.call.tool) > 0
                     choice = {"choice": "happened", "result": "charged"} if happened else {"choice": "run"}
-                    await self.tell(store, answer(choice, i), found.id)
+                    await self.tell(store, answer(choice, i, digest=found.call.digest), found.id)
                 case _:
                     await self.tell(store, answer("big", i), found.id)
 

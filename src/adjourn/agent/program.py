@@ -93,10 +93,10 @@ class AgentProgram:
             gate=gate,
         )  # fmt: skip
         if gate:
-            grant = self._grant(state, call, tool, args, intended, now)
-            if not grant:
+            agreed = self._agreed(state, call, tool, args, intended, now)
+            if agreed is None:
                 return Ask(self._asked(state, call, tool, args, judged, shown, now))
-            intended = msgspec.structs.replace(intended, grant=grant)
+            intended = agreed
         return Go(intended, bool(gate), tool.key_ttl)
 
     def _verdict(self, up: "list[Agent[Any]]", tool: Tool, args: dict[str, Any]) -> Judgement:
@@ -106,17 +106,20 @@ class AgentProgram:
             judgements.append(Judgement(verdict, "", (Rule(verdict, tool.name, reason="the tool says so"),)))
         return strictest(judgements) if judgements else ALLOWED
 
-    def _grant(self, state: State, call: Call, tool: Tool, args: dict[str, Any], intended: Intended, now: float) -> str:
-        """The interrupt whose decisions stand behind exactly this, or ""."""
+    def _agreed(
+        self, state: State, call: Call, tool: Tool, args: dict[str, Any], intended: Intended, now: float
+    ) -> Intended | None:
+        """The intent with the interrupt whose decisions stand behind exactly this, or None."""
         for_run = state.granted.get(action_digest(state.run, "", tool.name, tool.exact, args), "")
         for i in filter(None, (call.grant, for_run)):
             if (grant := state.grants.get(i)) is None:
                 continue
             again = grant.lives == call.id and tool.effect.value in ("read", "idempotent")
             spent = bool(grant.lives) and not again and not grant.for_run
-            if not objection(state.run, intended, grant.asked, grant.decisions, state.requesters, now, spent):
-                return i
-        return ""
+            lives = msgspec.structs.replace(intended, grant=i)
+            if not objection(state.run, lives, grant.asked, grant.decisions, state.requesters, now, spent):
+                return lives
+        return None
 
     def _asked(
         self, state: State, call: Call, tool: Tool, args: dict[str, Any], judged: Judgement, shown: str, now: float

@@ -4,7 +4,9 @@ A rule that asks wants *slots* filled: so many people of these groups. Slots of 
 one person's yes counts once in every rule that it fits.
 """
 
+import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import Any, cast
 
 import msgspec
@@ -36,6 +38,18 @@ class Vote(msgspec.Struct, frozen=True):
     groups: tuple[str, ...] = ()
 
 
+@lru_cache(maxsize=4096)
+def person(name: str) -> str:
+    """Whose name this is, to compare by: `Ana`, `ANA` and `ａｎａ` are one person. Names are shown as they were given."""
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
+
+
+def is_known(name: str, names: Iterable[str]) -> bool:
+    """Whether somebody of these names is this person."""
+    who = person(name)
+    return any(person(other) == who for other in names)
+
+
 def gate_of(asked: Asked) -> tuple[Slot, ...]:
     """What an approval or a call in doubt needs; of records from before there were slots as well."""
     if asked.gate or asked.kind not in ("approval", "in_doubt"):
@@ -51,7 +65,7 @@ def fits(slot: Slot, vote: Vote, requesters: Requesters) -> bool:
     """Whether this person may fill this slot."""
     if slot.groups and not set(slot.groups).intersection(vote.groups):
         return False
-    return not slot.not_requester or (bool(requesters) and vote.by not in requesters)
+    return not slot.not_requester or (bool(requesters) and not is_known(vote.by, requesters))
 
 
 def _seats(gate: Iterable[Slot]) -> dict[str, list[Slot]]:
@@ -66,7 +80,7 @@ def seated(gate: Iterable[Slot], votes: Sequence[Vote], requesters: Requesters) 
     found: list[tuple[Slot, str | None]] = []
     distinct: dict[str, Vote] = {}
     for vote in votes:
-        distinct.setdefault(vote.by, vote)
+        distinct.setdefault(person(vote.by), vote)
     votes = list(distinct.values())
     for seats in _seats(gate).values():
         taken: dict[int, int] = {}  # seat → vote
@@ -139,17 +153,24 @@ def requesters(records: Iterable[AnyRecord]) -> Requesters:
 
 
 def shown_digest(run: str, asked: Asked) -> str:
-    """What a person agrees to: everything that an approval shows."""
+    """What a person agrees to: everything that an approval shows. One that was escalated still shows the same."""
+    first = asked.carries[0] if asked.carries else asked.i
     gate = [(s.rule, s.groups, s.count, s.not_requester) for s in asked.gate]
-    said: list[Any] = [asked.describes, asked.effect, asked.undo, asked.reason, list(asked.rules), gate]
-    return digest("shown", run, asked.i, asked.action, said, list(asked.requesters), asked.valid_for)
+    said: list[Any] = [asked.kind, asked.describes, asked.effect, asked.undo, asked.reason, list(asked.rules), gate]
+    return digest("shown", run, first, asked.action, said, list(asked.requesters), asked.valid_for)
+
+
+def is_as_shown(run: str, asked: Asked) -> bool:
+    """Whether the record says what its digests say: a signature covers those, and nothing else of it."""
+    action = action_digest(run, asked.call, asked.tool, asked.definition, asked.args)
+    return asked.action == action and asked.digest == shown_digest(run, asked)
 
 
 def says_yes(asked: Asked, x: Decided) -> bool:
     """Whether this decision lets the call run."""
     if asked.kind == "approval":
         return x.verdict == "approve"
-    return chosen(x).get("choice") == "run"
+    return x.verdict == "value" and chosen(x).get("choice") == "run"
 
 
 def chosen(x: Decided) -> dict[str, Any]:
@@ -187,7 +208,12 @@ def objection(
     known = {slot.rule for slot in gate_of(asked)}
     if more := sorted({slot.rule for slot in intended.gate} - known):
         return f"rules ask that nobody was asked about: {', '.join(more)}"
-    if any(x.digest and x.digest != asked.digest for x in agreed):
+    if intended.grant != asked.i:
+        return "it was agreed to as something else"
+    if not is_as_shown(run, asked):
+        return "what was asked is not what was shown"
+    about = (asked.i, *asked.carries)
+    if any(x.i not in about or x.digest != asked.digest for x in agreed):
         return "a decision was about something else"
     edits = [x for x in agreed if x.edit is not None]
     args = edits[-1].edit if edits else asked.args
@@ -196,6 +222,10 @@ def objection(
         return "it was agreed to for another call"
     if action_digest(run, intended.call, asked.tool, asked.definition, args) != intended.digest:
         return "it is not what was agreed to"
+    if (intended.tool, intended.effect, intended.undo) != (asked.tool, asked.effect, asked.undo):
+        return "it is said to be something else than what was agreed to"
+    if intended.agent and args != {"input": intended.input}:
+        return "the nested agent would be told something else than what was agreed to"
     if asked.expires and any(x.at >= asked.expires for x in agreed):
         return "it was agreed to after it had expired"
     if (until := lapses(asked, agreed)) and now >= until:

@@ -152,7 +152,8 @@ def decided(interrupt: Interrupt, answer: Any, by: str = "", digest: str = "") -
         value, note = answer, ""
     if kind != "question":
         value = _choice(interrupt, value)
-    return Decided(i=i, verdict="value", value=value, by=by, note=note, digest=digest)
+    shown = interrupt.call.digest if interrupt.call else ""
+    return Decided(i=i, verdict="value", value=value, by=by, note=note, digest=digest or shown)
 
 
 def _approval(interrupt: Interrupt, answer: Any, by: str, digest: str) -> Decided:

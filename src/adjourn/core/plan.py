@@ -8,8 +8,9 @@ from typing import Any, Literal, Protocol
 
 import msgspec
 
-from adjourn.core.authority import gate_of, people
+from adjourn.core.authority import gate_of, people, shown_digest
 from adjourn.core.call import Call, Phase, is_undo, undo_target
+from adjourn.core.digest import action_digest
 from adjourn.core.halt import halted, scopes
 from adjourn.core.records import (
     Asked,
@@ -280,13 +281,15 @@ def in_doubt(state: State, call: Call, *, undoing: bool, judged: Judged | None =
     if isinstance(judged, Ask):
         x = judged.asked
         gate, rules, valid_for, definition, args = x.gate, x.rules, x.valid_for, x.definition, x.args
-    return Asked(
-        gate=gate, rules=rules, valid_for=valid_for, definition=definition, action=call.digest,
+    asked = Asked(
+        gate=gate, rules=rules, valid_for=valid_for, definition=definition,
+        action=action_digest(state.run, call.id, call.tool, definition, args),
         requesters=tuple(sorted(state.requesters)), approvers=people(gate), groups=tuple(sorted({g for s in gate for g in s.groups})),
-        i=interrupt_id(state, call.id), kind="in_doubt", call=call.id, tool=call.tool, args=args, digest=call.digest,
+        i=interrupt_id(state, call.id), kind="in_doubt", call=call.id, tool=call.tool, args=args,
         effect=call.effect, undo=call.undo, undoing=undoing, reason=call.doubt, under=state.agents_under(call.path),
         payload={"question": f"Did {call.tool} happen?", "call": call.id, "attempt": call.attempt},
     )  # fmt: skip
+    return msgspec.structs.replace(asked, digest=shown_digest(state.run, asked))
 
 
 def _cancelling(p: Plan, state: State, now: float) -> None:

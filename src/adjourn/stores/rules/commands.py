@@ -12,6 +12,7 @@ from adjourn.core.authority import (
     fits,
     gate_of,
     is_filled,
+    is_known,
     says_yes,
     seated,
 )
@@ -146,7 +147,8 @@ def _admit_decision(tx: Tx, row: RunRow, command: Decided, now: float) -> None:
     if found is None:
         raise UnknownInterrupt(public_id(row.id, command.i), [public_id(row.id, x.i) for x in tx.open_interrupts(row)])
     shown = public_id(row.id, command.i)
-    if command.by.startswith("@") or command.by in (row.program, *getattr(opened_by(tx, row, found), "under", ())):
+    machines = (row.id, row.program, *getattr(opened_by(tx, row, found), "under", ()))
+    if command.by.startswith("@") or is_known(command.by, machines):
         raise NotAllowed(f"{command.by!r} is a run or its agent: people decide, not those who ask")
     if found.state == "decided":
         raise AlreadyDecided(shown, found.by)
@@ -155,11 +157,11 @@ def _admit_decision(tx: Tx, row: RunRow, command: Decided, now: float) -> None:
         raise InterruptClosed(shown, {"void": ended, "event": "its event came"}.get(found.state, found.state))
     if found.expires and now >= found.expires:
         raise InterruptClosed(shown, "it expired")
-    if command.digest and found.digest and command.digest != found.digest:
+    agrees = command.verdict == "approve" or (found.kind == "in_doubt" and command.value == {"choice": "run"})
+    if (command.digest or agrees) and found.digest and command.digest != found.digest:
         raise StaleDecision(shown, command.digest, found.digest)
     _admit_shape(shown, found, command)
-    agrees = command.verdict == "approve" or (found.kind == "in_doubt" and command.value == {"choice": "run"})
-    if agrees and command.by in found.votes:
+    if agrees and is_known(command.by, found.votes):
         raise AlreadyDecided(shown, command.by, "approved already")
     if row.status in (Status.CANCELLING, Status.STUCK) and not found.undoing:
         raise Refused(row.id, "answer", row.status.value, "it is being cancelled; only its undo can be decided")
@@ -237,7 +239,7 @@ def _admit_event(tx: Tx, row: RunRow, command: Emitted) -> None:
         shown = public_id(row.id, found.i)
         if not command.decides:
             raise NotAllowed(f"the event {command.event!r} answers {shown!r}: that is for somebody who may decide")
-        if command.by.startswith("@") or command.by == row.program:
+        if command.by.startswith("@") or is_known(command.by, (row.id, row.program)):
             raise NotAllowed(f"{command.by!r} is a run or its agent: people decide, not those who ask")
 
 

@@ -82,14 +82,14 @@ def commit(
     for record in appended:
         record = stamped(record, now)
         if type(record) is Intended and (record.gate or record.grant):
-            _authorised(tx, row, record)
+            _authorised(tx, row, record, now)
         append(tx, row, lease.epoch, record)
     tx.save(row)
     tell(tx, row, appended)
     return Committed(unseen, row.seq, clean, halts)
 
 
-def _authorised(tx: Tx, row: RunRow, intended: Intended) -> None:
+def _authorised(tx: Tx, row: RunRow, intended: Intended, now: float) -> None:
     """Behind a gated intent stand decisions, here and now: from the records that say so, whatever led to it."""
     found = tx.interrupt(row, intended.grant) if intended.grant else None
     if found is None:
@@ -99,7 +99,7 @@ def _authorised(tx: Tx, row: RunRow, intended: Intended) -> None:
     decisions = agreed(tx, row, found)
     again = found.lives == intended.call and intended.effect in ("read", "idempotent")
     spent = bool(found.lives) and not again and not all(x.scope == "run" for x in decisions)
-    why = objection(row.id, intended, asked, decisions, frozenset(row.requesters), intended.at, spent)
+    why = objection(row.id, intended, asked, decisions, frozenset(row.requesters), now, spent)
     if found.state != "decided":
         why = why or f"its question is {found.state}"
     if why:

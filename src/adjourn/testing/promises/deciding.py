@@ -105,16 +105,17 @@ class Deciding(Ground):
         with pytest.raises(InterruptClosed, match=f"the run is {status.value}"):
             await store.deliver("r1", yes())
 
-    async def test_a_decision_about_something_else_is_stale(self, store: Store) -> None:
+    @pytest.mark.parametrize("seen", ["b" * 64, ""])
+    async def test_an_approval_of_something_else_or_of_nothing_is_stale(self, store: Store, seen: str) -> None:
         await wait_for(store, approval(digest="a" * 64))
         async with unchanged(store):
             with pytest.raises(StaleDecision, match="aaaa"):
-                await store.deliver("r1", yes(digest="b" * 64))
+                await store.deliver("r1", yes(digest=seen))
 
-    @pytest.mark.parametrize("shown", ["a" * 64, ""])
-    async def test_a_decision_about_what_is_asked_is_taken(self, store: Store, shown: str) -> None:
+    @pytest.mark.parametrize("decision", [yes(digest="a" * 64), no(digest="a" * 64), no()])
+    async def test_a_decision_about_what_is_asked_is_taken(self, store: Store, decision: Decided) -> None:
         await wait_for(store, approval(digest="a" * 64))
-        assert await store.deliver("r1", yes(digest=shown)) == 5
+        assert await store.deliver("r1", decision) == 5
 
     @pytest.mark.parametrize(
         ("asked", "decision"),
