@@ -12,6 +12,7 @@ from tests.control.world import LIMIT, Ledger, solo
 
 from adjourn import Agent, Run, Runtime
 from adjourn.core.records import AnyRecord
+from adjourn.driver.inside import unmark
 from adjourn.stores.memory import MemoryStore
 from adjourn.stores.sqlite import SQLiteStore
 from adjourn.stores.store import Store
@@ -47,6 +48,7 @@ class Stage:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         self.rt = None
+        unmark()  # its process would be gone
         self.clock.advance(LEASE + 1)
 
     async def start(self, play: dict[str, Any], agent: int = 0, **options: Any) -> Run[Any]:
