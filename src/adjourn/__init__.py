@@ -10,7 +10,7 @@ from adjourn.agent.signature import Resource
 from adjourn.agent.storeless import Handle
 from adjourn.agent.tool import Tool, ask_human, tool
 from adjourn.core.decision import Decision
-from adjourn.core.interrupt import Interrupt, PendingToolCall
+from adjourn.core.interrupt import Interrupt, PendingToolCall, Seat
 from adjourn.core.messages import Usage
 from adjourn.core.policy import Policy, Verdict, allow, ask, deny, eq, ge, gt, le, lt, matches, ne, one_of, under
 from adjourn.core.stop import External, MaxCost, MaxSteps, MaxTime, MaxTokens, TextMention, ToolCalled
@@ -74,7 +74,7 @@ __all__ = [
     # outcomes
     "Outcome", "Completed", "Paused", "Stopped", "Cancelled", "is_paused", "Usage", "Checkpoint", "Handle", "register_upgrader",
     # people
-    "Interrupt", "PendingToolCall", "Decision",
+    "Interrupt", "PendingToolCall", "Seat", "Decision",
     # runtime
     "Runtime", "Run", "RunState", "Store", "Event", "Recorded", "TextArrived", "Published", "ToolCallApprovalRequired",
     "Anchor", "Verification",

@@ -124,7 +124,8 @@ class AgentProgram:
     def _asked(
         self, state: State, call: Call, tool: Tool, args: dict[str, Any], judged: Judgement, shown: str, now: float
     ) -> Asked:
-        rules, gate = judged.rules, gate_for(judged)
+        rules = tuple({rule.identity: rule for rule in judged.rules}.values())
+        gate = gate_for(judged)
         expiring = min((r for r in rules if r.expires_in), key=lambda r: r.expires_in, default=None)
         asked = Asked(
             gate=gate, action=shown, requesters=tuple(sorted(state.requesters)),

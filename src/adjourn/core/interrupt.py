@@ -1,9 +1,11 @@
 """Interrupts: the only way to wait. What opens one, what closes one, which answers fit."""
 
+from collections.abc import Sequence
 from typing import Any, Literal, cast
 
 import msgspec
 
+from adjourn.core.authority import Vote, gate_of, seated
 from adjourn.core.decision import Decision
 from adjourn.core.records import Asked, Decided, Suspended
 from adjourn.errors import InvalidAnswer, StaleDecision
@@ -41,6 +43,18 @@ class PendingToolCall(msgspec.Struct, frozen=True, omit_defaults=True):
     undo: bool = False
 
 
+class Seat(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One person who must agree: of one of `groups` (none: anybody), says `rule`; `filled_by` is who did, "" for nobody yet.
+
+    Seats of one rule are for different people; one person may sit in seats of several rules.
+    """
+
+    rule: str
+    groups: tuple[str, ...] = ()
+    not_requester: bool = False
+    filled_by: str = ""
+
+
 class Interrupt(msgspec.Struct, frozen=True, omit_defaults=True):
     """Something a run waits for. `kind` is ours (a closed set), `type` is the author's own word."""
 
@@ -59,6 +73,8 @@ class Interrupt(msgspec.Struct, frozen=True, omit_defaults=True):
     approvers: int = 1
     groups: tuple[str, ...] = ()
     seq: int = 0
+    slots: tuple[Seat, ...] = ()
+    requesters: tuple[str, ...] = ()
 
 
 def public_id(run: str, i: str) -> str:
@@ -80,8 +96,17 @@ def choices(record: Asked | Suspended) -> dict[str, str]:
     return CHOICES.get(record.kind, {})
 
 
-def view(run: str, seq: int, record: Asked | Suspended) -> Interrupt:
-    """The interrupt that `record` opened, as people see it."""
+def view(
+    run: str,
+    seq: int,
+    record: Asked | Suspended,
+    votes: Sequence[Vote] = (),
+    requesters: frozenset[str] = frozenset(),
+) -> Interrupt:
+    """The interrupt that `record` opened, as people see it.
+
+    `votes` are those who have agreed so far, `requesters` everybody who has shaped the run.
+    """
     call = None
     type_: str = record.kind
     if isinstance(record, Suspended):
@@ -116,6 +141,17 @@ def view(run: str, seq: int, record: Asked | Suspended) -> Interrupt:
         approvers=record.approvers if quorum else 1,
         groups=record.groups if quorum else (),
         seq=seq,
+        slots=_seats(record, votes, requesters) if quorum else (),
+        requesters=tuple(sorted(requesters)) if quorum and record.not_requester else (),
+    )
+
+
+def _seats(asked: Asked, votes: Sequence[Vote], requesters: frozenset[str]) -> tuple[Seat, ...]:
+    gate = gate_of(asked)
+    texts = dict(zip(dict.fromkeys(slot.rule for slot in gate), asked.rules, strict=False))
+    return tuple(
+        Seat(texts.get(slot.rule, slot.rule), slot.groups, slot.not_requester, by or "")
+        for slot, by in seated(gate, votes, requesters)
     )
 
 

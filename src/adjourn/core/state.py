@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from adjourn.core import records as r
-from adjourn.core.authority import goes_on, shapes
+from adjourn.core.authority import Vote, goes_on, shapes
 from adjourn.core.call import OWING, Call, Fault, Grant, Open, Phase, is_undo, undo_target
 from adjourn.core.codec import encode
 from adjourn.core.conversation import Pending, Thread, messages_from
@@ -101,7 +101,12 @@ class State:
         cancelling = self.status in (Status.CANCELLING, Status.STUCK)
         shown = [o for o in self.open.values() if not cancelling or _undoing(o.record)]
         shown.sort(key=lambda o: natural(o.record.call or o.record.i))
-        return [view(self.run, o.seq, o.record) for o in shown]
+        return [view(self.run, o.seq, o.record, self._votes(o.record.i), self.requesters) for o in shown]
+
+    def _votes(self, i: str) -> list[Vote]:
+        """Who has agreed so far."""
+        grant = self.grants.get(i)
+        return [Vote(decision.by, decision.groups) for decision in grant.decisions] if grant else []
 
     @property
     def failed(self) -> bool:
@@ -430,11 +435,8 @@ class State:
 
     def _finish(self, call: Call, value: Any, error: str, *, ran: bool, kept: bool = False) -> None:
         self.live.pop(call.id, None)
-        if grant := self.grants.get(call.grant):
-            if grant.for_run:
-                grant.lives = ""
-            else:
-                del self.grants[call.grant]
+        if (grant := self.grants.get(call.grant)) and not grant.for_run:
+            del self.grants[call.grant]
         self._phase(call, Phase.RETURNED)
         call.value, call.error, call.ran = value, error, ran
         call.memo = {}

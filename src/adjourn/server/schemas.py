@@ -64,10 +64,11 @@ USAGE = answer(
 CALL = answer(
     call_id=TEXT, tool=TEXT, arguments=OBJECT, reason=TEXT, rule=TEXT, digest=TEXT, description=TEXT, effect=TEXT, undo=FLAG,
 )  # fmt: skip
+SEAT = answer(rule=TEXT, groups=TEXTS, not_requester=FLAG, filled_by=TEXT)
 INTERRUPT = answer(
     id=TEXT, ref=TEXT, run_id=TEXT, agent=TEXT, kind=TEXT, type=TEXT, payload=ANYTHING, call=maybe(CALL), answer_schema=ANYTHING,
     path=TEXT, opened_at=NUMBER, expires_at=maybe(NUMBER), choices=OBJECT, on_expiry=TEXT, approvers=WHOLE, groups=TEXTS, digest=TEXT,
-    action=TEXT, seq=WHOLE, said=TEXT,
+    action=TEXT, seq=WHOLE, said=TEXT, slots={"type": "array", "items": SEAT}, requesters=TEXTS,
 )  # fmt: skip
 CLOSED = answer(
     why=TEXT, by=TEXT, at=maybe(NUMBER), seq=maybe(WHOLE), note=TEXT, edit=maybe(OBJECT), value=ANYTHING,

@@ -171,7 +171,9 @@ class MemoryStore:
                 wanted = wanted and fits and filter.kind in ("", x.kind)
                 last = bool(filter.after) and filter.after in (public_id(id, x.i), f"{id}:{x.i}")
                 if wanted or last:
-                    shown = filters.shown(id, x.seq, self._journals[id][x.seq - 1])
+                    journal = self._journals[id]
+                    agreed = [journal[seq - 1] for seq in x.votes.values()]
+                    shown = filters.shown(id, x.seq, journal[x.seq - 1], agreed, row.requesters)
                     place = (shown.opened_at, n, x.seq)
                     start = place if last else start
                     wanted = wanted and belongs(shown, row.title, row.program, filter)

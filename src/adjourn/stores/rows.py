@@ -4,9 +4,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from adjourn.core.codec import decode, encode
+from adjourn.core.interrupt import Interrupt
 from adjourn.core.status import Status
 from adjourn.stores.audit import AuditRow
 from adjourn.stores.letter import Endpoint, Letter
+from adjourn.stores.rules.filters import shown
 from adjourn.stores.rules.transaction import InterruptRow
 from adjourn.stores.seals import Covered, Seal
 from adjourn.stores.store import Halt, RunRow
@@ -49,6 +51,17 @@ def interrupt_row(row: Any) -> InterruptRow:
     i, seq, kind, state, digest, event, expires, undoing, approvers, by, votes, lives = row
     named: dict[str, int] = decode(votes) if votes not in ("[]", "{}") else {}
     return InterruptRow(i, seq, kind, state, digest, event, expires, bool(undoing), approvers, by, named, lives)
+
+
+def inbox_item(db: Any, row: Any) -> Interrupt:
+    """An inbox item with who has agreed so far, from (run, seq, body, title, program, votes, requesters, number of the run)."""
+    run, seq, body, _, _, votes, requesters, n = row
+    decisions: list[str] = []
+    if votes not in ("[]", "{}"):
+        found: dict[str, int] = decode(votes)
+        sql = "select body from journal where run = ? and seq = ?"
+        decisions = [db.execute(sql, (n, at)).fetchone()[0] for at in found.values()]
+    return shown(run, seq, body, decisions, decode(requesters) if requesters else ())
 
 
 class Rows:

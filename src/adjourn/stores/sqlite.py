@@ -18,7 +18,7 @@ from adjourn.stores import migrate, outbox
 from adjourn.stores.bells import Bells
 from adjourn.stores.letter import Endpoint, Letter, Sent
 from adjourn.stores.listing import belongs, briefly
-from adjourn.stores.rows import COLUMNS, LETTER, Rows, endpoints, run_row
+from adjourn.stores.rows import COLUMNS, LETTER, Rows, endpoints, inbox_item, run_row
 from adjourn.stores.rules import commands, filters, halts, journal
 from adjourn.stores.rules import lease as leases
 from adjourn.stores.sqlite_audit import SQLiteAudit
@@ -238,14 +238,13 @@ class SQLiteStore(SQLiteAudit):
                 sql = f"select r.id, x.i, x.seq, x.kind, x.opened_at, x.expires from interrupt x join run r on r.n = x.run {ordered}"
                 return [briefly(*row) for row in db.execute(f"{sql} limit ?", (*values, filter.limit))]
             sql = (
-                "select r.id, x.seq, j.body, r.title, r.program from interrupt x join run r on r.n = x.run "
+                "select r.id, x.seq, j.body, r.title, r.program, x.votes, r.requesters, r.n "
+                "from interrupt x join run r on r.n = x.run "
                 f"join journal j on j.run = x.run and j.seq = x.seq {ordered}"
             )
             if not (filter.text or filter.group or filter.members is not None):
-                return [
-                    filters.shown(*row[:3]) for row in db.execute(f"{sql} limit ?", (*values, filter.limit)).fetchall()
-                ]
-            rows = ((filters.shown(*row[:3]), row[3], row[4]) for row in db.execute(sql, values))
+                return [inbox_item(db, row) for row in db.execute(f"{sql} limit ?", (*values, filter.limit)).fetchall()]
+            rows = ((inbox_item(db, row), row[3], row[4]) for row in db.execute(sql, values))
             return list(islice((x for x, title, program in rows if belongs(x, title, program, filter)), filter.limit))
 
         return await self._reader.ask(work)
@@ -439,6 +438,8 @@ def _migrate(db: Any, path: str) -> None:
             version = int(db.pragma("user_version"))
             for number, sql in migrate.pending(version, path):
                 db.execute(sql)
+                if step := migrate.STEPS.get(number):
+                    step(db)
                 db.execute(f"pragma user_version = {number}")
     except apsw.Error as e:
         raise StoreError(f"{path!r} is not an Adjourn database, or is damaged: {e}") from e

@@ -42,6 +42,7 @@ def disagreements(row: RunRow, state: State) -> list[str]:
         ("blocked", row.blocked, parked.blocked if parked else ()),
         ("stopped", row.stopped, stopped),
         ("program", row.program, state.started.program),
+        ("requesters", row.requesters, tuple(sorted(state.requesters))),
     ]
     return [f"{name}: the row has {has!r}, the journal means {means!r}" for name, has, means in pairs if has != means]
 
@@ -235,6 +236,10 @@ class Oracle:
             has, means = _of_row(rows[i]), _of_fold(state.open[i])
             if has != means:
                 wrong.append(f"interrupt {i!r}: its row says {has}, the journal means {means}")
+        for i, grant in state.grants.items():
+            if (agreed := tx.interrupt(row, i)) is None or agreed.lives != grant.lives:
+                has = agreed.lives if agreed else "no row"
+                wrong.append(f"interrupt {i!r}: its row says {has!r} lives on it, the journal means {grant.lives!r}")
         self._folded[row.id] = (state, row.head)
         return wrong
 

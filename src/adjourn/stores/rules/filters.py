@@ -1,8 +1,12 @@
 """What belongs in a list."""
 
+from collections.abc import Iterable
+
+from adjourn.core.authority import Vote
 from adjourn.core.interrupt import Interrupt, view
 from adjourn.core.records import (
     Asked,
+    Decided,
     Suspended,
     parse,
 )
@@ -18,11 +22,12 @@ def visible(row: RunRow, found: InterruptRow, now: float) -> bool:
     return found.undoing if row.status in (Status.CANCELLING, Status.STUCK) else row.status not in ENDED
 
 
-def shown(run: str, seq: int, body: str) -> Interrupt:
-    """An inbox item from the record that opened it."""
+def shown(run: str, seq: int, body: str, decisions: Iterable[str] = (), requesters: Iterable[str] = ()) -> Interrupt:
+    """An inbox item from the record that opened it, and from those by which people have agreed so far."""
     record = parse(body)
     assert isinstance(record, (Asked, Suspended))  # a union would be made anew for every item
-    return view(run, seq, record)
+    votes = [Vote(x.by, x.groups) for x in map(parse, decisions) if isinstance(x, Decided)]
+    return view(run, seq, record, votes, frozenset(requesters))
 
 
 def fits(row: RunRow, filter: Filter, now: float) -> bool:

@@ -1,0 +1,64 @@
+"""A database from before decisions were counted by slots: who shaped its runs and who has agreed is read from its journal."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+
+from adjourn import Agent, Paused, Policy, Runtime, ask, tool
+from adjourn.testing import ScriptedModel, call
+
+paid: list[int] = []
+
+
+@tool(effect="unsafe")
+async def pay(cents: int) -> str:
+    """Pay."""
+    paid.append(cents)
+    return "paid"
+
+
+def clerk() -> Agent:
+    policy = Policy([ask("pay", approvers=2, not_requester=True)])
+    return Agent("clerk", model=ScriptedModel([call("pay", cents=5)], "done"), tools=[pay], policy=policy)
+
+
+def as_before(path: Path) -> None:
+    """The file as schema 4 had it: rows without requesters and lives, votes as a list of names."""
+    db: Any = apsw.Connection(str(path))
+    for i, votes in db.execute("select i, votes from interrupt").fetchall():
+        db.execute("update interrupt set votes = ? where i = ?", (json.dumps(list(json.loads(votes))), i))
+    db.execute("alter table run drop column requesters")
+    db.execute("alter table interrupt drop column lives")
+    for table in [name for (name,) in db.execute("select name from sqlite_master where type = 'table'").fetchall()]:
+        if table in ("seal", "touched", "meta"):
+            db.execute(f"drop table {table}")
+    db.execute("pragma user_version = 4")
+    db.close()
+
+
+async def test_votes_and_requesters_of_an_older_file_count_on(tmp_path: Path) -> None:
+    paid.clear()
+    address = f"sqlite:///{tmp_path}/runs.db"
+    async with Runtime(address, [clerk()]) as rt:
+        run = await rt.start(clerk(), "go", run_id="r", by="eve")
+        await run.wait(60)
+        await run.say("hurry", by="sam")
+        assert isinstance(outcome := await run.wait(60), Paused)
+        [item] = outcome.interrupts
+        await rt.approve(item.id, by="ana")
+    as_before(tmp_path / "runs.db")
+    async with Runtime(address, [clerk()]) as rt:
+        run = await rt.get("r")
+        [item] = await rt.inbox()
+        assert [seat.filled_by for seat in item.slots] == ["ana", ""]
+        assert item.requesters == ("eve", "sam")
+        for shaped in ("eve", "sam", "ana"):
+            with pytest.raises(Exception, match="shaped|started|already"):
+                await rt.approve(item.id, by=shaped)
+        assert paid == []
+        await rt.approve(item.id, by="bob")
+        assert (await run.wait(60)).status == "completed"
+    assert paid == [5]
