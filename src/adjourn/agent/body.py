@@ -35,7 +35,9 @@ async def call_body(tool: Tool, call: Call, desk: Desk) -> Fact:
         value = await (body if tool.timeout is None else asyncio.wait_for(body, tool.timeout))
     except BaseException as e:
         return ended_badly(tool, call, context, unwrapped(e, context), desk)
-    if context.paused is not None:  # swallowed on its way out; it counts all the same
+    if context.refused is not None:  # swallowed on its way out; it counts all the same
+        return ended_badly(tool, call, context, context.refused, desk)
+    if context.paused is not None:
         return paused(call, context, desk)
     if left := context.leftover():
         text = f"{tool.name} left recorded work unused ({', '.join(left)}): it is not the body that recorded it; restore it and resume"
@@ -66,7 +68,9 @@ def _bound(
 
 
 def unwrapped(error: BaseException, context: ToolContext) -> BaseException:
-    """A pause that a task group wrapped, or that something else took the place of, is still a pause."""
+    """A refusal or a pause that a task group wrapped, or that something else took the place of, is still one."""
+    if context.refused is not None and not isinstance(error, asyncio.CancelledError):
+        return context.refused
     if context.paused is not None and not isinstance(error, asyncio.CancelledError):
         return context.paused
     return error

@@ -53,6 +53,7 @@ class ToolContext:
         self._used: set[str] = set()
         self._pauses = self._sleeps = 0
         self.paused: PauseRequest | Yield | None = None
+        self.refused: Misused | None = None
 
     @property
     def run_id(self) -> str:
@@ -207,12 +208,13 @@ class ToolContext:
         memo = self._memo[key]
         if "of" not in memo or memo["of"] == question_digest(type, payload):
             return True
-        if memo["type"] != type:
-            raise Misused(
-                f"the person was asked {memo['type']!r}; the body now asks {type!r} in its place: "
-                "the answer is not for it. Restore the order of the questions, or give each an interrupt_id="
-            )
-        return False
+        if memo["type"] == type:
+            return False
+        self.refused = Misused(
+            f"the person was asked {memo['type']!r}; the body now asks {type!r} in its place: "
+            "the answer is not for it. Restore the order of the questions, or give each an interrupt_id="
+        )
+        raise self.refused
 
     def _answer(self, key: str) -> Any:
         answer = self._memo[key]
@@ -226,6 +228,8 @@ class ToolContext:
         return self.paused
 
     def _use(self, key: str, what: str) -> str:
+        if self.refused is not None:
+            raise self.refused
         if self.paused is not None:  # swallowed, or a sibling task's: nothing more happens in this body
             raise self.paused
         if key in self._used:
@@ -235,7 +239,7 @@ class ToolContext:
 
     def leftover(self) -> list[str]:
         """Recorded steps and pauses that this run of the body did not use: it is not the body that recorded them."""
-        return [k for k in self._memo if k not in self._used and k[0] in "s?~" and k != "progress"]
+        return [k for k in self._memo if k not in self._used and k[0] in "s?~@" and k != "progress"]
 
 
 def enter(context: ToolContext) -> None:

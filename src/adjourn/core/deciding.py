@@ -8,10 +8,26 @@ from typing import TYPE_CHECKING, Any
 from adjourn.core import records as r
 from adjourn.core.authority import Vote, gate_of, is_filled, says_yes
 from adjourn.core.call import Phase
-from adjourn.core.digest import action_digest
+from adjourn.core.digest import action_digest, question_digest
 
 if TYPE_CHECKING:
     from adjourn.core.state import State
+
+
+LOST = {
+    "expired": "nobody answered in time: the question expired",
+    "abandoned": "the question was dropped",
+}
+"""Why a question has no answer, by how it was closed."""
+
+
+def memo_of(asked: r.Suspended, value: Any, lost: str) -> dict[str, Any]:
+    """What a body that runs again finds in the place of its question: the answer, and what it was an answer to."""
+    memo: dict[str, Any] = {"expired": lost} if lost else {"value": value}
+    if asked.kind == "timer":
+        return memo
+    of = question_digest(asked.type, asked.payload)
+    return {**memo, "type": asked.type, "payload": asked.payload, "of": of}
 
 
 def is_settled(state: State, asked: r.Asked, x: r.Decided) -> bool:

@@ -13,8 +13,7 @@ from adjourn.core.authority import Vote, goes_on, shapes
 from adjourn.core.call import OWING, Call, Fault, Grant, Open, Phase, is_undo, undo_target
 from adjourn.core.codec import encode
 from adjourn.core.conversation import Pending, Thread, messages_from
-from adjourn.core.deciding import DECIDED, forked, is_settled
-from adjourn.core.digest import question_digest
+from adjourn.core.deciding import DECIDED, LOST, forked, is_settled, memo_of
 from adjourn.core.flowing import Flowing
 from adjourn.core.graph import read_graph
 from adjourn.core.interrupt import Interrupt, local_event, public_id, view
@@ -306,21 +305,17 @@ class State:
 
     def _unsuspend(self, call: Call, x: r.Suspended, why: str, value: Any) -> None:
         """The answer, the event or the time is there, or never came."""
-        lost = {
-            "expired": "nobody answered in time: the question expired",
-            "abandoned": "the question was dropped",
-        }.get(why)
+        lost = LOST.get(why, "")
         call.suspended = ""
         if x.resume_to == "self":
-            asked = {"type": x.type, "of": question_digest(x.type, x.payload)} if x.kind != "timer" else {}
-            call.memo[x.key] = ({"expired": lost} if lost else {"value": value}) | asked
+            call.memo[x.key] = memo_of(x, value, lost)
             self._phase(call, Phase.CLEARED)
         elif x.event and self.flow is not None and call.id in self.flow.tokens:
             self.live.pop(call.id, None)
             self._phase(call, Phase.RETURNED)
             self.flow.ended(call.id)
         else:
-            self._finish(call, value, lost or "", ran=True)
+            self._finish(call, value, lost, ran=True)
 
     def _decided(self, _seq: int, x: r.Decided) -> None:
         opened = self.open[x.i]

@@ -7,12 +7,13 @@ import msgspec
 
 from adjourn.core.codec import plain
 from adjourn.core.decision import Decision
-from adjourn.core.interrupt import Interrupt, decided, public_id
-from adjourn.core.records import Decided
+from adjourn.core.interrupt import Interrupt, decided, local_event, public_id
+from adjourn.core.records import Decided, Suspended
 from adjourn.core.schema import check, filled
 from adjourn.core.state import State
 from adjourn.core.status import Status
-from adjourn.errors import AnswerRequired, InterruptClosed, InvalidAnswer, UnknownInterrupt
+from adjourn.driver.inside import check_outside
+from adjourn.errors import AnswerRequired, InterruptClosed, Invalid, InvalidAnswer, UnknownInterrupt
 
 
 class Missing:
@@ -36,6 +37,25 @@ def answered(interrupt: Interrupt, answer: Any, *, by: str = "", digest: str = "
         check(interrupt.answer_schema, command.edit, "edit")
         command = msgspec.structs.replace(command, edit=filled(interrupt.answer_schema, command.edit))
     return command
+
+
+def check_event(state: State, event: str, value: Any, by: str = "", *, named: bool = True) -> None:
+    """Raise unless this event may be sent: where it would answer a question it is a person's answer, and must fit.
+
+    `named`: whether answers here are always somebody's, as in a store that people share.
+    """
+    asked = [opened.record for opened in state.open.values() if isinstance(opened.record, Suspended)]
+    for question in asked:
+        if question.kind != "question" or not question.event or local_event(question.event) != event:
+            continue
+        check_outside("answer a question")
+        if named and not by:
+            raise Invalid(
+                f"the event {event!r} answers {public_id(state.run, question.i)!r}, so it needs by=: who answers. "
+                "For an event that nobody decides, wait with ctx.wait_for(event)"
+            )
+        if question.schema is not None:
+            check(question.schema, value, f"the event {event!r}")
 
 
 def answers_for(

@@ -41,7 +41,7 @@ async def run_chunk(chunk: Chunk, call: Call, desk: Desk, *, handle: bool = True
     error: BaseException | None
     try:
         value = await asyncio.wait_for(run_function(chunk.run, context, [context], {}), chunk.timeout)
-        error = context.paused  # perhaps it was swallowed on its way out
+        error = context.refused or context.paused  # perhaps it was swallowed on its way out
     except BaseException as e:
         value, error = None, unwrapped(e, context)
     if error is None:

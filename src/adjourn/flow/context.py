@@ -8,23 +8,37 @@ from adjourn.core.call import Call
 from adjourn.core.changes import changes
 from adjourn.core.codec import decode, encode, plain
 from adjourn.core.flowing import Scope
-from adjourn.core.policy import Duration
+from adjourn.core.policy import Duration, seconds
 from adjourn.driver.program import Desk
 from adjourn.errors import InvalidDefinition, MissingResource, PauseRequest
 from adjourn.flow.chunk import checked_event
 
 
 class Resume:
-    """The answer that let a chunk run again. Reading `value` takes it: a `pause_for` after that asks anew."""
+    """The answer that let a chunk run again. Reading `value` takes it: a `pause_for` after that asks anew.
 
-    def __init__(self, context: "FlowContext", value: Any) -> None:
-        self._context, self._value = context, value
+    Nothing compares it with the question that the body would ask now: look at `type` and `payload`, or let
+    `pause_for(resume_to="self")` return the answer, which compares them.
+    """
+
+    def __init__(self, context: "FlowContext", answer: dict[str, Any]) -> None:
+        self._context, self._answer = context, answer
 
     @property
     def value(self) -> Any:
         """The latest answer; None if there is none."""
         self._context._take_answers()
-        return self._value
+        return self._answer.get("value")
+
+    @property
+    def type(self) -> str:
+        """The type of the question that was answered; "" if none was."""
+        return self._answer.get("type", "")
+
+    @property
+    def payload(self) -> Any:
+        """What the person who answered was shown."""
+        return self._answer.get("payload")
 
 
 class FlowState(MutableMapping[str, Any]):
@@ -129,10 +143,11 @@ class FlowContext(ToolContext):
         self.emitted: list[Any] = []
         self._scope = scope
         self._event = ""
+        self._waits = 0
         self._looked = False
-        answers = [v["value"] for k, v in call.memo.items() if k.startswith("?") and "value" in v]
+        answers = [v for k, v in call.memo.items() if k.startswith("?") and "value" in v]
         self._resumed = bool(answers)
-        self._resume = Resume(self, answers[-1] if answers else None)
+        self._resume = Resume(self, answers[-1] if answers else {})
 
     @property
     def resources(self) -> Mapping[str, Any]:
@@ -212,6 +227,25 @@ class FlowContext(ToolContext):
             type, payload, resume_to=resume_to, interrupt_id=interrupt_id, answer_schema=answer_schema,
             expires_in=expires_in, on_expiry=on_expiry,
         )  # fmt: skip
+
+    async def wait_for(self, event: str, *, expires_in: Duration | None = None) -> Any:
+        """Wait for an event and give its value. Anybody who may control the run can send it: `run.emit(event, value)`.
+
+        The run parks and costs nothing; the body runs again when the event has come. For what a person decides, use
+        `pause_for`: that is a question, and answering it needs the right to decide.
+
+        Args:
+            event: the event's name.
+            expires_in: how long to wait; `InterruptClosed` is raised when that time is over.
+        """
+        name = self._scope.label + checked_event(event)
+        key = self._use(f"@{self._waits}", "ctx.wait_for")
+        self._waits += 1
+        if key in self._memo and self._is_same(key, "event", name):
+            return self._answer(key)
+        expires = 0.0 if expires_in is None else self._desk.now() + seconds(expires_in, "expires_in")
+        self._event = name
+        raise self._stop(kind="event", type="event", payload=name, key=key, resume_to="self", expires=expires)
 
     def _stop(self, **fields: Any) -> PauseRequest:
         if self._event and fields.get("kind") != "timer":

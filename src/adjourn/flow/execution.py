@@ -15,7 +15,7 @@ from adjourn.core.interrupt import Interrupt, view
 from adjourn.core.records import Asked, CancelAsked, Command, Completed, Emitted, PauseAsked, Resumed, Said, Started
 from adjourn.core.state import State
 from adjourn.core.status import ENDED, Status
-from adjourn.driver.answers import answered
+from adjourn.driver.answers import answered, check_event
 from adjourn.driver.checkpoint import Checkpoint, taken_over
 from adjourn.driver.clock import Clock, SystemClock
 from adjourn.driver.events import Event, watch
@@ -191,7 +191,9 @@ class Execution:
         """Send an event: it resolves what waits for it and begins the chains of `when(event)`."""
         self._open("emit to")
         self._need_resources()
-        await self._tell(Emitted(event=checked_event(event), value=plain(value, "value"), by=by))
+        value = plain(value, "value")
+        check_event(self._now(), checked_event(event), value, named=False)
+        await self._tell(Emitted(event=event, value=value, by=by))
         return self
 
     async def say(self, text: str, *, by: str = "") -> None:

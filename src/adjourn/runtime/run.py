@@ -16,7 +16,7 @@ from adjourn.core.preview import CancelPreview, cancel_preview
 from adjourn.core.records import AnyRecord, CancelAsked, Emitted, PauseAsked, Resumed, Said
 from adjourn.core.state import Phase, State
 from adjourn.core.status import ENDED, Status
-from adjourn.driver.answers import MISSING, answered
+from adjourn.driver.answers import MISSING, answered, check_event
 from adjourn.driver.checkpoint import Checkpoint
 from adjourn.driver.events import Event
 from adjourn.errors import Invalid, NotFound
@@ -184,10 +184,21 @@ class Run(Generic[T]):
     async def emit(
         self, event: str, value: Any = None, *, by: str = "", request_id: str = "", decides: bool = True
     ) -> None:
-        """Send the run an event: it resolves what waits for it, and `External` stop conditions see it."""
+        """Send the run an event: it resolves what waits for it, and `External` stop conditions see it.
+
+        Args:
+            event: its name.
+            value: what waits for it is given this.
+            by: who sends it; needed where it answers a question (`pause_for(resume_event=…)`), whose answer it then is.
+            request_id: the same again has no further effect.
+            decides: whether the sender may decide; if not, an event that would answer a question is refused.
+        """
         if not isinstance(event, str) or not event or event.startswith("@"):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise Invalid(f"an event is a name that does not begin with '@', not {event!r:.80}")
-        await self._deliver(Emitted(event=event, value=plain(value, "value"), by=by, decides=decides), request_id)
+        value = plain(value, "value")
+        if decides and (await self._rt.store.get(self.id)).opens:
+            check_event(await self._fold(), event, value, by)
+        await self._deliver(Emitted(event=event, value=value, by=by, decides=decides), request_id)
 
     async def fork(
         self,
@@ -261,10 +272,10 @@ def _as_it_is(value: Any) -> Any:
 
 
 def _rests(state: State, now: float) -> bool:
-    """Ended, or nothing happens until a person acts. What has expired is not a person's any more."""
+    """Ended, or nothing happens until somebody outside acts. What has expired is not a person's any more."""
     if state.status in ENDED or state.status == Status.PAUSED:
         return True
     if state.status not in (Status.WAITING, Status.STUCK):
         return False
-    waiting = [i for i in state.interrupts if i.kind not in ("timer", "event")]
+    waiting = [i for i in state.interrupts if i.kind != "timer"]
     return any(not i.expires_at or i.expires_at > now for i in waiting)

@@ -5,8 +5,8 @@ from typing import Any
 import msgspec
 from starlette.responses import Response
 
-from adjourn.core.interrupt import Interrupt, local_id
-from adjourn.core.records import Closed, Decided
+from adjourn.core.interrupt import Interrupt, local_event, local_id
+from adjourn.core.records import Closed, Decided, Emitted, Suspended
 from adjourn.core.status import ENDED
 from adjourn.errors import Invalid
 from adjourn.flow.flow import Flow
@@ -149,10 +149,14 @@ async def get_interrupt(c: Call) -> Any:
 async def _decisions(c: Call, found: Interrupt, local: str) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """Who approved an interrupt so far, and who or what closed it last; an expiry is nobody's denial."""
     votes: list[dict[str, Any]] = []
+    [(_, opened)] = (await c.rt.store.load(found.run_id, found.seq - 1))[:1]
+    event = opened.event if isinstance(opened, Suspended) and opened.kind == "question" else ""
     closed = {"why": "void", "by": "", "at": None, "seq": None, "note": "", "edit": None, "value": None}
     for seq, record in await c.rt.store.load(found.run_id, found.seq):
         if isinstance(record, Closed) and record.i == local:
             closed |= {"why": record.why, "by": "", "at": record.at, "seq": seq, "value": record.value}
+        elif isinstance(record, Emitted) and closed["seq"] is None and event and local_event(event) == record.event:
+            closed |= {"why": "value", "by": record.by, "at": record.at, "seq": seq, "value": record.value}
         elif isinstance(record, Decided) and record.i == local:
             closed |= {"why": record.verdict, "by": record.by, "at": record.at, "seq": seq, "note": record.note}
             closed |= {"edit": record.edit, "value": record.value}

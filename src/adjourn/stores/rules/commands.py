@@ -130,7 +130,7 @@ def admit(tx: Tx, row: RunRow, command: Command, now: float) -> None:
     if isinstance(command, Decided):
         _admit_decision(tx, row, command, now)
     if isinstance(command, Emitted):
-        _admit_event(tx, row, command)
+        _admit_event(tx, row, command, now)
     if after(row.status, command) is None:
         hints = {
             Status.WAITING: "answer its interrupts instead" if isinstance(command, Resumed) else "",
@@ -153,8 +153,9 @@ def _admit_decision(tx: Tx, row: RunRow, command: Decided, now: float) -> None:
     if found.state == "decided":
         raise AlreadyDecided(shown, found.by)
     if found.state != "open":
+        sender = f", from {found.by!r}" if found.by else ""
         ended = f"the run is {row.status.value}" if row.status in ENDED else "it no longer applies"
-        raise InterruptClosed(shown, {"void": ended, "event": "its event came"}.get(found.state, found.state))
+        raise InterruptClosed(shown, {"void": ended, "event": f"its event came{sender}"}.get(found.state, found.state))
     if found.expires and now >= found.expires:
         raise InterruptClosed(shown, "it expired")
     agrees = command.verdict == "approve" or (found.kind == "in_doubt" and command.value == {"choice": "run"})
@@ -231,7 +232,7 @@ def _why_not(tx: Tx, row: RunRow, gate: Sequence[Slot], vote: Vote, shaped: froz
     return f"{vote.by!r} {did} this run and may not approve it; somebody else must"
 
 
-def _admit_event(tx: Tx, row: RunRow, command: Emitted) -> None:
+def _admit_event(tx: Tx, row: RunRow, command: Emitted, now: float) -> None:
     """An event that answers a question is somebody's answer to it."""
     for found in _awaiting(tx, row, command):
         if found.kind != "question":
@@ -241,6 +242,8 @@ def _admit_event(tx: Tx, row: RunRow, command: Emitted) -> None:
             raise NotAllowed(f"the event {command.event!r} answers {shown!r}: that is for somebody who may decide")
         if command.by.startswith("@") or is_known(command.by, (row.id, row.program)):
             raise NotAllowed(f"{command.by!r} is a run or its agent: people decide, not those who ask")
+        if found.expires and now >= found.expires:
+            raise InterruptClosed(shown, "it expired")
 
 
 def _admit_under_halt(tx: Tx, row: RunRow, found: InterruptRow) -> None:
