@@ -107,13 +107,19 @@ class Agent(Generic[T]):
         return self.instructions if isinstance(self.instructions, str) else self.instructions(desk)
 
     async def run(
-        self, input: Any, *, resources: Mapping[str, Any] | None = None, after: Saved | None = None
+        self, input: Any, *, resources: Mapping[str, Any] | None = None, after: Saved | None = None, by: str = ""
     ) -> Outcome[T]:
         """Run until it ends or waits for a person. `after` a finished conversation's checkpoint, this is its next turn.
 
+        Args:
+            input: what it is to do.
+            resources: live objects for its tools, by name.
+            after: a finished conversation's checkpoint; this is its next turn.
+            by: who asks for it; rules with `not_requester` want somebody else to approve.
+
         Raises `RunFailed`, with a checkpoint from which `resume` goes on at the step that failed.
         """
-        conversation = await Conversation.begin(self, input, resources, after)
+        conversation = await Conversation.begin(self, input, resources, after, by)
         return cast("Outcome[T]", await conversation.advance())
 
     async def resume(
@@ -158,7 +164,7 @@ class Agent(Generic[T]):
 
         async def begin() -> Conversation:
             if checkpoint is None:
-                return await Conversation.begin(self, input, resources, after)
+                return await Conversation.begin(self, input, resources, after, by or "")
             return await Conversation.again(
                 self, checkpoint, answer, answers, approved, instruction, by, resources, on_change
             )
@@ -166,11 +172,11 @@ class Agent(Generic[T]):
         return cast("AbstractAsyncContextManager[Handle[T]]", Handle(begin))
 
     def run_sync(
-        self, input: Any, *, resources: Mapping[str, Any] | None = None, after: Saved | None = None
+        self, input: Any, *, resources: Mapping[str, Any] | None = None, after: Saved | None = None, by: str = ""
     ) -> Outcome[T]:
         """`run`, for a program without an event loop."""
         _no_loop("run")
-        return asyncio.run(self.run(input, resources=resources, after=after))
+        return asyncio.run(self.run(input, resources=resources, after=after, by=by))
 
     def resume_sync(
         self,

@@ -21,7 +21,7 @@ from adjourn.core.records import Asked, Completed, Fact, Faulted, Intended, Repl
 from adjourn.core.state import Call, State
 from adjourn.core.stop import External, Leaf, Progress, TextMention, ToolCalled, Tripped
 from adjourn.driver.program import Desk
-from adjourn.errors import InvalidDefinition, LeaseLost, Misused, ModelError, NotJSON, PauseRequest, StoreError
+from adjourn.errors import Invalid, InvalidDefinition, LeaseLost, Misused, ModelError, NotJSON, PauseRequest, StoreError
 
 if TYPE_CHECKING:
     from adjourn.agent.agent import Agent
@@ -57,6 +57,18 @@ class AgentProgram:
     @property
     def fingerprint(self) -> dict[str, Any]:
         return self.agent.fingerprint
+
+    def check_requester(self, by: str) -> None:
+        """Raise `Invalid` where a rule wants somebody else than who asked, and nobody says who asks."""
+        if by:
+            return
+        for agent in self.agents.values():
+            rules = agent.policy.rules if agent.policy is not None else ()
+            if wanting := next((rule for rule in rules if rule.not_requester), None):
+                raise Invalid(
+                    f"the rule «{wanting.text}» of {agent.name!r} wants somebody else than who asked for the run "
+                    "(not_requester): say who asks, by="
+                )
 
     # Pure questions
 

@@ -47,14 +47,20 @@ class Conversation:
 
     @classmethod
     async def begin(
-        cls, agent: "Agent[Any]", input: Any, resources: Mapping[str, Any] | None, after: "Saved | None"
+        cls,
+        agent: "Agent[Any]",
+        input: Any,
+        resources: Mapping[str, Any] | None,
+        after: "Saved | None",
+        by: str = "",
     ) -> "Conversation":
         """A new run."""
+        agent.program.check_requester(by)
         self = cls(agent, new_run_id(), resources)
         history, session = next_turn(after)
         started = Started(
             run=self.run, kind="agent", program=agent.name, fingerprint=agent.fingerprint, input=plain(input, "input"),
-            session=session, history=history,
+            by=by, session=session, history=history,
         )  # fmt: skip
         await self.store.create(started)
         return self

@@ -292,6 +292,14 @@ def in_doubt(state: State, call: Call, *, undoing: bool, judged: Judged | None =
     return msgspec.structs.replace(asked, digest=shown_digest(state.run, asked))
 
 
+def unauthorised(state: State, call: str, tool: str, why: str) -> Asked:
+    """The question to a person about a call that the store did not let begin: no decisions stand behind it."""
+    return Asked(
+        i=interrupt_id(state, call), kind="error", call=call, step=call, tool=tool,
+        payload={"error": f"{tool} may not begin: {why}", "step": call, "tool": tool, "kind": "unauthorised"},
+    )  # fmt: skip
+
+
 def _cancelling(p: Plan, state: State, now: float) -> None:
     """Settle what is in flight, then undo the latest effect, one at a time, then end."""
     p.abort = frozenset({"model", "read"})

@@ -10,7 +10,7 @@ import msgspec
 from adjourn.core.call import Call, Phase
 from adjourn.core.halt import scopes
 from adjourn.core.messages import Message, Usage
-from adjourn.core.plan import Plan, Step, plan, resting
+from adjourn.core.plan import Plan, Step, plan, resting, unauthorised
 from adjourn.core.records import (
     Broke,
     Cancelled,
@@ -30,7 +30,7 @@ from adjourn.core.status import Status
 from adjourn.driver.clock import Alarm, Clock, SystemClock
 from adjourn.driver.feed import Feed, Published, TextArrived
 from adjourn.driver.program import Program
-from adjourn.errors import LeaseLost
+from adjourn.errors import LeaseLost, Unauthorised
 from adjourn.stores.rules.transaction import stamped
 from adjourn.stores.store import Committed, Lease, Store
 
@@ -229,6 +229,10 @@ class Drive:
         self._fence = now + self.ttl
         try:
             done = await self.store.commit(self.lease, facts, moves, seen=self.state.seq, ttl=self.ttl)
+        except Unauthorised as refusal:  # nothing landed: now the facts do, and a person is asked instead
+            log.error("%s", refusal)
+            self._bell.set()
+            return await self._commit(own, [unauthorised(self.state, refusal.call, refusal.tool, refusal.why)], [])
         except BaseException as e:
             _settle(own, e)
             raise

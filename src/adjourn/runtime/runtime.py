@@ -192,6 +192,7 @@ class Runtime(AuditVerbs):
     ) -> Run[T]:
         """Begin a run and return at once. An existing `run_id` with the same input gives that run, else `RunExists`."""
         self._register(program)
+        program.program.check_requester(by)
         history, before = next_turn(after, self.secret)
         started = Started(
             run=_checked_id(run_id) if run_id is not None else new_run_id(), kind=program.program.kind, program=program.name,
