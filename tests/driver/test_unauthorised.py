@@ -38,11 +38,16 @@ def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return "memory://" if request.param == "memory" else f"sqlite:///{tmp_path}/runs.db"
 
 
+def never_asked(*_: object) -> str:
+    """A plan that names a question which nobody was ever asked."""
+    return "1.1?0"
+
+
 async def test_g33_a_forged_intent_becomes_a_question_and_what_ran_beside_it_is_kept(
     address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ran.clear()
-    monkeypatch.setattr(AgentProgram, "_grant", lambda *_: "1.1?0")  # nobody was ever asked
+    monkeypatch.setattr(AgentProgram, "_grant", never_asked)
     async with Runtime(address, [clerk()]) as rt:
         run = await rt.start(clerk(), "go", run_id="r", by="eve")
         with pytest.raises(RunFailed, match="may not begin: nobody was asked"):
