@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from adjourn import Agent, Policy, RunFailed, Runtime, ask, tool
 from adjourn.agent.program import AgentProgram
@@ -38,16 +39,17 @@ def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return "memory://" if request.param == "memory" else f"sqlite:///{tmp_path}/runs.db"
 
 
-def never_asked(*_: object) -> str:
+def never_asked(*judged: object) -> Intended:
     """A plan that names a question which nobody was ever asked."""
-    return "1.1?0"
+    [intended] = [x for x in judged if isinstance(x, Intended)]
+    return replace(intended, grant="1.1?0")
 
 
 async def test_g33_a_forged_intent_becomes_a_question_and_what_ran_beside_it_is_kept(
     address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ran.clear()
-    monkeypatch.setattr(AgentProgram, "_grant", never_asked)
+    monkeypatch.setattr(AgentProgram, "_agreed", never_asked)
     async with Runtime(address, [clerk()]) as rt:
         run = await rt.start(clerk(), "go", run_id="r", by="eve")
         with pytest.raises(RunFailed, match="may not begin: nobody was asked"):
