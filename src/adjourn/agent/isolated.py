@@ -1,14 +1,22 @@
-"""A tool's body in a process of its own, which can be ended whatever it does."""
+"""A tool's body in a process of its own, which can be ended whatever it does.
+
+It starts from a clean environment: no keys or secrets of the worker's are handed to it. That is all: it runs as the
+same user, with the same files and network. It is a kill switch, not a sandbox.
+"""
 
 import asyncio
+import contextlib
 import importlib
 import inspect
 import multiprocessing
 import os
+import subprocess
+import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from multiprocessing import connection, spawn
 from typing import Any
 
 from adjourn.agent.context import ToolContext, enter
@@ -17,6 +25,7 @@ from adjourn.core.call import Call
 from adjourn.core.codec import plain
 from adjourn.core.records import Fact
 from adjourn.core.state import State
+from adjourn.driver.inside import MARK
 from adjourn.driver.threads import in_thread
 from adjourn.errors import AdjournError, InDoubt, Misused, PauseRequest, ToolFailed
 
@@ -47,22 +56,42 @@ class ChildDesk:
         raise Misused("ctx.publish is not available in a tool with isolate=True")
 
 
+KEPT = frozenset({
+    "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR", "TEMP", "TMP", "SYSTEMROOT", "VIRTUAL_ENV",
+    "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", MARK,
+})  # fmt: skip
+"""What of the worker's environment an isolated body gets, besides `LC_*`, `PYTHON*` and what its tool names in `env=`."""
+
+
+def clean_environment(also: Iterable[str] = ()) -> dict[str, str]:
+    """The environment of an isolated body.
+
+    Args:
+        also: names of further variables that it may have.
+    """
+    kept = KEPT.union(also)
+    return {name: value for name, value in os.environ.items() if name in kept or name.startswith(("LC_", "PYTHON"))}
+
+
 async def run_isolated(tool: Tool, args: dict[str, Any], context: ToolContext, call: Call) -> Any:
     """Run the body in a new process and give its result. Cancelling ends the process at once."""
-    spawn = multiprocessing.get_context("spawn")
-    ours, theirs = spawn.Pipe()
+    ours, theirs = multiprocessing.get_context("spawn").Pipe()
     about = (context.run_id, context.epoch, call.id, tool.name, args, dict(call.memo))
-    process = spawn.Process(
-        target=_main,
-        args=(theirs, tool.run.__module__, tool.run.__qualname__, about),
-        daemon=True,
-        name=f"adjourn:{tool.name}",
-    )
+    process: subprocess.Popen[bytes] | None = None
     ended, answered = threading.Event(), False
 
     def begin() -> None:
-        process.start()
+        nonlocal process
+        command = [sys.executable, "-c", f"from adjourn.agent.isolated import main; main({theirs.fileno()})"]
+        environment = clean_environment(tool.env) | {MARK: os.environ.get(MARK, str(os.getpid()))}
+        process = subprocess.Popen(
+            command, env=environment, pass_fds=(theirs.fileno(),), stdin=subprocess.DEVNULL, close_fds=True
+        )
         theirs.close()
+        prepared = spawn.get_preparation_data(f"adjourn:{tool.name}")
+        prepared.pop("authkey", None)  # not for a body
+        with contextlib.suppress(OSError):  # it has ended already: that is seen below
+            ours.send((prepared, tool.run.__module__, tool.run.__qualname__, about))
         if ended.is_set():  # the call was cancelled while the process was being made
             process.kill()
 
@@ -70,15 +99,16 @@ async def run_isolated(tool: Tool, args: dict[str, Any], context: ToolContext, c
         await in_thread(begin)
         kind, value = await in_thread(ours.recv)
         answered = True
-    except EOFError:
-        await in_thread(process.join)
-        raise InDoubt(f"its process ended by itself (exit code {process.exitcode})") from None
+    except (EOFError, ConnectionError):
+        assert process is not None
+        code = await in_thread(process.wait)
+        raise InDoubt(f"its process ended by itself (exit code {code})") from None
     finally:
         ended.set()
-        if process.pid is not None:
+        if process is not None:
             if not answered:  # one that has answered puts its things away and ends by itself
                 process.kill()
-            threading.Thread(target=process.join, name="adjourn-reap", daemon=True).start()
+            threading.Thread(target=process.wait, name="adjourn-reap", daemon=True).start()
         ours.close()
     if kind == "pause":
         context.paused = PauseRequest(**value)
@@ -90,10 +120,11 @@ async def run_isolated(tool: Tool, args: dict[str, Any], context: ToolContext, c
     return value
 
 
-def _main(
-    pipe: Any, module: str, qualname: str, about: tuple[str, int, str, str, dict[str, Any], dict[str, Any]]
-) -> None:
-    """In the other process."""
+def main(descriptor: int) -> None:
+    """In the other process: what to run comes through the pipe, and so does its result."""
+    pipe = connection.Connection(descriptor)
+    prepared, module, qualname, about = pipe.recv()
+    spawn.prepare(prepared)
     answered = threading.Event()
     threading.Thread(target=_end_with_parent, args=(pipe, answered), daemon=True).start()
     answer = _answer(module, qualname, about)

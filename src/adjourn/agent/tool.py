@@ -1,7 +1,7 @@
 """Tools: functions that a model may call, with what they do to the world declared."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, Literal, overload
 
@@ -41,6 +41,7 @@ class Tool:
         timeout: Duration | None = None,
         key_ttl: Duration | None = None,
         isolate: bool = False,
+        env: Sequence[str] = (),
     ) -> None:
         _check_name(name)
         if not callable(run):
@@ -65,6 +66,13 @@ class Tool:
         self._given = input_schema
         if input_schema is not None:
             check_schema(input_schema, f"tool {name!r}: input_schema")
+        self.env = tuple(env)
+        if isinstance(env, str) or not all(isinstance(name, str) for name in self.env):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidDefinition(f"tool {name!r}: env= takes the names of environment variables, not {env!r:.80}")
+        if self.env and not isolate:
+            raise InvalidDefinition(
+                f"tool {name!r}: env= is for isolate=True; other tools have the worker's environment"
+            )
         if isolate:
             self._check_isolated()
 
@@ -187,6 +195,7 @@ def tool(
     timeout: Duration | None = None,
     key_ttl: Duration | None = None,
     isolate: bool = False,
+    env: Sequence[str] = (),
 ) -> Callable[[Callable[..., Any]], Tool]: ...
 def tool(
     function: Callable[..., Any] | None = None,
@@ -200,7 +209,8 @@ def tool(
 
     `effect` says what happens to a call that was in flight when its process died; `undo(ctx, args, result)` takes it
     back on cancel; `verify(ctx, args)` asks the world whether it happened; `policy` is the least strict verdict;
-    `timeout` in seconds puts a call that is not `read` in doubt; `key_ttl` is how long the target remembers a key.
+    `timeout` in seconds puts a call that is not `read` in doubt; `key_ttl` is how long the target remembers a key;
+    `isolate` runs it in a process of its own that can be ended, with a clean environment and what `env` names.
     """
 
     def make(function: Callable[..., Any]) -> Tool:

@@ -388,6 +388,8 @@ class Runtime(AuditVerbs):
         how = answers if isinstance(answers, str) else "reopen"
         if how not in ("keep", "reopen"):
             raise Invalid(f"answers= is 'keep', 'reopen' or {{interrupt: answer}}, not {answers!r:.80}")
+        if answers not in (None, "reopen"):
+            check_outside("decide")
         begun, *rest = forked(old, at, new, by, changed, how, instruction)
         assert isinstance(begun, Started)
         state = Checkpoint([begun, *rest]).state
