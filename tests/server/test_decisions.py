@@ -7,7 +7,8 @@ import httpx
 import pytest
 from tests.server.world import LIMIT, Client, at
 
-from adjourn import Agent, Policy, ask, ge, lt, tool
+from adjourn import Agent, Policy, ask, ge, lt, pause_for, tool
+from adjourn.core.records import Decided, Forked
 from adjourn.models.scripted import ScriptedModel, call
 from adjourn.server import Serving, Users
 
@@ -142,3 +143,60 @@ async def test_of_a_crowd_that_decides_at_once_one_wins_and_all_others_know_who(
     [winner] = [n for n, a in enumerate(answers) if a.status_code == 200]
     lost = [refusal(a, "already_decided") for n, a in enumerate(answers) if n != winner]
     assert {x["by"] for x in lost} == {f"person{winner}"}
+
+
+# Forks: an answer is for its run
+
+
+@tool(effect="read")
+async def ask_operator(question: str) -> Any:
+    """Ask an operator."""
+    pause_for("approval", {"question": question})
+
+
+ledger: list[str] = []
+
+
+@tool(effect="unsafe")
+async def refund(order: str) -> str:
+    """Refund an order."""
+    ledger.append(order)
+    return "refunded"
+
+
+def refunds() -> Agent:
+    model = ScriptedModel([call("ask_operator", question="refund 123?")], [call("refund", order="123")], "done")
+    return Agent("paybacks", model=model, tools=[ask_operator, refund])
+
+
+async def test_g35_a_fork_asks_again_what_a_person_answered_and_only_who_may_decide_keeps_it(
+    server: Serving, people: People, admin: Client
+) -> None:
+    ledger.clear()
+    item = await parked(server, admin, refunds())
+    assert (await admin.decide(item, "answer", value={"approved": True})).status_code == 200
+    original = await server.runtime.get(item["run_id"])
+    await original.wait(LIMIT)
+    assert ledger == ["123"]
+    records = [record for _, record in await server.runtime.store.load(original.id)]
+    answered = next(n for n, x in enumerate(records, 1) if isinstance(x, Decided))
+    path = f"runs/{original.id}/fork"
+    async with Client(server, people[1]["operator"]) as olga:  # may control, may not decide
+        for body in ({}, {"at": answered}, {"input": "refund order EVE-9"}, {"instruction": "the order is EVE-9"}):
+            made = (await olga.post(path, json=body)).json()
+            assert made["at"] < answered
+            copy = await server.runtime.get(made["id"])
+            assert (await copy.wait(LIMIT)).status == "waiting"
+        refused = await olga.post(path, json={"at": answered, "answers": "keep"})
+        assert refused.status_code == 403
+        assert "needs the right to decide" in refused.json()["detail"]
+    assert ledger == ["123"]
+    changed = await admin.post(path, json={"at": answered, "answers": "keep", "input": "EVE-9"})
+    assert changed.status_code == 422
+    kept = (await admin.post(path, json={"at": answered, "answers": "keep"})).json()
+    assert kept["at"] == answered
+    copy = await server.runtime.get(kept["id"])
+    await copy.wait(LIMIT)
+    assert ledger == ["123", "123"]
+    [forked] = [x for _, x in await server.runtime.store.load(copy.id) if isinstance(x, Forked)]
+    assert (forked.answers, forked.of) == ("keep", original.id)

@@ -90,26 +90,41 @@ async def emit_to_run(c: Call) -> Any:
 
 
 async def fork_run(c: Call) -> Any:
-    """A new run from a boundary of this one."""
+    """A new run from a boundary of this one. Whoever keeps people's answers decides."""
     run, new = await c.rt.get(c.path["run"]), _derived_id(c)
     changed = {"input": c.body["input"]} if "input" in c.body else {}
+    answers = c.body.get("answers", "reopen")
+    if answers == "keep" and not c.who.may("decide"):
+        raise NotAllowed(
+            f"{c.who.name!r} is {c.who.role}: keeping people's answers in a fork needs the right to decide; "
+            "with answers='reopen' they are asked again"
+        )
     try:
         made = await run.fork(
-            c.body.get("at"), instruction=c.body.get("instruction", ""), run_id=new, by=c.who.name, **changed
+            c.body.get("at"),
+            instruction=c.body.get("instruction", ""),
+            run_id=new,
+            by=c.who.name,
+            answers=answers,
+            **changed,
         )
-        return {"id": made.id}
+        return {"id": made.id, "at": await _fork_at(c, made.id, run.id)}
     except RunExists:
-        if new is None or not await _is_fork(c, new, run.id):
+        at = await _fork_at(c, new, run.id) if new else 0
+        if not at:
             raise
-        return {"id": new}
+        return {"id": new, "at": at}
 
 
-async def _is_fork(c: Call, new: str, old: str) -> bool:
+async def _fork_at(c: Call, new: str, old: str) -> int:
+    """After which record of `old` it was cut; 0 if it is no fork of that run."""
     try:
         [(_, first), *_] = await c.rt.store.load(new)
     except UnknownRun:
-        return False
-    return isinstance(first, Started) and first.forked_from.rpartition("@")[0] == old
+        return 0
+    assert isinstance(first, Started)
+    of, _, at = first.forked_from.rpartition("@")
+    return int(at) if of == old else 0
 
 
 # Decisions

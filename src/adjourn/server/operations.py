@@ -118,8 +118,9 @@ OPERATIONS = [
               problems=CONTROLS, body=thing(("text",), text=SAYS, abandon=FLAG)),
     Operation("POST", "/runs/{run}/emit", "emit_to_run", "control", "Send an event.", doing.emit_to_run, OK, problems=CONTROLS,
               body=thing(("event",), event=SIGNAL, value=ANYTHING)),
-    Operation("POST", "/runs/{run}/fork", "fork_run", "control", "A new run from a boundary of this one.", doing.fork_run, RUN_REF,
-              problems=CONTROLS, body=thing(at=AT, input=ANYTHING, instruction=NOTE)),
+    Operation("POST", "/runs/{run}/fork", "fork_run", "control", "A new run from a boundary of this one.", doing.fork_run,
+              answer(id=TEXT, at=WHOLE), problems=CONTROLS,
+              body=thing(at=AT, input=ANYTHING, instruction=NOTE, answers={"enum": ["reopen", "keep"]})),
     Operation("GET", "/glances", "list_glances", "read", "Some runs, each as a line of a list.", views.list_glances,
               answer(items={"type": "array", "items": ref("Glance")}, now=NUMBER), query={"runs": {"type": "string", "maxLength": 10_000}}),
     # The inbox
