@@ -34,6 +34,17 @@ export interface Item {
   /** Equal for two items if everything that is shown of their calls is; "" without a call to approve. */
   action: string;
   said: string;
+  slots: Seat[];
+  /** Everybody who has shaped the run, where a rule wants somebody else. */
+  requesters: string[];
+}
+
+/** One person who must agree: of one of the groups (none: anybody). */
+export interface Seat {
+  rule: string;
+  groups: string[];
+  notRequester: boolean;
+  filledBy: string;
 }
 
 export interface Vote {
@@ -92,6 +103,18 @@ export function itemOf(from: Json | undefined): Item {
     digest: text(o.get("digest")),
     action: text(o.get("action")),
     said: text(o.get("said")),
+    slots: list(o.get("slots")).map(seatOf),
+    requesters: list(o.get("requesters")).map(text),
+  };
+}
+
+function seatOf(from: Json): Seat {
+  const o = obj(from);
+  return {
+    rule: text(o.get("rule")),
+    groups: list(o.get("groups")).map(text),
+    notRequester: o.get("not_requester") === true,
+    filledBy: text(o.get("filled_by")),
   };
 }
 

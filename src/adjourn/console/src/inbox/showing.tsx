@@ -4,7 +4,7 @@ import { now } from "../api";
 import { Link, to } from "../router";
 import { Countdown, Icon, Time } from "../ui";
 import { hidden, Visible, visible } from "../visible";
-import { count, EFFECTS, grouped } from "../words";
+import { EFFECTS, grouped } from "../words";
 import type { Deciding } from "./deciding";
 import { Fields } from "./fields";
 import type { Form } from "./form";
@@ -247,21 +247,7 @@ export function Meta({ seen, deciding: d }: { seen: Seen; deciding: Deciding }) 
           <div class="sm t3">{!past ? afterwards(i) : done ? "recorded as expiry" : "waiting for the record of it"}</div>
         </div>
       ) : null}
-      {i.approvers > 1 ? (
-        <div data-quorum>
-          <h3>Approvals</h3>
-          <span class="num">
-            {seen.votes.length} of {i.approvers}
-          </span>
-          <div class="sm t3">
-            {seen.votes.length ? (
-              <Visible text={seen.votes.map((v) => v.by).join(", ")} />
-            ) : (
-              `${count(i.approvers, "person", "people")} must agree`
-            )}
-          </div>
-        </div>
-      ) : null}
+      <Seats item={i} />
       {i.call ? (
         <div>
           <h3>Digest of what is shown</h3>
@@ -281,6 +267,36 @@ export function Meta({ seen, deciding: d }: { seen: Seen; deciding: Deciding }) 
               "exactly this runs, or nothing"
             )}
           </div>
+        </div>
+      ) : null}
+    </div>
+  );
+}
+
+/** Who must agree, and who has. */
+function Seats({ item }: { item: Item }) {
+  const seats = item.slots;
+  if (seats.length < 2 && !seats.some((seat) => seat.groups.length || seat.notRequester)) return null;
+  return (
+    <div data-quorum>
+      <h3>Who must agree</h3>
+      <span class="num">
+        {seats.filter((seat) => seat.filledBy).length} of {seats.length}
+      </span>
+      <ul class="sm" aria-label="Who must agree">
+        {seats.map((seat, n) => (
+          <li key={n} title={seat.rule} data-seat={seat.filledBy || "empty"}>
+            <span class="t3">
+              <Visible text={seat.groups.join(" or ") || "anybody"} />
+              {seat.notRequester ? ", not who asked" : ""}
+            </span>{" "}
+            {seat.filledBy ? <Visible text={seat.filledBy} /> : "–"}
+          </li>
+        ))}
+      </ul>
+      {item.requesters.length ? (
+        <div class="sm t3">
+          asked for by <Visible text={item.requesters.join(", ")} />
         </div>
       ) : null}
     </div>
