@@ -159,7 +159,7 @@ class MemoryForger:
 
     def drop_audit(self, scope: str) -> None:
         del self._s._audit[scope]
-        self._s._touched.discard(scope)
+        self._s._touched.pop(scope, None)
 
     def cut_audit(self, scope: str, keep: int) -> None:
         del self._s._audit[scope][keep:]
@@ -203,4 +203,4 @@ class MemoryForger:
         self._s._seals[:] = seals
 
     def untouch(self, scope: str) -> None:
-        self._s._touched.discard(scope)
+        self._s._touched.pop(scope, None)

@@ -251,6 +251,7 @@ async def test_a_gated_call_that_nobody_agreed_to_is_found_in_a_journal(world: W
 FREE = {
     "run.worker": "who holds the lease", "run.lease_until": "until when", "journal.epoch": "nothing is decided by it",
     "interrupt.opened_at": "the order of the inbox", "endpoint.at": "shown, no more", "touched.scope": "one more is sealed",
+    "touched.at": "shown, no more",
     "request": "what a client may send again", "letter": "what is on its way to others",
 }  # fmt: skip
 """Cells that may change without being noticed, and why. Deleting a row of `touched` is noticed."""

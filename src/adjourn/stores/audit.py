@@ -62,8 +62,8 @@ class AuditTx(Protocol):
         """The number and the hash of the scope's last line; (0, b"") if it has none."""
         ...
 
-    def touch(self, scope: str) -> None:
-        """The next seal covers this scope."""
+    def touch(self, scope: str, at: float) -> None:
+        """The next seal covers this scope, which has waited for it since `at`."""
         ...
 
 
@@ -72,7 +72,7 @@ def audited(tx: AuditTx, now: float, scope: str, entry: dict[str, Any]) -> None:
     n, head = tx.audit_head(scope)
     body = encode({"at": round(now, 3), "run": scope, **entry}).decode()
     tx.audit(AuditRow(scope, n + 1, body, chain(head, body)))
-    tx.touch(scope)
+    tx.touch(scope, round(now, 3))
 
 
 def noted(tx: AuditTx, now: float, lines: Sequence[Mapping[str, Any]]) -> None:

@@ -38,7 +38,7 @@ class MemoryStore:
         self._halts: dict[str, Halt] = {}
         self._audit: dict[str, list[AuditRow]] = {}
         self._id = secrets.token_hex(16)
-        self._touched: set[str] = set()
+        self._touched: dict[str, float] = {}
         self._seals: list[Seal] = []
         self._endpoints: dict[str, Endpoint] = {}
         self._letters: dict[int, Letter] = {}
@@ -279,8 +279,11 @@ class _Tx:
         lines = self._store._audit.get(scope)
         return (lines[-1].n, lines[-1].head) if lines else (0, b"")
 
-    def touch(self, scope: str) -> None:
-        self._writes.append(lambda: self._store._touched.add(scope))
+    def touch(self, scope: str, at: float) -> None:
+        def write() -> None:
+            self._store._touched.setdefault(scope, at)
+
+        self._writes.append(write)
 
     def store_id(self) -> str:
         return self._store._id
@@ -293,8 +296,11 @@ class _Tx:
         return Covered(scope, n, head.hex(), row.seq if row else 0, row.head.hex() if row else "")
 
     def untouch(self, upto: str) -> None:
-        touched = self._store._touched
-        self._writes.append(lambda: touched.difference_update([x for x in touched if x <= upto]))
+        def write() -> None:
+            kept = {scope: at for scope, at in self._store._touched.items() if scope > upto}
+            self._store._touched = kept
+
+        self._writes.append(write)
 
     def seal(self, k: int = 0) -> Seal | None:
         seals = self._store._seals

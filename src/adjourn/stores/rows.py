@@ -155,9 +155,9 @@ class Rows:
         found = self._db.execute("select n, head from audit_head where scope = ?", (scope,)).fetchone()
         return (found[0], found[1]) if found else (0, b"")
 
-    def touch(self, scope: str) -> None:
+    def touch(self, scope: str, at: float) -> None:
         """See `audit.AuditTx`."""
-        self._db.execute("insert into touched values (?) on conflict do nothing", (scope,))
+        self._db.execute("insert into touched values (?, ?) on conflict do nothing", (scope, at))
 
     def store_id(self) -> str:
         """See `seals.SealTx`."""

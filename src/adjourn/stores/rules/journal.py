@@ -186,13 +186,13 @@ def _index(tx: Tx, row: RunRow, record: AnyRecord) -> None:
                 if closing or (found.event and local_event(found.event) == record.event):
                     close(tx, row, found, "void" if closing else "event", record.by)
         case Parked():
-            tx.touch(row.id)
+            tx.touch(row.id, record.at)
             row.wake_at, row.blocked = record.wake_at, record.blocked
             row.worker, row.lease_until = "", 0.0
         case Claimed() | PauseAsked():
             row.wake_at, row.blocked = 0.0, ()
         case Completed() | Cancelled():
-            tx.touch(row.id)
+            tx.touch(row.id, record.at)
             for found in tx.open_interrupts(row):
                 close(tx, row, found, "void")
             row.stopped = isinstance(record, Completed) and bool(record.stopped)

@@ -59,7 +59,7 @@ class Replay:
         """See `Tx.put_interrupt`."""
         self.interrupts[interrupt.i] = interrupt
 
-    def touch(self, scope: str) -> None:
+    def touch(self, scope: str, at: float) -> None:
         """See `Tx.touch`."""
 
 

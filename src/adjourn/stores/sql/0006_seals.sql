@@ -6,10 +6,11 @@ create table meta (
 insert into meta values ('store', lower(hex(randomblob(16))));
 
 create table touched (
-    scope text primary key
+    scope text primary key,
+    at real not null
 ) strict, without rowid;
 
-insert into touched select scope from audit_head;
+insert into touched select scope, 0 from audit_head;
 
 create table seal (
     k integer primary key,
