@@ -1,6 +1,7 @@
 """What people agreed to, made by chance; and everything that can change between what they saw and what would run."""
 
 from collections.abc import Callable, Iterator
+from itertools import count
 from random import Random
 from typing import Any, cast
 
@@ -15,7 +16,7 @@ RULES = ("a" * 24, "b" * 24, "c" * 24)
 GROUPS = ("finance", "leads")
 ASKED_AT, DECIDED_AT, INTENDED_AT = 100.0, 200.0, 210.0
 LIFE, DEADLINE = 60.0, 1000.0
-RUN, CALL, LATER_CALL, ITEM, CARRIED = "r1", "1.0", "2.0", "1.0?1", "1.0?0"
+CALL, LATER_CALL, ITEM, CARRIED = "1.0", "2.0", "1.0?1", "1.0?0"
 
 
 class Agreement(msgspec.Struct, frozen=True):
@@ -41,11 +42,11 @@ class Agreement(msgspec.Struct, frozen=True):
 
 def agreements(random: Random) -> Iterator[Agreement]:
     """Without end: approvals and calls in doubt, edited, for the whole run, escalated, with lives and deadlines."""
-    while True:
-        yield agreement(random)
+    for number in count():
+        yield agreement(random, f"run-{number}-")
 
 
-def agreement(random: Random) -> Agreement:
+def agreement(random: Random, run: str) -> Agreement:
     gate = _gate(random)
     args = {
         "order": f"A{random.randrange(99)}",
@@ -53,10 +54,12 @@ def agreement(random: Random) -> Agreement:
         "to": {"name": "ana", "tags": ["x", None]},
     }
     kind = random.choice(("approval", "approval", "in_doubt"))
-    edited = kind == "approval" and people(gate) == 1 and random.random() < 0.3
+    alone = people(gate) == 1 and not any(slot.not_requester for slot in gate)  # whoever edits has shaped it
+    edited = kind == "approval" and alone and random.random() < 0.5
     for_run = kind == "approval" and random.random() < 0.2
     carries = (CARRIED,) if random.random() < 0.2 else ()
     asked = sealed(
+        run,
         Asked(
             i=ITEM, kind=kind, call=CALL, tool="pay", args=args, definition=f"{random.getrandbits(64):016x}", describes="Pay.",
             effect="unsafe", undo=random.random() < 0.5, reason="large", rules=("ask pay",), gate=gate, requesters=("eve",),
@@ -64,27 +67,28 @@ def agreement(random: Random) -> Agreement:
         )
     )  # fmt: skip
     runs = {**args, "cents": 7} if edited else args
+    last = people(gate) - 1
     decisions = tuple(
         Decided(
-            i=random.choice((ITEM, *carries)), by=f"p{n}", groups=GROUPS, digest=asked.digest, at=DECIDED_AT + n,
+            i=ITEM if n == last else random.choice((ITEM, *carries)), by=f"p{n}", groups=GROUPS, digest=asked.digest, at=DECIDED_AT + n,
             verdict="approve" if kind == "approval" else "value", value=None if kind == "approval" else {"choice": "run"},
             edit=runs if edited else None, scope="run" if for_run else "",
         )
-        for n in range(people(gate))
+        for n in range(last + 1)
     )  # fmt: skip
     call = LATER_CALL if for_run else CALL
     intended = Intended(
-        call=call, tool="pay", digest=action_digest(RUN, call, "pay", asked.definition, runs), effect="unsafe", undo=asked.undo,
+        call=call, tool="pay", digest=action_digest(run, call, "pay", asked.definition, runs), effect="unsafe", undo=asked.undo,
         gate=gate, grant=ITEM, at=INTENDED_AT,
     )  # fmt: skip
-    return Agreement(RUN, intended, asked, decisions, frozenset({"eve"}))
+    return Agreement(run, intended, asked, decisions, frozenset({"eve"}))
 
 
-def sealed(asked: Asked) -> Asked:
+def sealed(run: str, asked: Asked) -> Asked:
     """With the digests of what it is about."""
-    action = action_digest(RUN, asked.call, asked.tool, asked.definition, asked.args)
+    action = action_digest(run, asked.call, asked.tool, asked.definition, asked.args)
     asked = replace(asked, action=action)
-    return replace(asked, digest=shown_digest(RUN, asked))
+    return replace(asked, digest=shown_digest(run, asked))
 
 
 def _gate(random: Random) -> tuple[Slot, ...]:
@@ -147,7 +151,7 @@ def question_redone(field: str) -> Mutate:
     """This field of what was asked is something else, with digests that fit; people had seen the other."""
 
     def mutate(random: Random, a: Agreement) -> Agreement:
-        return replace(a, asked=sealed(replace(a.asked, **{field: other(random, getattr(a.asked, field))})))
+        return replace(a, asked=sealed(a.run, replace(a.asked, **{field: other(random, getattr(a.asked, field))})))
 
     return mutate
 

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import shutil
 import tempfile
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -122,8 +122,8 @@ class Tally:
 class Office:
     """A store, a clock that only tests move, a runtime, and the ledger."""
 
-    def __init__(self, store: Store, clock: FakeClock, folder: Path) -> None:
-        self.store, self.clock, self.folder = store, clock, folder
+    def __init__(self, store: Store, clock: FakeClock) -> None:
+        self.store, self.clock = store, clock
         self.ledger, self.begun = Ledger(), Tally()
         self._stack = AsyncExitStack()
         self._runtime: Runtime | None = None
@@ -202,30 +202,32 @@ class Office:
         assert await self.rt.verify() == []
 
 
-def new_store(kind: str, folder: Path, clock: FakeClock, name: str = "runs") -> Store:
-    """An empty store of this kind."""
-    if kind == "memory":
-        return MemoryStore(now=clock.now)
-    return SQLiteStore(str(folder / f"{name}.db"), now=clock.now)
-
-
 STORES = ("memory", "sqlite")
 
 
 @asynccontextmanager
-async def an_office(kind: str, programs: Iterable[Agent[Any] | Flow] = ()) -> AsyncGenerator[Office]:
-    """An office whose runtime warns about changed programs and goes on. SQLite's file is in memory if the machine can."""
-    clock = FakeClock()
+async def a_store(kind: str, now: Callable[[], float]) -> AsyncGenerator[Store]:
+    """An empty store of this kind. SQLite's file is in memory if the machine can."""
     folder = Path(tempfile.mkdtemp(prefix="adjourn-", dir=SHM if SHM.is_dir() else None))
-    store = new_store(kind, folder, clock)
-    office = Office(store, clock, folder)
+    store = MemoryStore(now=now) if kind == "memory" else SQLiteStore(str(folder / "runs.db"), now=now)
     try:
-        await office.open(*programs)
-        yield office
+        yield store
     finally:
-        await office.close()
         await store.close()
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@asynccontextmanager
+async def an_office(kind: str) -> AsyncGenerator[Office]:
+    """An office whose runtime has no program yet, and only warns of one that has changed."""
+    clock = FakeClock()
+    async with a_store(kind, clock.now) as store:
+        office = Office(store, clock)
+        try:
+            await office.open()
+            yield office
+        finally:
+            await office.close()
 
 
 class Scene:
