@@ -95,7 +95,8 @@ def _authorised(tx: Tx, row: RunRow, intended: Intended, now: float) -> None:
     if found is None:
         raise Unauthorised(row.id, intended.call, intended.tool, "nobody was asked")
     asked = opened_by(tx, row, found)
-    assert isinstance(asked, Asked)
+    if not isinstance(asked, Asked):
+        raise Unauthorised(row.id, intended.call, intended.tool, "people were asked something else")
     decisions = agreed(tx, row, found)
     again = found.lives == intended.call and intended.effect in ("read", "idempotent")
     spent = bool(found.lives) and not again and not all(x.scope == "run" for x in decisions)

@@ -1,0 +1,82 @@
+"""A worker concludes nothing that people did not agree to: the store checks its intents, whatever brought them about."""
+
+import pytest
+from msgspec.structs import replace
+from tests.authority.changes import CHANGES
+from tests.authority.forks import FORKS
+from tests.authority.paths import APPROVALS, EXECUTIONS, Path
+from tests.authority.world import STORES, Office, Scene, an_office
+
+from adjourn.core.authority import violations
+from adjourn.core.records import Asked, Intended, Resumed, Said, Suspended
+from adjourn.core.state import State
+from adjourn.core.status import Status
+from adjourn.errors import Unauthorised
+from adjourn.stores.store import Lease
+
+TTL = 60.0
+PATHS: dict[str, Path] = {
+    **APPROVALS,
+    **EXECUTIONS,
+    **{f"a fork {name}": path for name, path in FORKS.items()},
+    **{f"after {name}": path for name, path in CHANGES.items()},
+}
+
+
+async def taken(office: Office, run: str) -> Lease:
+    """The run, in the hands of a worker that nobody wrote. Somebody speaks to it first: a run that waits is not to be had."""
+    if (await office.store.get(run)).status == Status.PAUSED:
+        await office.store.deliver(run, Resumed(by="ada"))
+    else:
+        await office.store.deliver(run, Said(text="are you there?", by="eve"))
+    lease = await office.store.acquire(run, "forger", TTL)
+    assert lease is not None
+    return lease
+
+
+def forgeries(state: State, asked: Asked, interrupts: list[str]) -> list[Intended]:
+    """The intents that would start this call: on its own open question, on nothing, on every other question there was."""
+    call = state.live[asked.call]
+    honest = Intended(
+        call=asked.call, tool=asked.tool, attempt=call.attempt + 1, digest=asked.action, effect=asked.effect, undo=asked.undo,
+        gate=asked.gate, grant=asked.i,
+    )  # fmt: skip
+    return [
+        honest,
+        replace(honest, at=asked.at),
+        replace(honest, gate=()),
+        replace(honest, grant=""),
+        replace(honest, grant="1.0?99"),
+        *(replace(honest, grant=i) for i in interrupts if i != asked.i),
+    ]
+
+
+async def forged(scene: Scene) -> int:
+    """How many forgeries were tried. None of them is taken, and none leaves a trace."""
+    office, tried = scene.office, 0
+    await office.close()
+    for run in scene.runs:
+        lease = await taken(office, run.id)
+        journal = await office.store.load(run.id)
+        state = State().fold_all(journal)
+        interrupts = [record.i for _, record in journal if isinstance(record, Asked | Suspended)]
+        for opened in state.open.values():
+            if not isinstance(opened.record, Asked) or opened.record.kind not in ("approval", "in_doubt"):
+                continue
+            for intended in forgeries(state, opened.record, interrupts):
+                with pytest.raises(Unauthorised):
+                    await office.store.commit(lease, [], [intended], seen=lease.seq, ttl=TTL)
+                tried += 1
+        assert await office.store.load(run.id) == journal
+        assert not list(violations([record for _, record in journal]))
+    return tried
+
+
+@pytest.mark.parametrize("store", STORES)
+@pytest.mark.parametrize("path", PATHS)
+async def test_a_forged_intent_is_not_recorded(path: str, store: str) -> None:
+    async with an_office(store) as office:
+        scene = await PATHS[path](office, 2)
+        paid = len(office.ledger)
+        assert await forged(scene) >= 10
+        assert len(office.ledger) == paid
