@@ -11,13 +11,13 @@ pytestmark = pytest.mark.filterwarnings("ignore:'clerk' changed since the run st
 @pytest.mark.parametrize("store", STORES)
 @pytest.mark.parametrize("who", PEOPLE)
 @pytest.mark.parametrize("path", CHANGES)
-async def test_what_changed_is_paid_only_if_the_right_people_agree_to_that(path: str, who: str, store: str) -> None:
+async def test_g33_what_changed_is_paid_only_if_the_right_people_agree_to_that(path: str, who: str, store: str) -> None:
     async with an_office(store) as office:
         await nobody_else_runs_it(await CHANGES[path](office, 1), PEOPLE[who])
 
 
 @pytest.mark.parametrize("store", STORES)
 @pytest.mark.parametrize("path", CHANGES)
-async def test_two_of_each_and_everybody_tries(path: str, store: str) -> None:
+async def test_g33_two_of_each_and_everybody_tries(path: str, store: str) -> None:
     async with an_office(store) as office:
         await nobody_else_runs_it(await CHANGES[path](office, 2), *PEOPLE.values())

@@ -1,5 +1,8 @@
 """A worker concludes nothing that people did not agree to: the store checks its intents, whatever brought them about."""
 
+import contextlib
+from typing import Any
+
 import pytest
 from msgspec.structs import replace
 from tests.authority.changes import CHANGES
@@ -7,6 +10,8 @@ from tests.authority.forks import FORKS
 from tests.authority.paths import APPROVALS, EXECUTIONS, Path
 from tests.authority.world import STORES, Office, Scene, an_office
 
+from adjourn import AdjournError
+from adjourn.agent import program
 from adjourn.core.authority import violations
 from adjourn.core.records import Asked, Intended, Resumed, Said, Suspended
 from adjourn.core.state import State
@@ -80,3 +85,52 @@ async def test_a_forged_intent_is_not_recorded(path: str, store: str) -> None:
         paid = len(office.ledger)
         assert await forged(scene) >= 10
         assert len(office.ledger) == paid
+
+
+# The judge
+
+
+def no_objection(*_: Any) -> str:
+    return ""
+
+
+async def paid_on_the_way(path: Path, store: str) -> int:
+    """How much is paid before the path comes to its gate, and nobody has agreed to more. Whether it comes there or not."""
+    async with an_office(store) as office:
+        with contextlib.suppress(AssertionError, AdjournError):
+            await path(office, 2)
+        if office.is_open:
+            await office.rest(*[await office.rt.get(row.id) for row in await office.rt.runs()])
+            await office.check()
+        return len(office.ledger)
+
+
+@pytest.mark.parametrize("path", PATHS)
+async def test_a_judge_that_says_yes_to_everything_starts_nothing(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It takes whatever agreement there is for one. The store does not, and says so to a person."""
+    expected = await paid_on_the_way(PATHS[path], "memory")
+    monkeypatch.setattr(program, "objection", no_objection)
+    assert await paid_on_the_way(PATHS[path], "memory") == expected
+
+
+REASONS: dict[str, str] = {
+    "after a tighter rule": "rules ask that nobody was asked about",
+    "after another description": "it is not what was agreed to",
+    "yielded and lapsed": "the agreement's life is over",
+    "suspended and shaped": "has not agreed",
+    "verified not and lapsed": "the agreement's life is over",
+}
+
+
+@pytest.mark.parametrize("path", REASONS)
+async def test_what_the_store_does_not_take_is_put_before_a_person(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(program, "objection", no_objection)
+    async with an_office("memory") as office:
+        with contextlib.suppress(AssertionError):
+            await PATHS[path](office, 2)
+        [row] = await office.rt.runs()
+        run = await office.rt.get(row.id)
+        await office.rest(run)
+        assert {item.kind for item in await office.items(run)} == {"error"}
+        assert all(REASONS[path] in str(item.payload) for item in await office.items(run))
+        assert await run.status() == "failed"

@@ -129,6 +129,10 @@ class Office:
         self._runtime: Runtime | None = None
 
     @property
+    def is_open(self) -> bool:
+        return self._runtime is not None
+
+    @property
     def rt(self) -> Runtime:
         assert self._runtime is not None
         return self._runtime
