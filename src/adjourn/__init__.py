@@ -16,6 +16,7 @@ from adjourn.core.policy import Policy, Verdict, allow, ask, deny, eq, ge, gt, l
 from adjourn.core.stop import External, MaxCost, MaxSteps, MaxTime, MaxTokens, TextMention, ToolCalled
 from adjourn.driver.checkpoint import Checkpoint
 from adjourn.driver.events import Event, Published, Recorded, TextArrived, ToolCallApprovalRequired
+from adjourn.driver.keys import Deciders, SigningKey
 from adjourn.driver.upgrade import register_upgrader
 from adjourn.errors import (
     AdjournError,
@@ -39,6 +40,7 @@ from adjourn.errors import (
     NotAllowed,
     NotFound,
     NotJSON,
+    NotTrusted,
     PauseRequest,
     ProgramChanged,
     Refused,
@@ -74,14 +76,15 @@ __all__ = [
     # outcomes
     "Outcome", "Completed", "Paused", "Stopped", "Cancelled", "is_paused", "Usage", "Checkpoint", "Handle", "register_upgrader",
     # people
-    "Interrupt", "PendingToolCall", "Seat", "Decision",
+    "Interrupt", "PendingToolCall", "Seat", "Decision", "Deciders", "SigningKey",
     # runtime
     "Runtime", "Run", "RunState", "Store", "Event", "Recorded", "TextArrived", "Published", "ToolCallApprovalRequired",
     "Anchor", "Verification",
     # errors
     "AdjournError", "AlreadyDecided", "AlreadyResumed", "AnswerRequired", "AuditBroken", "CheckpointInvalid", "Conflict",
     "Halted", "InDoubt", "InterruptClosed", "Invalid", "InvalidAnswer", "InvalidDefinition", "LeaseLost", "MissingResource",
-    "Misused", "ModelError", "NoOutput", "NotAllowed", "NotFound", "NotJSON", "PauseRequest", "ProgramChanged", "Refused",
+    "Misused", "ModelError", "NoOutput", "NotAllowed", "NotFound", "NotJSON", "NotTrusted", "PauseRequest", "ProgramChanged",
+    "Refused",
     "RequestReused", "RunExists", "RunFailed", "StaleDecision", "StoreError", "ToolFailed", "Unauthorised",
     "UnknownInterrupt", "UnknownRun", "can_resume",
 ]  # fmt: skip

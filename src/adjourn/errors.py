@@ -285,3 +285,11 @@ def can_resume(error: BaseException) -> bool:
             return False
         seen = seen.__cause__
     return True
+
+
+class NotTrusted(Conflict):
+    """A worker with deciders does not go on with this run: something in it needs a signature and has none that counts."""
+
+    def __init__(self, run_id: str, why: str) -> None:
+        self.run_id = run_id
+        super().__init__(f"run {run_id!r} does not go on here: {why}; cancel it, or fork it before that")

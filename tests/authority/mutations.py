@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from adjourn.core.authority import objection, people, shown_digest
 from adjourn.core.digest import action_digest
-from adjourn.core.records import Asked, Decided, Intended, Slot
+from adjourn.core.records import Asked, Decided, Intended, Seal, Slot
 
 RULES = ("a" * 24, "b" * 24, "c" * 24)
 GROUPS = ("finance", "leads")
@@ -29,11 +29,12 @@ class Agreement(msgspec.Struct, frozen=True):
     requesters: frozenset[str]
     now: float = INTENDED_AT
     spent: bool = False
+    genuine: Callable[[Decided], bool] = lambda _: True
 
     def objection(self) -> str:
         """Why it does not stand; "" if it does."""
         return objection(
-            self.run, self.intended, self.asked, self.decisions, self.requesters, self.now, spent=self.spent
+            self.run, self.intended, self.asked, self.decisions, self.requesters, self.now, self.spent, self.genuine
         )
 
 
@@ -307,6 +308,21 @@ def late(random: Random, a: Agreement) -> Agreement | None:
     return replace(a, decisions=(*a.decisions[:-1], replace(a.decisions[-1], at=at)), now=at)
 
 
+def signed_late(random: Random, a: Agreement) -> Agreement | None:
+    if not a.asked.expires:
+        return None
+    at = DEADLINE + random.choice((0.0, 0.001, 1e6))
+    seal = Seal("k", at, "n", "")
+    return replace(a, decisions=(*a.decisions[:-1], replace(a.decisions[-1], seal=seal)), now=at)
+
+
+def not_genuine(random: Random, a: Agreement) -> Agreement:
+    def genuine(decided: Decided) -> bool:
+        return decided is not a.decisions[-1]
+
+    return replace(a, genuine=genuine)
+
+
 def used(random: Random, a: Agreement) -> Agreement:
     return replace(a, spent=True)
 
@@ -326,7 +342,7 @@ MUTATIONS: dict[str, Mutate] = {
         for mutate in (
             another_run, other_bytes, another_definition, another_call, one_agreed_once, another_errand, a_rule_more, a_tighter_rule,
             a_weaker_rule_shown, a_vote_less, one_voter_twice, a_voter_of_no_group, a_voter_has_shaped_it, nobody_knows_who_asked,
-            a_denial, no_digest, an_edit, another_choice, a_value, lapsed, late, used,
+            a_denial, no_digest, an_edit, another_choice, a_value, lapsed, late, signed_late, not_genuine, used,
         )
     },
 }  # fmt: skip
@@ -334,7 +350,7 @@ MUTATIONS: dict[str, Mutate] = {
 ELSEWHERE: dict[str, set[str]] = {
     "Intended": {"gate", "agent", "input", "at"},
     "Asked": {"gate", "expires", "at"},
-    "Decided": {"by", "groups", "edit", "value", "scope", "at"},
+    "Decided": {"by", "groups", "edit", "value", "scope", "at", "seal"},
 }
 """Fields that matter and are changed by a mutation with a name of its own."""
 

@@ -175,10 +175,10 @@ async def test_a_long_journal_is_not_folded_again_at_every_step(
     folded = 0
     real: Callable[..., None] = State.fold
 
-    def fold(self: State, seq: int, record: Any) -> None:
+    def fold(self: State, seq: int, record: Any, *, counts: bool = True) -> None:
         nonlocal folded
         folded += 1
-        real(self, seq, record)
+        real(self, seq, record, counts=counts)
 
     monkeypatch.setattr(State, "fold", fold)
     store = MemoryStore()

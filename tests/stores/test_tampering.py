@@ -296,6 +296,7 @@ async def test_a_change_of_any_cell_of_any_table_shows_and_so_does_the_loss_of_a
     clock = FakeClock()
     store = SQLiteStore(str(path), clock.now)
     await live(store, clock)
+    await store.signed(True, by="bo")
     await store.seal(KEY)
     await store.deliver("wait1", Said(text="x", by="bo"))
     await store.seal(KEY)

@@ -18,6 +18,7 @@ from adjourn.core.messages import ModelRequest, Reply, ReplyPart, Text, TextDelt
 from adjourn.core.plan import Ask, Go, Judged, Plan, Refuse, Step, interrupt_id, wind_up
 from adjourn.core.policy import Judgement, Rule, Verdict, strictest
 from adjourn.core.records import Asked, Completed, Fact, Faulted, Intended, Replied, Returned, Slot, Verified
+from adjourn.core.signatures import is_genuine
 from adjourn.core.state import Call, State
 from adjourn.core.stop import External, Leaf, Progress, TextMention, ToolCalled, Tripped
 from adjourn.driver.program import Desk
@@ -129,7 +130,11 @@ class AgentProgram:
             again = grant.lives == call.id and tool.effect.value in ("read", "idempotent")
             spent = bool(grant.lives) and not again and not grant.for_run
             lives = msgspec.structs.replace(intended, grant=i)
-            if not objection(state.run, lives, grant.asked, grant.decisions, state.requesters, now, spent):
+            why = objection(
+                state.run, lives, grant.asked, grant.decisions, state.requesters, now, spent,
+                lambda decided, asked=grant.asked: is_genuine(state.belief.trust, state.run, asked, decided),
+            )  # fmt: skip
+            if not why:
                 return lives
         return None
 

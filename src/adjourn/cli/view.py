@@ -13,6 +13,7 @@ from adjourn.cli.steps import line
 from adjourn.cli.terminal import WIDE, fit, print_line, wrap
 from adjourn.cli.visible import lines, visible
 from adjourn.cli.words import DIM, STATUSES, duration, exact, money, status_mark
+from adjourn.core.belief import FoldAgain
 from adjourn.core.preview import cancel_preview
 from adjourn.core.records import AnyRecord, Broke, CancelAsked, Replied
 from adjourn.core.state import State
@@ -31,6 +32,7 @@ class View:
 
     def __init__(self) -> None:
         self.state, self.timeline = State(), Timeline()
+        self._records: list[tuple[int, AnyRecord]] = []
         self.status = "ready"
         self.undos = 0
         """How many undos a cancel set out to do."""
@@ -47,7 +49,11 @@ class View:
         """Take in one record and show nothing."""
         if isinstance(record, CancelAsked) and not self.undos:
             self.undos = len(cancel_preview(self.state).undo)
-        self.state.fold(seq, record)
+        self._records.append((seq, record))
+        try:
+            self.state.fold(seq, record)
+        except FoldAgain:
+            self.state = State().fold_all(self._records)
         self.timeline.take(seq, record)
 
     def running(self) -> list[Step]:

@@ -5,7 +5,7 @@ one person's yes counts once in every rule that it fits.
 """
 
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, cast
 
@@ -26,6 +26,7 @@ from adjourn.core.records import (
     Suspended,
     Verified,
     Yielded,
+    disowned,
 )
 
 Requesters = frozenset[str]
@@ -181,7 +182,16 @@ def chosen(x: Decided) -> dict[str, Any]:
 
 def lapses(asked: Asked, decisions: Sequence[Decided]) -> float:
     """When the life of the agreement is over; 0.0 for never."""
-    return max(x.at for x in decisions) + asked.valid_for if asked.valid_for and decisions else 0.0
+    return max(map(decided_at, decisions)) + asked.valid_for if asked.valid_for and decisions else 0.0
+
+
+def decided_at(x: Decided) -> float:
+    """When somebody decided: as it was signed, else as it was recorded."""
+    return x.seal.at if x.seal is not None else x.at
+
+
+def _always(_: Decided) -> bool:
+    return True
 
 
 def objection(
@@ -192,15 +202,20 @@ def objection(
     requesters: Requesters,
     now: float,
     spent: bool = False,
+    genuine: Callable[[Decided], bool] = _always,
 ) -> str:
     """Why these decisions do not stand behind this intent; "" if they do. The invariant, in one place.
 
     `decisions` are those that were recorded for `asked` (and for what it carries over); `spent`: an intent lives on them
-    already, and nothing since then says that its execution goes on.
+    already, and nothing since then says that its execution goes on; `genuine`: whether a decision is signed, where that
+    is asked for.
     """
     agreed = [x for x in decisions if says_yes(asked, x)]
     if not agreed:
         return "nobody has agreed to it"
+    agreed = [x for x in agreed if genuine(x)]
+    if not agreed:
+        return "nobody has agreed to it whose signature counts here"
     if any(x.verdict == "deny" for x in decisions):
         return "it was denied"
     if spent:
@@ -226,7 +241,7 @@ def objection(
         return "it is said to be something else than what was agreed to"
     if intended.agent and args != {"input": intended.input}:
         return "the nested agent would be told something else than what was agreed to"
-    if asked.expires and any(x.at >= asked.expires for x in agreed):
+    if asked.expires and any(decided_at(x) >= asked.expires for x in agreed):
         return "it was agreed to after it had expired"
     if (until := lapses(asked, agreed)) and now >= until:
         return "the agreement's life is over"
@@ -271,7 +286,10 @@ def violations(records: Sequence[AnyRecord]) -> Iterator[str]:
     spent: dict[str, str] = {}  # interrupt → call that lives on it
     shaped: set[str] = set()
     kinds: dict[str, str] = {}
+    void = disowned(records)
     for seq, x in enumerate(records, 1):
+        if seq in void:
+            continue
         if isinstance(x, Asked | Suspended):
             kinds[x.i] = x.kind
         if by := shapes(x, kinds.get(x.i, "question") if isinstance(x, Decided) else ""):

@@ -1,5 +1,7 @@
 """The unit of work and what hangs on it: a call's life, a person's yes, an open question, a step's failures."""
 
+import re
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
@@ -83,6 +85,7 @@ class Open(msgspec.Struct):
     record: r.Asked | r.Suspended
     seq: int
     votes: dict[str, str] = {}
+    disowned: tuple[str, ...] = ()
     reminded: float = 0.0
     once: bool = False
 
@@ -106,3 +109,13 @@ def is_undo(id: str) -> bool:
 def undo_target(id: str) -> str:
     """The call that an undo takes back."""
     return id.partition("!")[0]
+
+
+def questions(open: Mapping[str, Open]) -> list[str]:
+    """The open questions of bodies: what a message with `abandon` drops."""
+    return [i for i, o in open.items() if o.record.kind == "question"]
+
+
+def natural(id: str) -> list[tuple[int, str]]:
+    """A sort key for which call 2.10 comes after call 2.9."""
+    return [(int(part), "") if part.isdigit() else (0, part) for part in re.split(r"(\d+)", id)]

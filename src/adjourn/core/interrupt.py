@@ -1,6 +1,6 @@
 """Interrupts: the only way to wait. What opens one, what closes one, which answers fit."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal, cast
 
 import msgspec
@@ -56,7 +56,8 @@ class Seat(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Interrupt(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Something a run waits for. `kind` is ours (a closed set), `type` is the author's own word."""
+    """Something a run waits for. `kind` is ours (a closed set), `type` is the author's own word. `disowned`: who decided it
+    before without a signature that a worker trusts, so that it is open again."""
 
     id: str
     run_id: str
@@ -75,6 +76,12 @@ class Interrupt(msgspec.Struct, frozen=True, omit_defaults=True):
     seq: int = 0
     slots: tuple[Seat, ...] = ()
     requesters: tuple[str, ...] = ()
+    disowned: tuple[str, ...] = ()
+
+
+def unsigned(names: Iterable[str]) -> str:
+    """Why something is open again, in words."""
+    return f"not signed by anybody this worker trusts: {', '.join(name or 'nobody' for name in names)}"
 
 
 def public_id(run: str, i: str) -> str:
@@ -102,10 +109,12 @@ def view(
     record: Asked | Suspended,
     votes: Sequence[Vote] = (),
     requesters: frozenset[str] = frozenset(),
+    disowned: tuple[str, ...] = (),
 ) -> Interrupt:
     """The interrupt that `record` opened, as people see it.
 
-    `votes` are those who have agreed so far, `requesters` everybody who has shaped the run.
+    `votes` are those who have agreed so far, `requesters` everybody who has shaped the run, `disowned` those
+    whose decisions did not count.
     """
     call = None
     type_: str = record.kind
@@ -143,6 +152,7 @@ def view(
         seq=seq,
         slots=_seats(record, votes, requesters) if quorum else (),
         requesters=tuple(sorted(requesters)) if quorum and record.not_requester else (),
+        disowned=disowned,
     )
 
 

@@ -5,6 +5,7 @@ epoch is right) or *moves* (conclusions drawn from a state: they land only if no
 is halted). Call and interrupt ids are local to their run and derived from it, so a crash derives the same ones again.
 """
 
+from collections.abc import Iterable
 from typing import Any, Literal
 
 import msgspec
@@ -25,6 +26,15 @@ class Slot(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_field
     groups: tuple[str, ...] = ()
     count: int = 1
     not_requester: bool = False
+
+
+class Seal(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A signature of what somebody decided: which key, when, a number used once, and the signature in base64."""
+
+    kid: str
+    at: float
+    nonce: str
+    sig: str
 
 
 # People (and timers, webhooks, other runs)
@@ -59,6 +69,7 @@ class Decided(Record, frozen=True, tag="decided"):
     digest: str = ""
     scope: str = ""
     groups: tuple[str, ...] = ()
+    seal: Seal | None = None
 
 
 class PauseAsked(Record, frozen=True, tag="pause_asked"):
@@ -99,6 +110,7 @@ class Emitted(Record, frozen=True, tag="emitted"):
     by: str = ""
     decides: bool = True
     groups: tuple[str, ...] = ()
+    seal: Seal | None = None
 
 
 class Forked(Record, frozen=True, tag="forked"):
@@ -110,6 +122,7 @@ class Forked(Record, frozen=True, tag="forked"):
     answers: str = "reopen"
     instruction: str = ""
     requesters: tuple[str, ...] = ()
+    seal: Seal | None = None
 
 
 # Facts
@@ -219,6 +232,15 @@ class Verified(Record, frozen=True, tag="verified"):
     value: Any = None
 
 
+class Disowned(Record, frozen=True, tag="disowned"):
+    """The record at `seq`, by which `by` decided `i`, does not count: nobody that this worker trusts has signed it."""
+
+    seq: int
+    i: str = ""
+    by: str = ""
+    why: str = ""
+
+
 # Moves
 
 
@@ -312,13 +334,19 @@ class Cancelled(Record, frozen=True, tag="cancelled"):
 
 
 Command = Decided | PauseAsked | Resumed | CancelAsked | Said | Emitted | Forked
-Fact = Claimed | Replied | Broke | Returned | Suspended | Stepped | Yielded | Faulted | Doubted | Verified
+Fact = Claimed | Replied | Broke | Returned | Suspended | Stepped | Yielded | Faulted | Doubted | Verified | Disowned
 Move = Intended | Asked | Closed | Reminded | Parked | Completed | Cancelled | CancelAsked
 AnyRecord = (
     Started | Decided | PauseAsked | Resumed | CancelAsked | Said | Emitted | Forked
-    | Claimed | Replied | Broke | Returned | Suspended | Stepped | Yielded | Faulted | Doubted | Verified
+    | Claimed | Replied | Broke | Returned | Suspended | Stepped | Yielded | Faulted | Doubted | Verified | Disowned
     | Intended | Asked | Closed | Reminded | Parked | Completed | Cancelled
 )  # fmt: skip
+
+
+def disowned(records: Iterable[AnyRecord]) -> set[int]:
+    """The records among these that do not count, by their seq."""
+    return {record.seq for record in records if type(record) is Disowned}
+
 
 _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder(AnyRecord)

@@ -4,13 +4,13 @@ People's records commute with facts, so a worker may fold its own facts before i
 Therefore nothing here may compare the seq of a fact.
 """
 
-import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from adjourn.core import records as r
 from adjourn.core.authority import Vote, goes_on, shapes
-from adjourn.core.call import OWING, Call, Fault, Grant, Open, Phase, is_undo, undo_target
+from adjourn.core.belief import Belief
+from adjourn.core.call import OWING, Call, Fault, Grant, Open, Phase, is_undo, natural, questions, undo_target
 from adjourn.core.codec import encode
 from adjourn.core.conversation import Pending, Thread, messages_from
 from adjourn.core.deciding import DECIDED, LOST, forked, is_settled, memo_of
@@ -18,13 +18,15 @@ from adjourn.core.flowing import Flowing
 from adjourn.core.graph import read_graph
 from adjourn.core.interrupt import Interrupt, local_event, public_id, view
 from adjourn.core.messages import Message, Usage, User
+from adjourn.core.signatures import Trust
 from adjourn.core.status import ENDED, Status, after
 
 
 class State:
-    """A run, folded. Mutable and fast; only `fold` changes it."""
+    """A run, folded. Mutable and fast; only `fold` changes it. With `trust`, only decisions count that it believes."""
 
-    def __init__(self) -> None:
+    def __init__(self, trust: Trust | None = None) -> None:
+        self.belief = Belief(trust)
         self.run = ""
         self.started: r.Started = r.Started(run="", kind="", program="")
         self.status: Status | None = None
@@ -57,8 +59,8 @@ class State:
         self.parked: r.Parked | None = None
         self.ended: r.Completed | r.Cancelled | None = None
 
-    def fold(self, seq: int, record: r.AnyRecord) -> None:
-        """Take in one record; `seq` 0 means: mine, its place is not known yet."""
+    def fold(self, seq: int, record: r.AnyRecord, *, counts: bool = True) -> None:
+        """Take in one record; `seq` 0 means: mine, its place is not known yet. If it does not count, only the status moves."""
         status = after(self.status, record)
         if status is None:
             raise ValueError(f"a {type(record).__name__} cannot follow status {self.status} (record {seq})")
@@ -67,7 +69,9 @@ class State:
             self.seq = seq
         self.at = record.at
         kind = type(record)
-        if kind in _SHAPING:
+        if not counts:
+            self.belief.void.add(seq)
+        elif kind in _SHAPING:
             by = shapes(record, self._kind_of(record))
             _ON[kind](self, seq, record)
             if by and by not in self.requesters:
@@ -87,9 +91,9 @@ class State:
                 grant.lives = now
 
     def fold_all(self, records: Iterable[tuple[int, r.AnyRecord]]) -> "State":
-        """Fold many; returns itself."""
-        for seq, record in records:
-            self.fold(seq, record)
+        """Fold many; returns itself. Raises `FoldAgain`, and changes nothing, if one takes back what is folded already."""
+        for seq, record, counts in self.belief.sifted(self, records):
+            self.fold(seq, record, counts=counts)
         return self
 
     # Views
@@ -100,7 +104,7 @@ class State:
         cancelling = self.status in (Status.CANCELLING, Status.STUCK)
         shown = [o for o in self.open.values() if not cancelling or _undoing(o.record)]
         shown.sort(key=lambda o: natural(o.record.call or o.record.i))
-        return [view(self.run, o.seq, o.record, self._votes(o.record.i), self.requesters) for o in shown]
+        return [view(self.run, o.seq, o.record, self._votes(o.record.i), self.requesters, o.disowned) for o in shown]
 
     def _votes(self, i: str) -> list[Vote]:
         """Who has agreed so far."""
@@ -268,6 +272,11 @@ class State:
             self._finish(call, x.value, "", ran=True)
         else:
             self._phase(call, Phase.CLEARED if x.answer == "not" else Phase.DOUBT)
+
+    def _disowned(self, _seq: int, x: r.Disowned) -> None:
+        self.belief.recorded(x)
+        if opened := self.open.get(x.i):
+            opened.disowned = tuple(dict.fromkeys((*opened.disowned, x.by)))
 
     def _asked(self, seq: int, x: r.Asked) -> None:
         self._opened(x, seq)
@@ -461,16 +470,6 @@ class State:
             thread.fill(call.id, content, bool(error))
 
 
-def questions(open: Mapping[str, Open]) -> list[str]:
-    """The open questions of bodies: what a message with `abandon` drops."""
-    return [i for i, o in open.items() if o.record.kind == "question"]
-
-
-def natural(id: str) -> list[tuple[int, str]]:
-    """A sort key for which call 2.10 comes after call 2.9."""
-    return [(int(part), "") if part.isdigit() else (0, part) for part in re.split(r"(\d+)", id)]
-
-
 def input_text(value: Any) -> str:
     """An input as the words of a user."""
     return value if isinstance(value, str) else encode(value).decode()
@@ -486,6 +485,7 @@ _ON: dict[type, Callable[[State, int, Any], None]] = {
     r.Started: State._started, r.Claimed: State._claimed, r.Replied: State._replied, r.Broke: State._broke,
     r.Intended: State._intended, r.Returned: State._returned, r.Suspended: State._suspended,
     r.Stepped: State._stepped, r.Yielded: State._yielded, r.Faulted: State._faulted, r.Doubted: State._doubted, r.Verified: State._verified,
+    r.Disowned: State._disowned,
     r.Asked: State._asked, r.Closed: State._closed, r.Reminded: State._reminded,
     r.Decided: State._decided, r.PauseAsked: State._pause_asked,
     r.Resumed: State._resumed, r.CancelAsked: State._cancel_asked, r.Said: State._said, r.Emitted: State._emitted, r.Forked: forked,

@@ -127,6 +127,14 @@ class Drive:
         self.errors: dict[str, BaseException] = {}
         self._conflicts = 0
         self._cut: dict[str, float] = {}
+        self._disown()
+
+    def _disown(self) -> None:
+        """First of all: what the fold did not believe is said to be so, and its questions are open again."""
+        for fact in self.state.belief.disowns:
+            log.warning("run %s: the decision of %s does not count: %s", self.state.run, fact.by or "nobody", fact.why)
+            self.post(fact)
+        self.state.belief.disowns = []
 
     def post(self, fact: Fact, durable: asyncio.Future[None] | None = None) -> None:
         """Hand in a fact; it is committed with whatever else has landed."""
@@ -268,15 +276,16 @@ class Drive:
         routed = any(isinstance(record, ROUTING) for _, record in done.records)
         if self.state.flow is not None and facts and routed:
             # A word of theirs may have begun a chain before one of ours did: read the journal as it was written.
-            self.state = State().fold_all(await self.store.load(self.state.run))
+            self.state = State(self.state.belief.trust).fold_all(await self.store.load(self.state.run))
+            self._disown()
             return
         # Their words stand before these facts in the journal, so they cannot have closed what the facts opened.
         opened = [fact.i for fact in facts if isinstance(fact, Suspended)]
         mine = {i: self.state.open.pop(i) for i in opened if i in self.state.open}
-        for seq, record in done.records:
-            self.state.fold(seq, record)
+        self.state.fold_all(done.records)
         self.state.open |= mine
         self.state.seq = done.seq
+        self._disown()
 
     def _conflict(self, progress: bool) -> None:
         """A refused commit that plans the same thing again would spin for ever; that is a bug, so say so."""

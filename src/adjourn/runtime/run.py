@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal
 from typing_extensions import TypeVar
 
 from adjourn.agent.outcome import Outcome, outcome_of
+from adjourn.core.belief import FoldAgain
 from adjourn.core.codec import plain
 from adjourn.core.conversation import Thread
 from adjourn.core.interrupt import Interrupt
@@ -15,7 +16,7 @@ from adjourn.core.messages import Message, Usage
 from adjourn.core.preview import CancelPreview, cancel_preview
 from adjourn.core.records import AnyRecord, CancelAsked, Emitted, PauseAsked, Resumed, Said
 from adjourn.core.state import Phase, State
-from adjourn.core.status import ENDED, Status
+from adjourn.core.status import CANCELS, ENDED, Status
 from adjourn.driver.answers import MISSING, answered, check_event
 from adjourn.driver.checkpoint import Checkpoint
 from adjourn.driver.events import Event
@@ -101,12 +102,17 @@ class Run(Generic[T]):
             while True:
                 bell.clear()
                 await self._rt.worker.rested(self.id)  # while this process drives it, every look would be too early
-                for seq, record in await store.load(self.id, state.seq):
-                    state.fold(seq, record)
-                    records.append(record)
+                tail = await store.load(self.id, state.seq)
+                try:
+                    state.fold_all(tail)
+                except FoldAgain:
+                    state, records = State(), list[AnyRecord]()
+                    continue
+                records += [record for _, record in tail]
                 if _rests(state, store.now()):
                     return state, records
-                if refusal := self._rt.worker.refusals.get(self.id):
+                refusal = self._rt.worker.refusals.get(self.id)
+                if refusal and state.status not in CANCELS:
                     raise refusal
                 timer = asyncio.get_running_loop().call_later(1.0, bell.set)
                 await bell.wait()

@@ -44,6 +44,7 @@ from adjourn.runtime.audit import AuditVerbs
 from adjourn.runtime.live import LiveChannel
 from adjourn.runtime.run import Run
 from adjourn.runtime.sealer import Sealer
+from adjourn.runtime.signatures import DecidersSource, Signatures, SigningKeySource
 from adjourn.runtime.worker import Worker
 from adjourn.stores.audit_key import KeySource, audit_keys
 from adjourn.stores.open import open_store
@@ -61,6 +62,8 @@ class Runtime(AuditVerbs):
     With `work=False` it starts runs of its programs, and leaves it to other processes to advance them.
     `audit_key` signs the seals of the audit, and checks them: the file of an Ed25519 key (`adjourn keys new`), or of public
     lines, which only check. Without it, `ADJOURN_AUDIT_SECRET` does (HMAC), and without that nothing is signed.
+    `deciders` (a file of public keys, its lines, or a `Deciders`): only decisions count that one of them has signed.
+    `signing_key` (a key's file, or a `SigningKey`) signs what is decided here; it belongs where no tools run.
     """
 
     def __init__(
@@ -70,6 +73,8 @@ class Runtime(AuditVerbs):
         *,
         resources: Mapping[str, Any] | None = None,
         secret: str | None = None,
+        deciders: DecidersSource | None = None,
+        signing_key: SigningKeySource | None = None,
         lease: float = 2.0,
         grace: float = 5.0,
         concurrency: int = 100,
@@ -95,6 +100,7 @@ class Runtime(AuditVerbs):
         self._audit_key = audit_key
         self._audit_keys = ()
         self._sealer: Sealer | None = None
+        self._signatures = Signatures(deciders, signing_key)
         self.programs: dict[str, Agent[Any] | Flow] = {}
         self.feed = Feed()
         self.origin = f"{socket.gethostname()}:{os.getpid()}"
@@ -107,6 +113,13 @@ class Runtime(AuditVerbs):
         if self._store is not None:
             raise Misused("this runtime is open already")
         self._store = open_store(self._address) if isinstance(self._address, str) else self._address
+        try:
+            await self._signatures.open(self._store, self.origin)
+            if self._programs and self._works:
+                self._signatures.check_work()
+        except BaseException:
+            await self._let_go()
+            raise
         self._worker = Worker(
             self._store,
             self.feed,
@@ -116,6 +129,7 @@ class Runtime(AuditVerbs):
             grace=self._grace,
             concurrency=self._concurrency,
             on_change=self._on_change,
+            trust=self._signatures.trust,
         )
         self._audit_keys = audit_keys(self._audit_key)
         self._sealer = Sealer(self._store, self.clock, self._audit_keys)
@@ -135,6 +149,9 @@ class Runtime(AuditVerbs):
             await self._sealer.close(self._grace)
         if self._live is not None:
             await self._live.close()
+        await self._let_go()
+
+    async def _let_go(self) -> None:
         if self._store is not None and isinstance(self._address, str):
             await self._store.close()
         self._store = self._worker = self._sealer = None
@@ -161,6 +178,8 @@ class Runtime(AuditVerbs):
             raise InvalidDefinition(
                 f"two different programs are named {program.name!r}; runs find their program by name: rename one"
             )
+        if self._works:
+            self._signatures.check_work()
         self.programs[program.name] = program
         if self._works:
             if not self._marked:
@@ -309,6 +328,7 @@ class Runtime(AuditVerbs):
 
     async def deliver(self, run_id: str, command: Command, request_id: str = "") -> int:
         """Append a command and wake its run."""
+        command = await self._signatures.sealed(run_id, command)
         seq = await self.store.deliver(run_id, command, request=request_id, origin=self.origin)
         if isinstance(command, CancelAsked) or (isinstance(command, PauseAsked) and command.now):
             self.worker.cut(run_id, seq)
@@ -356,6 +376,7 @@ class Runtime(AuditVerbs):
             _check_same(await self.store.get(run), saved)  # somebody else was first
         try:
             for n, command in enumerate(commands):  # the first settles who resumes: only if nothing has come since
+                command = await self._signatures.sealed(run, command)
                 await self.store.deliver(run, command, origin=self.origin, at=0 if n else saved.seq)
         except (AlreadyDecided, Refused):
             now = await self.store.get(run)
@@ -390,7 +411,8 @@ class Runtime(AuditVerbs):
             raise Invalid(f"answers= is 'keep', 'reopen' or {{interrupt: answer}}, not {answers!r:.80}")
         if answers not in (None, "reopen"):
             check_outside("decide")
-        begun, *rest = forked(old, at, new, by, changed, how, instruction)
+        made = forked(old, at, new, by, changed, how, instruction)
+        begun, *rest = self._signatures.kept(new, made)
         assert isinstance(begun, Started)
         state = Checkpoint([begun, *rest]).state
         given = {

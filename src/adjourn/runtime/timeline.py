@@ -6,6 +6,7 @@ from typing import Any, cast
 
 from adjourn.core import records as r
 from adjourn.core.conversation import OUTPUT_TOOL
+from adjourn.core.interrupt import unsigned
 from adjourn.core.messages import Text, ToolCall
 
 Numbered = tuple[int, r.AnyRecord]
@@ -102,6 +103,7 @@ class Timeline:
         self._calls: dict[str, Step] = {}
         self._turns: dict[str, int] = {}
         self._asked: dict[str, Step] = {}
+        self._unedited: dict[str, Any] = {}
         self._pause: Step | None = None
 
     @classmethod
@@ -126,6 +128,8 @@ class Timeline:
                 self._opened(x)
             case r.Decided():
                 self._decided(x)
+            case r.Disowned():
+                self._disowned(x)
             case r.Intended() | r.Returned() | r.Closed() | r.Faulted() | r.Doubted() | r.Yielded() | r.Verified():
                 self._moved(x)
             case _:
@@ -224,7 +228,15 @@ class Timeline:
         self._touch(step).end(status, note, x.at)
         step.interrupt = ""
         if x.edit is not None:
+            self._unedited[x.i] = step.arguments
             step.note, step.arguments = "edited, " + note, x.edit
+
+    def _disowned(self, x: r.Disowned) -> None:
+        """What was decided does not count: it waits as before, and says why."""
+        if step := self._asked.get(x.i):
+            self._touch(step).status, step.interrupt = "waiting", x.i
+            step.begin("wait", x.at)
+            step.note, step.arguments = unsigned([x.by]), self._unedited.pop(x.i, step.arguments)
 
     def _moved(self, x: r.Intended | r.Returned | r.Closed | r.Faulted | r.Doubted | r.Yielded | r.Verified) -> None:
         match x:

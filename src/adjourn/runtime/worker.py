@@ -5,16 +5,20 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
+
+from adjourn.core.belief import FoldAgain
 from adjourn.core.fingerprint import changes
 from adjourn.core.records import Started
 from adjourn.core.state import State
-from adjourn.core.status import ENDED
+from adjourn.core.status import CANCELS, ENDED
 from adjourn.driver.clock import Clock
 from adjourn.driver.feed import Feed
 from adjourn.driver.identity import is_dead, new_worker_id
+from adjourn.driver.keys import BadDeciders, StoreTrust
 from adjourn.driver.loop import Drive
 from adjourn.driver.program import Program
-from adjourn.errors import AdjournError, LeaseBusy, LeaseLost, MissingResource, ProgramChanged, StoreError
+from adjourn.errors import AdjournError, LeaseBusy, LeaseLost, MissingResource, NotTrusted, ProgramChanged, StoreError
 from adjourn.runtime.hot import HotStates
 from adjourn.stores.store import Lease, RunRow, Store
 
@@ -38,13 +42,16 @@ class Worker:
         grace: float,
         concurrency: int,
         on_change: str,
+        trust: StoreTrust | None = None,
     ) -> None:
         self.id = new_worker_id()
         self.programs: dict[str, Program] = {}
         self.refusals: dict[str, AdjournError] = {}
         self.errors: dict[str, BaseException] = {}
         self._store, self._feed, self._resources, self._ttl, self._grace = store, feed, resources, ttl, grace
-        self._clock, self._on_change = clock, on_change
+        self._clock, self._on_change, self._trust = clock, on_change, trust
+        self._ring: int = trust.deciders.version if trust else 0
+        self._complaint = ""
         self._slots = asyncio.Semaphore(concurrency)
         self._drives: dict[str, asyncio.Task[None]] = {}
         self._running: dict[str, Drive] = {}
@@ -68,7 +75,7 @@ class Worker:
     def begin(self, started: Started) -> None:
         """A run that this process has just created: its state is known, so there is nothing to look up."""
         if started.program in self.programs and started.run not in self._drives:
-            self._hot.keep(started.run, State().fold_all([(1, started)]))
+            self._hot.keep(started.run, State(self._trust).fold_all([(1, started)]))
         self.wake(started.run)
 
     def wake(self, run: str, *, replaces: str = "") -> None:
@@ -123,7 +130,8 @@ class Worker:
 
     def _consider(self, row: RunRow) -> bool:
         """Take the run if nobody else has it; True if it is taken."""
-        if row.id in self._drives or row.id in self.refusals:
+        refused = row.id in self.refusals and row.status not in CANCELS
+        if row.id in self._drives or refused:
             return False
         if not row.worker or row.lease_until <= self._store.now():
             self.wake(row.id)
@@ -144,7 +152,11 @@ class Worker:
             except StoreError as e:
                 self._hot.take(run)
                 log.warning("run %s: %s; the sweep will take it again", run, e)
-            except (ProgramChanged, MissingResource) as e:
+            except BadDeciders as e:
+                if str(e) != self._complaint:
+                    log.error("no run goes on here: %s", e)
+                self._complaint = str(e)
+            except (ProgramChanged, MissingResource, NotTrusted) as e:
                 if run not in self.refusals:
                     log.warning("run %s is not advanced here: %s", run, e)
                 self.refusals[run] = e
@@ -155,7 +167,7 @@ class Worker:
 
     async def _drive(self, run: str, replaces: str) -> bool:
         """Take the run and drive it until it rests; True if it may be due again at once."""
-        state = self._hot.take(run) or State()
+        state = self._kept(run)
         program = await self._program_for(run, state)
         if program is None:
             return False
@@ -163,11 +175,14 @@ class Worker:
         if lease is None:
             self._keep(run, state)
             return False
-        state.fold_all(lease.records)
+        try:
+            state.fold_all(lease.records)
+        except FoldAgain:
+            state = State(self._trust).fold_all(await self._store.load(run))
         drive = Drive(
             self._store,
             program,
-            lease,
+            msgspec.structs.replace(lease, trust=self._trust) if self._trust else lease,
             state,
             ttl=self._ttl,
             grace=self._grace,
@@ -189,6 +204,14 @@ class Worker:
         self._keep(run, drive.state)
         return False
 
+    def _kept(self, run: str) -> State:
+        """The state that was put away, or an empty one. What was believed under other deciders is not kept."""
+        if self._trust is not None:
+            self._trust.deciders.check()
+            if self._trust.deciders.version != self._ring:
+                self._ring, self._hot, self._complaint = self._trust.deciders.version, HotStates(), ""
+        return self._hot.take(run) or State(self._trust)
+
     async def _take(self, run: str, after: int, replaces: str) -> Lease | None:
         """The run's lease. An owner that died on this machine is replaced at once, not by the next sweep."""
         try:
@@ -205,6 +228,8 @@ class Worker:
             if (await self._store.get(run)).program not in self.programs:
                 return None
             state.fold_all(await self._store.load(run))
+        if state.belief.untrusted and state.status not in CANCELS:
+            raise NotTrusted(run, state.belief.untrusted)
         started = state.started
         program = self.programs.get(started.program)
         if program is None or program.kind != started.kind:
@@ -218,7 +243,7 @@ class Worker:
         return program
 
     def _keep(self, run: str, state: State) -> None:
-        if not state.seq or state.status in ENDED:
+        if not state.seq or state.status in ENDED or state.belief.disowns:
             return
         self._hot.keep(run, state)
         self._wakes.pop(run, None)

@@ -2,6 +2,7 @@
 
 from collections import OrderedDict
 
+from adjourn.core.belief import FoldAgain
 from adjourn.core.state import State
 from adjourn.runtime.runtime import Runtime
 from adjourn.runtime.timeline import Timeline
@@ -30,10 +31,17 @@ class Folds:
         state, timeline = self._states.pop(row.id, None) or (State(), Timeline())
         for _ in range(TRIES):
             if state.seq < row.seq:
-                for seq, record in await store.load(row.id, state.seq):
-                    if seq == state.seq + 1:  # somebody else may have folded it meanwhile
-                        state.fold(seq, record)
-                        timeline.take(seq, record)
+                loaded = await store.load(row.id, state.seq)
+                tail = [
+                    (seq, record) for seq, record in loaded if seq > state.seq
+                ]  # somebody else may have folded some
+                try:
+                    state.fold_all(tail)
+                except FoldAgain:
+                    state, timeline = State(), Timeline()
+                    continue
+                for seq, record in tail:
+                    timeline.take(seq, record)
             if state.seq == row.seq:
                 break
             row = await store.get(row.id)

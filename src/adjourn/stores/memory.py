@@ -18,7 +18,7 @@ from adjourn.stores.audit_key import AuditKey
 from adjourn.stores.bells import Bells
 from adjourn.stores.letter import Endpoint, Letter, Sent
 from adjourn.stores.listing import belongs, briefly
-from adjourn.stores.rules import commands, filters, halts, journal
+from adjourn.stores.rules import commands, filters, halts, journal, signing
 from adjourn.stores.rules import lease as leases
 from adjourn.stores.rules.transaction import InterruptRow
 from adjourn.stores.seals import MOST, Anchor, Covered, Seal, seal
@@ -43,6 +43,7 @@ class MemoryStore:
         self._endpoints: dict[str, Endpoint] = {}
         self._letters: dict[int, Letter] = {}
         self._posted = 0
+        self._signed = False
         self._bells = Bells()
 
     def _write(self, run: str, work: Callable[["_Tx"], Any], *, own: bool = False) -> Any:
@@ -152,6 +153,10 @@ class MemoryStore:
         """See `Store.verify`."""
         return verified(_Evidence(self), keys, since)
 
+    async def signed(self, required: bool | None = None, *, by: str = "", origin: str = "") -> bool:
+        """See `Store.signed`."""
+        return self._write("", lambda tx: signing.signed(tx, self.now(), required, by, origin))
+
     async def due(self, programs: Sequence[str], limit: int = 100) -> list[RunRow]:
         """See `Store.due`."""
         now, halts = self.now(), frozenset(self._halts)
@@ -173,7 +178,7 @@ class MemoryStore:
                 if wanted or last:
                     journal = self._journals[id]
                     agreed = [journal[seq - 1] for seq in x.votes.values()]
-                    shown = filters.shown(id, x.seq, journal[x.seq - 1], agreed, row.requesters)
+                    shown = filters.shown(id, x.seq, journal[x.seq - 1], agreed, row.requesters, x.disowned)
                     place = (shown.opened_at, n, x.seq)
                     start = place if last else start
                     wanted = wanted and belongs(shown, row.title, row.program, filter)
@@ -373,6 +378,12 @@ class _Tx:
         requests = self._store._requests  # pyright: ignore[reportPrivateUsage]
         self._writes.append(lambda: requests.__setitem__((row.id, id), (seq, body)))
 
+    def is_signed(self) -> bool:
+        return self._store._signed
+
+    def set_signed(self, required: bool) -> None:
+        self._store._signed = required
+
     def halts(self) -> list[Halt]:
         return list(self._store._halts.values())  # pyright: ignore[reportPrivateUsage]
 
@@ -428,6 +439,9 @@ class _Evidence:
 
     def touched(self) -> Iterable[str]:
         return self._store._touched
+
+    def is_signed(self) -> bool:
+        return self._store._signed
 
     def halts(self) -> Iterable[Halt]:
         return self._store._halts.values()

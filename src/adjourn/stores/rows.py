@@ -31,7 +31,7 @@ LETTER = Letter.__struct_fields__
 SEAL = ", ".join(Seal.__struct_fields__)
 KNOWN = 4096
 """How many rows of runs are remembered between transactions."""
-INTERRUPT = "i, seq, kind, state, digest, event, expires, undoing, approvers, by, votes, lives"
+INTERRUPT = "i, seq, kind, state, digest, event, expires, undoing, approvers, by, votes, lives, disowned"
 _STATUS = {s.value: s for s in Status}
 
 
@@ -42,26 +42,34 @@ def run_row(row: Any) -> RunRow:
     return RunRow(
         id, kind, program, session, decode(labels) if labels != "{}" else {}, title, input_digest, seq, head, _STATUS[status],
         epoch, worker, lease_until, wake_at, tuple(blocked.split("\n")) if blocked else (), opens, errors, bool(stopped),
-        created_at, updated_at, n, tuple(decode(requesters)) if requesters else (),
+        created_at, updated_at, n, names_of(requesters),
     )  # fmt: skip
 
 
 def interrupt_row(row: Any) -> InterruptRow:
     """A row of `INTERRUPT` as an `InterruptRow`."""
-    i, seq, kind, state, digest, event, expires, undoing, approvers, by, votes, lives = row
+    i, seq, kind, state, digest, event, expires, undoing, approvers, by, votes, lives, disowned = row
     named: dict[str, int] = decode(votes) if votes not in ("[]", "{}") else {}
-    return InterruptRow(i, seq, kind, state, digest, event, expires, bool(undoing), approvers, by, named, lives)
+    return InterruptRow(
+        i, seq, kind, state, digest, event, expires, bool(undoing), approvers, by, named, lives, names_of(disowned)
+    )
+
+
+def names_of(text: str) -> tuple[str, ...]:
+    """Names as they are kept in a column; "" for none."""
+    return tuple(decode(text)) if text else ()
 
 
 def inbox_item(db: Any, row: Any) -> Interrupt:
-    """An inbox item with who has agreed so far, from (run, seq, body, title, program, votes, requesters, number of the run)."""
-    run, seq, body, _, _, votes, requesters, n = row
+    """An inbox item with who has agreed so far, from (run, seq, body, title, program, votes, requesters, number of the run,
+    disowned)."""
+    run, seq, body, _, _, votes, requesters, n, disowned = row
     decisions: list[str] = []
     if votes not in ("[]", "{}"):
         found: dict[str, int] = decode(votes)
         sql = "select body from journal where run = ? and seq = ?"
         decisions = [db.execute(sql, (n, at)).fetchone()[0] for at in found.values()]
-    return shown(run, seq, body, decisions, decode(requesters) if requesters else ())
+    return shown(run, seq, body, decisions, names_of(requesters), names_of(disowned))
 
 
 class Rows:
@@ -78,6 +86,7 @@ class Rows:
         self._saved: dict[int, tuple[Any, ...]] = {}
         self._halts: list[Halt] | None = None
         self._endpoints: list[Endpoint] | None = None
+        self._signed: bool | None = None
         self._wrote: dict[str, int] = {}
 
     def begun(self) -> None:
@@ -91,7 +100,7 @@ class Rows:
 
     def forget(self) -> None:
         """Read everything again."""
-        self._version, self._halts, self._endpoints = -1, None, None
+        self._version, self._halts, self._endpoints, self._signed = -1, None, None, None
         self._runs.clear()
         self._saved.clear()
         self._wrote.clear()
@@ -115,7 +124,7 @@ class Rows:
         """See `rules.Tx`."""
         values = (
             row.id, row.kind, row.program, row.session, encode(row.labels).decode(), row.title, row.input_digest,
-            *_changing(row)[:11], row.created_at, row.updated_at, _names(row),
+            *_changing(row)[:11], row.created_at, row.updated_at, _names(row.requesters),
         )  # fmt: skip
         [(row.n,)] = self._db.execute(_INSERT, values).fetchall()
         self._runs[row.id], self._saved[row.n] = row, _steering(row)
@@ -207,8 +216,9 @@ class Rows:
         """See `rules.Tx`."""
         x = interrupt
         sql = (
-            f"insert into interrupt (run, {INTERRUPT}, opened_at) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
-            "on conflict (run, i) do update set state = excluded.state, by = excluded.by, votes = excluded.votes, lives = excluded.lives"
+            f"insert into interrupt (run, {INTERRUPT}, opened_at) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
+            "on conflict (run, i) do update set state = excluded.state, by = excluded.by, votes = excluded.votes, "
+            "lives = excluded.lives, disowned = excluded.disowned"
         )
         votes = encode(x.votes).decode()
         values = (
@@ -225,6 +235,7 @@ class Rows:
             x.by,
             votes,
             x.lives,
+            _names(x.disowned),
         )
         self._db.execute(sql, (*values, row.updated_at))
 
@@ -235,6 +246,19 @@ class Rows:
     def put_request(self, row: RunRow, id: str, seq: int, body: str) -> None:
         """See `rules.Tx`."""
         self._db.execute("insert into request values (?, ?, ?, ?)", (row.n, id, seq, body))
+
+    def is_signed(self) -> bool:
+        """See `rules.Tx`."""
+        if self._signed is None:
+            self._signed = is_signed(self._db)
+        return self._signed
+
+    def set_signed(self, required: bool) -> None:
+        """See `rules.Tx`."""
+        self._signed = None
+        self._db.execute("delete from meta where key = 'signed'")
+        if required:
+            self._db.execute("insert into meta values ('signed', 'yes')")
 
     def halts(self) -> list[Halt]:
         """See `rules.Tx`."""
@@ -306,6 +330,11 @@ def store_id(db: Any) -> str:
     return found[0] if found else ""
 
 
+def is_signed(db: Any) -> bool:
+    """Whether decisions must carry a seal."""
+    return db.execute("select 1 from meta where key = 'signed' and value = 'yes'").fetchone() is not None
+
+
 def endpoints(db: Any) -> list[Endpoint]:
     """Who is told of events."""
     found = db.execute("select name, kind, url, secret, topics, at from endpoint order by name").fetchall()
@@ -330,9 +359,9 @@ def _steering(row: RunRow) -> tuple[Any, ...]:
 def _changing(row: RunRow) -> tuple[Any, ...]:
     return (
         row.seq, row.head, row.status.value, row.epoch, row.worker, row.lease_until, row.wake_at, "\n".join(row.blocked),
-        row.opens, row.errors, int(row.stopped), _names(row), row.updated_at,
+        row.opens, row.errors, int(row.stopped), _names(row.requesters), row.updated_at,
     )  # fmt: skip
 
 
-def _names(row: RunRow) -> str:
-    return encode(list(row.requesters)).decode() if row.requesters else ""
+def _names(names: tuple[str, ...]) -> str:
+    return encode(list(names)).decode() if names else ""

@@ -18,8 +18,8 @@ from adjourn.stores import migrate, outbox
 from adjourn.stores.bells import Bells
 from adjourn.stores.letter import Endpoint, Letter, Sent
 from adjourn.stores.listing import belongs, briefly
-from adjourn.stores.rows import COLUMNS, LETTER, Rows, endpoints, inbox_item, run_row
-from adjourn.stores.rules import commands, filters, halts, journal
+from adjourn.stores.rows import COLUMNS, LETTER, Rows, endpoints, inbox_item, is_signed, run_row
+from adjourn.stores.rules import commands, filters, halts, journal, signing
 from adjourn.stores.rules import lease as leases
 from adjourn.stores.sqlite_audit import SQLiteAudit
 from adjourn.stores.store import Bell, Committed, Filter, Halt, Lease, RunRow
@@ -186,6 +186,12 @@ class SQLiteStore(SQLiteAudit):
             raise done.error
         return done
 
+    async def signed(self, required: bool | None = None, *, by: str = "", origin: str = "") -> bool:
+        """See `Store.signed`."""
+        if required is None:
+            return await self._reader.ask(is_signed)
+        return await self._write("", lambda tx: signing.signed(tx, self.now(), required, by, origin))
+
     async def due(self, programs: Sequence[str], limit: int = 100) -> list[RunRow]:
         """See `Store.due`."""
         now = self.now()
@@ -238,7 +244,7 @@ class SQLiteStore(SQLiteAudit):
                 sql = f"select r.id, x.i, x.seq, x.kind, x.opened_at, x.expires from interrupt x join run r on r.n = x.run {ordered}"
                 return [briefly(*row) for row in db.execute(f"{sql} limit ?", (*values, filter.limit))]
             sql = (
-                "select r.id, x.seq, j.body, r.title, r.program, x.votes, r.requesters, r.n "
+                "select r.id, x.seq, j.body, r.title, r.program, x.votes, r.requesters, r.n, x.disowned "
                 "from interrupt x join run r on r.n = x.run "
                 f"join journal j on j.run = x.run and j.seq = x.seq {ordered}"
             )

@@ -7,7 +7,7 @@ from typing import Any
 from adjourn.stores.audit import SECURITY, AuditRow, Broken, noted, placed
 from adjourn.stores.audit_key import AuditKey
 from adjourn.stores.letter import Endpoint
-from adjourn.stores.rows import COLUMNS, INTERRUPT, SEAL, endpoints, interrupt_row, run_row, store_id
+from adjourn.stores.rows import COLUMNS, INTERRUPT, SEAL, endpoints, interrupt_row, is_signed, run_row, store_id
 from adjourn.stores.rules.transaction import InterruptRow
 from adjourn.stores.seals import MOST, Anchor, Seal, seal
 from adjourn.stores.store import Halt, RunRow
@@ -141,6 +141,9 @@ class _Evidence:
 
     def touched(self) -> Iterable[str]:
         return [scope for (scope,) in self._db.execute("select scope from touched")]
+
+    def is_signed(self) -> bool:
+        return is_signed(self._db)
 
     def halts(self) -> Iterable[Halt]:
         return [Halt(*row) for row in self._db.execute("select scope, by, reason, at from halt")]

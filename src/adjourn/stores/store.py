@@ -8,6 +8,7 @@ import msgspec
 
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.records import AnyRecord, Command, Fact, Move, Started
+from adjourn.core.signatures import Trust
 from adjourn.core.status import RUNNABLE, Status
 from adjourn.stores.audit import AuditRow
 from adjourn.stores.audit_key import AuditKey
@@ -63,7 +64,10 @@ class RunRow:
 
 
 class Lease(msgspec.Struct, frozen=True):
-    """The right to advance one run. Its authority is `epoch`; time only says when another may take it."""
+    """The right to advance one run. Its authority is `epoch`; time only says when another may take it.
+
+    `trust` is the worker's: whose signatures it believes. A store asks it, too, before a call that needs an agreement.
+    """
 
     run: str
     worker: str
@@ -71,6 +75,7 @@ class Lease(msgspec.Struct, frozen=True):
     seq: int
     records: Sequence[tuple[int, AnyRecord]]
     halts: frozenset[str]
+    trust: Trust | None = None
 
 
 class Committed(msgspec.Struct, frozen=True):
@@ -166,7 +171,8 @@ class Store(Protocol):
         """One transaction: append `facts`; append `moves` only if nobody else has appended since `seen` and no halt
         names an intent among them. Renews the lease; `Parked`, `Completed` and `Cancelled` give it back.
 
-        Raises `LeaseLost`, and changes nothing, if the run has a newer epoch, whatever the clocks say.
+        Raises `LeaseLost`, and changes nothing, if the run has a newer epoch, whatever the clocks say; `Unauthorised` for an
+        intent that needs an agreement and has none (where the lease has `trust`: none that it believes).
         """
         ...
 
@@ -179,6 +185,10 @@ class Store(Protocol):
         `Halted`; `Invalid` for what cannot be recorded, `InvalidAnswer` for a decision of the wrong kind. Every attempt, also a
         refused one, is a line of the audit in the same transaction (`origin`: from where); if that cannot be written, nothing is.
         """
+        ...
+
+    async def signed(self, required: bool | None = None, *, by: str = "", origin: str = "") -> bool:
+        """Whether `deliver` takes only decisions that carry a seal; set it first, if `required` is given."""
         ...
 
     async def due(self, programs: Sequence[str], limit: int = 100) -> list[RunRow]:

@@ -20,6 +20,7 @@ from adjourn.stores.audit_key import AuditKey
 from adjourn.stores.letter import Endpoint
 from adjourn.stores.outbox import endpoint_digest
 from adjourn.stores.rules.replay import Replay, disagreements
+from adjourn.stores.rules.signing import REQUIRE, STOP
 from adjourn.stores.rules.transaction import InterruptRow
 from adjourn.stores.seals import Anchor, Covered, Seal, seal_hash
 from adjourn.stores.store import Halt, RunRow
@@ -54,6 +55,7 @@ class Evidence(Protocol):
     def record_head(self, run: str, seq: int) -> bytes | None: ...
     def seals(self) -> Iterable[Seal]: ...
     def touched(self) -> Iterable[str]: ...
+    def is_signed(self) -> bool: ...
     def halts(self) -> Iterable[Halt]: ...
     def endpoints(self) -> Iterable[Endpoint]: ...
 
@@ -153,6 +155,7 @@ class _Check:
             self._say(stray.what, stray.scope, stray.n, stray.why)
         self._seals()
         self._unsealed()
+        self._signing()
         self._halts()
         self._endpoints()
 
@@ -290,6 +293,15 @@ class _Check:
             self._found.records += max(0, seq - self._covered.get(run, none).record)
 
     # What lies outside of runs: the global chain says what there must be
+
+    def _signing(self) -> None:
+        meant = False
+        for entry in self._global(REQUIRE, STOP):
+            meant = entry["verb"] == REQUIRE
+        if meant and not self._evidence.is_signed():
+            self._say("signing", "", 0, "decisions without a seal are taken, and nobody allowed that")
+        elif self._evidence.is_signed() and not meant:
+            self._say("signing", "", 0, "decisions without a seal are refused, and nobody asked for that")
 
     def _halts(self) -> None:
         meant: dict[str, tuple[str, str, float]] = {}

@@ -109,6 +109,10 @@ class Faulty:
         """See `Store.deliver`."""
         return await self._do("deliver", lambda: self.store.deliver(run, command, **options))
 
+    async def signed(self, required: bool | None = None, **options: Any) -> bool:
+        """See `Store.signed`."""
+        return await self.store.signed(required, **options)
+
     async def due(self, programs: Sequence[str], limit: int = 100) -> list[RunRow]:
         """See `Store.due`."""
         return await self._do("due", lambda: self.store.due(programs, limit))

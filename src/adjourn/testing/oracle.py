@@ -7,6 +7,7 @@ from copy import copy
 from types import ModuleType
 from typing import Any, TypeVar
 
+from adjourn.core.belief import FoldAgain
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.records import AnyRecord, Asked, Command, Completed, Fact, Move, Started, parse
 from adjourn.core.state import Open, State
@@ -55,9 +56,12 @@ async def check_rows(store: Store, run: str, state: State | None = None) -> Stat
     state = state or State()
     for _ in range(TRIES):
         row = await store.get(run)
-        for seq, record in await store.load(run, state.seq):
-            if state.seq < seq <= row.seq:
-                state.fold(seq, record)
+        tail = await store.load(run, state.seq)
+        try:
+            state.fold_all([(seq, record) for seq, record in tail if state.seq < seq <= row.seq])
+        except FoldAgain:
+            state = State()
+            continue
         if state.seq != row.seq:
             continue
         means = _in_the_inbox(state, store.now())
@@ -126,6 +130,10 @@ class Watched:
     async def deliver(self, run: str, command: Command, **options: Any) -> int:
         """See `Store.deliver`."""
         return await self._checked(run, self.store.deliver(run, command, **options))
+
+    async def signed(self, required: bool | None = None, **options: Any) -> bool:
+        """See `Store.signed`."""
+        return await self.store.signed(required, **options)
 
     async def due(self, programs: Sequence[str], limit: int = 100) -> list[RunRow]:
         """See `Store.due`."""
@@ -225,7 +233,10 @@ class Oracle:
             state, tail = State(), tx.tail(row, 0)
             if _chained(b"", tail) != row.head:
                 return ["head: the hash chain of the journal does not end in the row's"]
-        state.fold_all((seq, parse(body)) for seq, body in tail)
+        try:
+            state.fold_all((seq, parse(body)) for seq, body in tail)
+        except FoldAgain:
+            state = State().fold_all((seq, parse(body)) for seq, body in tx.tail(row, 0))
         wrong = disagreements(row, state)
         asked = copy(row)
         asked.opens = 1  # as if there were some, so that a wrong count cannot hide a row
@@ -251,14 +262,14 @@ def _chained(head: bytes, tail: list[tuple[int, str]]) -> bytes:
 
 
 def _of_row(x: InterruptRow) -> tuple[Any, ...]:
-    return x.seq, x.kind, x.digest, x.event, x.expires, x.undoing, x.approvers, sorted(x.votes)
+    return x.seq, x.kind, x.digest, x.event, x.expires, x.undoing, x.approvers, sorted(x.votes), x.disowned
 
 
 def _of_fold(x: Open) -> tuple[Any, ...]:
     r, votes = x.record, sorted(x.votes)
     if isinstance(r, Asked):
-        return x.seq, r.kind, r.digest, "", r.expires, r.undoing, r.approvers, votes
-    return x.seq, r.kind, "", r.event, r.expires, False, 1, votes
+        return x.seq, r.kind, r.digest, "", r.expires, r.undoing, r.approvers, votes, x.disowned
+    return x.seq, r.kind, "", r.event, r.expires, False, 1, votes, x.disowned
 
 
 RULES: dict[ModuleType, tuple[str, ...]] = {

@@ -33,6 +33,7 @@ from adjourn.core.records import (
     dump,
     parse,
 )
+from adjourn.core.signatures import SEALED
 from adjourn.core.status import CANCELS, ENDED, Status, after
 from adjourn.errors import (
     AdjournError,
@@ -51,6 +52,7 @@ from adjourn.errors import (
 )
 from adjourn.stores.audit import audited
 from adjourn.stores.rules.journal import VERBS, agreed, append
+from adjourn.stores.rules.signing import check_sealed
 from adjourn.stores.rules.transaction import InterruptRow, Tx, opened_by, stamped
 from adjourn.stores.store import RunRow
 
@@ -80,8 +82,9 @@ def deliver(
     except (msgspec.MsgspecError, TypeError, ValueError) as e:
         audited(tx, now, run, {"verb": name, "from": origin, "refused": "it cannot be recorded"})
         return Failed(Invalid(f"the command cannot be recorded: {e}"))
+    wanted = digest(body if getattr(command, "seal", None) is None else dump(_unsealed(command)))
     if request and (old := tx.request(row, request)) is not None:
-        if old[1] != digest(body):
+        if old[1] != wanted:
             audited(tx, now, run, {**what, "refused": "the request id was used for another command"})
             return Failed(RequestReused(request))
         return old[0]
@@ -97,7 +100,7 @@ def deliver(
         audited(tx, now, run, {**what, "refused": str(e)})
         return Failed(e)
     if request:
-        tx.put_request(row, request, seq, digest(body))
+        tx.put_request(row, request, seq, wanted)
     audited(tx, now, run, {**what, "seq": seq})
     if seq > row.seq:
         append(tx, row, 0, stamped(command, now))
@@ -105,11 +108,17 @@ def deliver(
     return seq
 
 
+def _unsealed(command: Command) -> Command:
+    """As it was wanted: the same again is the same request, whenever it was signed."""
+    return msgspec.structs.replace(command, seal=None) if isinstance(command, SEALED) else command
+
+
 def _told(tx: Tx, row: RunRow | None, command: Command) -> dict[str, Any]:
     """What of a command belongs in the audit: what was decided and why, not what was said."""
     match command:
         case Decided():
-            return {"interrupt": command.i, "verdict": command.verdict, "note": command.note, "digest": command.digest}
+            told = {"interrupt": command.i, "verdict": command.verdict, "note": command.note, "digest": command.digest}
+            return told if command.seal is None else {**told, "kid": command.seal.kid}
         case PauseAsked() | CancelAsked():
             return {"reason": command.reason}
         case Emitted():
@@ -162,6 +171,7 @@ def _admit_decision(tx: Tx, row: RunRow, command: Decided, now: float) -> None:
     if (command.digest or agrees) and found.digest and command.digest != found.digest:
         raise StaleDecision(shown, command.digest, found.digest)
     _admit_shape(shown, found, command)
+    check_sealed(tx, row.id, command, now)
     if agrees and is_known(command.by, found.votes):
         raise AlreadyDecided(shown, command.by, "approved already")
     if row.status in (Status.CANCELLING, Status.STUCK) and not found.undoing:
@@ -244,6 +254,7 @@ def _admit_event(tx: Tx, row: RunRow, command: Emitted, now: float) -> None:
             raise NotAllowed(f"{command.by!r} is a run or its agent: people decide, not those who ask")
         if found.expires and now >= found.expires:
             raise InterruptClosed(shown, "it expired")
+        check_sealed(tx, row.id, command, now)
 
 
 def _admit_under_halt(tx: Tx, row: RunRow, found: InterruptRow) -> None:

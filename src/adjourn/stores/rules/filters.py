@@ -22,12 +22,19 @@ def visible(row: RunRow, found: InterruptRow, now: float) -> bool:
     return found.undoing if row.status in (Status.CANCELLING, Status.STUCK) else row.status not in ENDED
 
 
-def shown(run: str, seq: int, body: str, decisions: Iterable[str] = (), requesters: Iterable[str] = ()) -> Interrupt:
+def shown(
+    run: str,
+    seq: int,
+    body: str,
+    decisions: Iterable[str] = (),
+    requesters: Iterable[str] = (),
+    disowned: tuple[str, ...] = (),
+) -> Interrupt:
     """An inbox item from the record that opened it, and from those by which people have agreed so far."""
     record = parse(body)
     assert isinstance(record, (Asked, Suspended))  # a union would be made anew for every item
     votes = [Vote(x.by, x.groups) for x in map(parse, decisions) if isinstance(x, Decided)]
-    return view(run, seq, record, votes, frozenset(requesters))
+    return view(run, seq, record, votes, frozenset(requesters), disowned)
 
 
 def fits(row: RunRow, filter: Filter, now: float) -> bool:

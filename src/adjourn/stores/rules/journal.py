@@ -24,6 +24,7 @@ from adjourn.core.records import (
     Closed,
     Completed,
     Decided,
+    Disowned,
     Emitted,
     Forked,
     Intended,
@@ -47,6 +48,7 @@ from adjourn.errors import (
 )
 from adjourn.stores.audit import audited, chain
 from adjourn.stores.outbox import tell
+from adjourn.stores.rules.signing import check_sealed, taken_back
 from adjourn.stores.rules.transaction import InterruptRow, Tx, opened_by, stamped
 from adjourn.stores.store import RunRow
 
@@ -72,6 +74,9 @@ def create(tx: Tx, now: float, started: Started, rest: Sequence[AnyRecord] = (),
     audited(tx, now, row.id, {"verb": "import" if rest else "start", **told, **_of_fork(started, rest)})
     if rest and (wrong := next(violations((started, *rest)), "")):
         raise Invalid(f"run {started.run!r} is not taken over: {wrong}")
+    kept = next((record for record in reversed(rest) if isinstance(record, Forked)), None)
+    if kept is not None and kept.answers == "keep" and not kept.at:  # a fork that is made here and now
+        check_sealed(tx, started.run, kept, now)
     for record in (started, *rest):
         append(tx, row, 0, record if record.at else stamped(msgspec.structs.replace(record), now))
     if rest:  # an imported journal belongs to nobody here, and its epochs are over
@@ -170,6 +175,8 @@ def _index(tx: Tx, row: RunRow, record: AnyRecord) -> None:
                 if found.kind == "approval":
                     close(tx, row, found, "void")
             row.wake_at, row.blocked = 0.0, ()
+        case Disowned():
+            taken_back(tx, row)
         case Closed():
             if found := tx.interrupt(row, record.i):
                 close(tx, row, found, record.why)

@@ -14,6 +14,7 @@ from adjourn.core.records import (
     Move,
     parse,
 )
+from adjourn.core.signatures import Trust, is_genuine
 from adjourn.core.status import ENDED
 from adjourn.errors import (
     LeaseBusy,
@@ -82,14 +83,14 @@ def commit(
     for record in appended:
         record = stamped(record, now)
         if type(record) is Intended and (record.gate or record.grant):
-            _authorised(tx, row, record, now)
+            _authorised(tx, row, record, now, lease.trust)
         append(tx, row, lease.epoch, record)
     tx.save(row)
     tell(tx, row, appended)
     return Committed(unseen, row.seq, clean, halts)
 
 
-def _authorised(tx: Tx, row: RunRow, intended: Intended, now: float) -> None:
+def _authorised(tx: Tx, row: RunRow, intended: Intended, now: float, trust: Trust | None) -> None:
     """Behind a gated intent stand decisions, here and now: from the records that say so, whatever led to it."""
     found = tx.interrupt(row, intended.grant) if intended.grant else None
     if found is None:
@@ -100,7 +101,12 @@ def _authorised(tx: Tx, row: RunRow, intended: Intended, now: float) -> None:
     decisions = agreed(tx, row, found)
     again = found.lives == intended.call and intended.effect in ("read", "idempotent")
     spent = bool(found.lives) and not again and not all(x.scope == "run" for x in decisions)
-    why = objection(row.id, intended, asked, decisions, frozenset(row.requesters), now, spent)
+    why = objection(
+        row.id, intended, asked, decisions, frozenset(row.requesters), now, spent,
+        lambda decided: is_genuine(trust, row.id, asked, decided),
+    )  # fmt: skip
+    if trust is None and tx.is_signed():
+        why = "decisions in this store are signed, and its worker has no deciders to verify them with"
     if found.state != "decided":
         why = why or f"its question is {found.state}"
     if why:

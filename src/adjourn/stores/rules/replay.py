@@ -43,6 +43,10 @@ class Replay:
         """See `Tx.record`."""
         return self._bodies[seq - 1]
 
+    def tail(self, row: RunRow, after: int) -> list[tuple[int, str]]:
+        """See `Tx.tail`."""
+        return list(enumerate(self._bodies[after:], after + 1))
+
     def interrupt(self, row: RunRow, i: str) -> InterruptRow | None:
         """See `Tx.interrupt`."""
         return self.interrupts.get(i)

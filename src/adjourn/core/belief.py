@@ -1,0 +1,102 @@
+"""What a fold believes: which of people's records count. Without deciders all do, but those that a worker disowned."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from adjourn.core.interrupt import local_event
+from adjourn.core.records import AnyRecord, Asked, Decided, Disowned, Emitted, Forked, Suspended, disowned
+from adjourn.core.signatures import SEALED, Trust, prefix_digest, shown, was_accepted
+
+if TYPE_CHECKING:
+    from adjourn.core.state import State
+
+Numbered = tuple[int, AnyRecord]
+
+
+class FoldAgain(ValueError):
+    """A record takes an earlier one back that is folded already: fold the journal again from its beginning."""
+
+    def __init__(self) -> None:
+        super().__init__("a record of this run was taken back: fold its journal again from the beginning")
+
+
+class Belief(msgspec.Struct):
+    """Of one fold: whom it trusts, the records that do not count (`void`), and those of them that are to be disowned.
+
+    `untrusted` says why a worker must not go on with the run at all.
+    """
+
+    trust: Trust | None = None
+    void: set[int] = msgspec.field(default_factory=set[int])
+    disowns: list[Disowned] = []
+    untrusted: str = ""
+    nonces: set[str] = msgspec.field(default_factory=set[str])
+    answered: bool = False
+
+    def sifted(self, state: State, records: Iterable[Numbered]) -> Iterator[tuple[int, AnyRecord, bool]]:
+        """Every record, and whether it counts. The state must have folded all before the next is asked for."""
+        batch = records if isinstance(records, list) else list(records)
+        void = disowned(record for _, record in batch)
+        if any(seq <= state.seq and seq not in self.void for seq in void):
+            raise FoldAgain
+        for place, (seq, record) in enumerate(batch):
+            counts = seq not in void
+            if self.trust is not None and counts and isinstance(record, SEALED):
+                counts = self._counts(state, self.trust, batch, place)
+            yield seq, record, counts
+
+    def recorded(self, record: Disowned) -> None:
+        """A worker has disowned a record; raises `FoldAgain` if that one was folded."""
+        if record.seq not in self.void:
+            raise FoldAgain
+        self.disowns = [mine for mine in self.disowns if mine.seq != record.seq]
+
+    def _counts(self, state: State, trust: Trust, batch: Sequence[Numbered], place: int) -> bool:
+        """What a worker has gone on from is history: it counts. Only a call that needs an agreement asks for signatures again."""
+        seq, record = batch[place]
+        if isinstance(record, Forked):
+            self.untrusted = self.untrusted or self._kept(state, trust, batch, place, record)
+            return True
+        assert isinstance(record, Decided | Emitted)
+        about = _about(state, record)
+        if not about and isinstance(record, Emitted):  # it answers nothing, so it decides nothing
+            return True
+        if about and was_accepted(batch, place):
+            self.answered |= isinstance(about[0], Suspended)
+            return True
+        why = self._flaw(state, trust, record, about)
+        if why:
+            i = record.i if isinstance(record, Decided) else about[0].i
+            self.disowns.append(Disowned(seq=seq, i=i, by=record.by, why=why))
+        elif record.seal is not None:
+            self.nonces.add(record.seal.nonce)
+        return not why
+
+    def _flaw(self, state: State, trust: Trust, record: Decided | Emitted, about: Sequence[Asked | Suspended]) -> str:
+        if not about:
+            return "it is about nothing that was open"
+        if record.seal is not None and record.seal.nonce in self.nonces:
+            return "its signature was used before"
+        return trust.flaw(state.run, record, shown(state.run, about[0]) if isinstance(record, Decided) else "")
+
+    def _kept(self, state: State, trust: Trust, batch: Sequence[Numbered], place: int, record: Forked) -> str:
+        """Why a fork must not go on: it keeps people's answers, and nobody who is trusted has said so."""
+        if record.answers != "keep":
+            return "it is a fork with people's answers in it, and does not say who keeps them" if self.answered else ""
+        if batch[0][0] != 1:
+            return "it became a fork after it had begun"
+        why = trust.flaw(state.run, record, prefix_digest(record, [x for _, x in batch[:place]]))
+        return f"it is a fork that keeps people's answers, and {why}" if why else ""
+
+
+def _about(state: State, record: Decided | Emitted) -> list[Asked | Suspended]:
+    """What it decides, if that is open: one interrupt, or the questions that wait for an event."""
+    if isinstance(record, Decided):
+        opened = state.open.get(record.i)
+        return [opened.record] if opened else []
+    waiting = [opened.record for opened in state.open.values() if isinstance(opened.record, Suspended)]
+    return [x for x in waiting if x.kind == "question" and x.event and local_event(x.event) == record.event]

@@ -1,0 +1,239 @@
+"""Keys of those who decide: made, kept in files, used to sign, and believed. `cryptography` is loaded only here, on use."""
+
+from __future__ import annotations
+
+import base64
+import logging
+import os
+import secrets
+from collections.abc import Iterable
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import msgspec
+
+from adjourn.core.records import Seal
+from adjourn.core.signatures import Ring, Sealed, decider_line, flaw, key_id, message, read_ring
+from adjourn.errors import Invalid, InvalidDefinition, Misused
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+log = logging.getLogger("adjourn.keys")
+
+S = TypeVar("S", bound=Sealed)
+EXTRA = "signed decisions need adjourn[signing], which is not installed: pip install 'adjourn[signing]'"
+REMEMBERED = 10_000
+"""Signatures whose verification is remembered."""
+
+
+class SigningKey:
+    """The private half of a key: whoever has it can decide. Keep it away from every process that runs tools."""
+
+    def __init__(self, private: Ed25519PrivateKey) -> None:
+        self._private = private
+
+    @classmethod
+    def new(cls) -> SigningKey:
+        """A new key, kept nowhere yet."""
+        try:
+            from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+        except ImportError as e:
+            raise Misused(EXTRA) from e
+        return cls(Ed25519PrivateKey.generate())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> SigningKey:
+        """The key in a file that `save` wrote; raises `InvalidDefinition` if it is none, or if everybody can read it."""
+        try:
+            from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+            from cryptography.hazmat.primitives.serialization import load_pem_private_key
+        except ImportError as e:
+            raise Misused(EXTRA) from e
+        try:
+            data = Path(path).read_bytes()
+            if os.name == "posix" and os.stat(path).st_mode & 0o007:
+                raise InvalidDefinition(f"everybody on this machine can use the key {str(path)!r}: chmod 600 it first")
+        except OSError as e:
+            raise InvalidDefinition(f"the signing key {str(path)!r} cannot be read: {e.strerror or e}") from None
+        try:
+            private = load_pem_private_key(data, None)
+        except (ValueError, TypeError) as e:
+            raise InvalidDefinition(
+                f"{str(path)!r} is no signing key ({e}); `adjourn keys new FILE` makes one"
+            ) from None
+        if not isinstance(private, Ed25519PrivateKey):
+            raise InvalidDefinition(
+                f"{str(path)!r} is a key of another kind, not Ed25519; `adjourn keys new FILE` makes one"
+            )
+        return cls(private)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write it to a new file that only its owner can read; an existing file is left alone."""
+        from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+
+        data = self._private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+        try:
+            handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        except FileExistsError:
+            raise Invalid(f"{str(path)!r} exists already, and a key is never replaced; choose another name") from None
+        except OSError as e:
+            raise Invalid(f"{str(path)!r} cannot be written: {e.strerror or e}") from None
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+
+    @cached_property
+    def public(self) -> bytes:
+        """The public half."""
+        return self._private.public_key().public_bytes_raw()
+
+    @cached_property
+    def kid(self) -> str:
+        """How the key is named in signatures."""
+        return key_id(self.public)
+
+    def line(self, name: str, *, person: bool = False, groups: Iterable[str] = ()) -> str:
+        """Its line for a deciders file: as an authority that signs for its users, or as a person with these groups."""
+        return decider_line(self.public, name, person=person, groups=tuple(groups))
+
+    def sealed(self, record: S, *, store: str, run: str, of: str, now: float) -> S:
+        """The record with its seal: about `of` (see `signatures.shown`), in this run of this store."""
+        seal = Seal(self.kid, round(now, 3), secrets.token_hex(16), "")
+        signature = self._private.sign(message(store, run, record, of, seal))
+        return msgspec.structs.replace(
+            record, seal=msgspec.structs.replace(seal, sig=base64.b64encode(signature).decode())
+        )
+
+
+def signing_key(given: SigningKey | str | os.PathLike[str] | None) -> SigningKey | None:
+    """What was given as a signing key: the key, its file, or nothing."""
+    if given is None or isinstance(given, SigningKey):
+        return given
+    if isinstance(given, str | os.PathLike) and str(given):  # pyright: ignore[reportUnnecessaryIsInstance]
+        return SigningKey.load(given)
+    raise InvalidDefinition(f"signing_key= is the path of a key's file, or a SigningKey, not {type(given).__name__}")
+
+
+class BadDeciders(InvalidDefinition):
+    """The file of deciders cannot be read, or a line of it is wrong."""
+
+
+class Deciders:
+    """Whose decisions count: public keys, from a file that is read again whenever it changes, or from lines."""
+
+    def __init__(self, source: str | os.PathLike[str] | Iterable[str]) -> None:
+        self._path: Path | None = None
+        self._stamp: tuple[int, ...] = ()
+        self._error: BadDeciders | None = None
+        self._known: dict[tuple[bytes, bytes, bytes], bool] = {}
+        self.version = 0
+        self._ring: Ring = {}
+        _need_cryptography()
+        if isinstance(source, os.PathLike) or (isinstance(source, str) and not _is_text(source)):
+            self._path = Path(source)
+            self.check()
+            self._say_if_writable()
+        else:
+            lines = [source] if isinstance(source, str) else list(source)
+            if not all(isinstance(line, str) for line in lines):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise InvalidDefinition("deciders= is the path of a file, its lines, or a Deciders")
+            self._ring = read_ring("\n".join(lines), "deciders=")
+
+    @classmethod
+    def of(cls, given: Deciders | str | os.PathLike[str] | Iterable[str] | None) -> Deciders | None:
+        """What was given as `deciders=`: a file's path, lines, or a `Deciders`."""
+        if given is None or isinstance(given, Deciders):
+            return given
+        if isinstance(given, str | os.PathLike | Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
+            return cls(given)
+        raise InvalidDefinition(
+            f"deciders= is the path of a file, its lines, or a Deciders, not {type(given).__name__}"
+        )
+
+    def __str__(self) -> str:
+        return str(self._path) if self._path else "deciders="
+
+    def check(self) -> None:
+        """Raise `BadDeciders` while the file is not as it must be. No run is taken then; a key may have been taken out of it."""
+        self.ring()
+        if self._error is not None:
+            raise self._error
+
+    def ring(self) -> Ring:
+        """Who is trusted now: as the file says, or said while it could last be read."""
+        if self._path is not None:
+            self._look()
+        return self._ring
+
+    def _look(self) -> None:
+        """Read the file again if it is another one than before."""
+        assert self._path is not None
+        stamp: tuple[int, ...] = ()
+        try:
+            found = os.stat(self._path)
+            stamp = (found.st_mtime_ns, found.st_size, found.st_ino)
+            if stamp == self._stamp:
+                return
+            self._ring, self._error = read_ring(self._path.read_text("utf-8"), str(self._path)), None
+        except InvalidDefinition as e:
+            self._error = BadDeciders(str(e))
+        except (OSError, UnicodeDecodeError) as e:
+            why = getattr(e, "strerror", "") or str(e)
+            stamp, self._error = (), BadDeciders(f"the deciders {str(self._path)!r} cannot be read: {why}")
+        self._stamp = stamp
+        self.version += 1
+
+    def _say_if_writable(self) -> None:
+        if os.name == "posix" and os.geteuid() and os.access(str(self._path), os.W_OK):
+            log.warning(
+                "this process can write %s, so its tools can make themselves deciders: give the file to another user",
+                self._path,
+            )
+
+    def is_right(self, public: bytes, signature: bytes, text: bytes) -> bool:
+        """Whether the signature is this key's of this text; remembered."""
+        known = self._known.get((public, signature, text))
+        if known is None:
+            if len(self._known) >= REMEMBERED:
+                self._known.clear()
+            known = self._known[public, signature, text] = _verified(public, signature, text)
+        return known
+
+    def trusting(self, store: str) -> StoreTrust:
+        """What these deciders say about the decisions of one store."""
+        return StoreTrust(self, store)
+
+
+class StoreTrust:
+    """See `signatures.Trust`."""
+
+    def __init__(self, deciders: Deciders, store: str) -> None:
+        self.deciders, self.store = deciders, store
+
+    def flaw(self, run: str, record: Sealed, of: str) -> str:
+        """See `signatures.Trust`."""
+        return flaw(self.deciders.ring(), self.store, run, record, of, self.deciders.is_right)
+
+
+def _is_text(source: str) -> bool:
+    """Whether this is what a file would hold, and not its path."""
+    return "\n" in source or source.lstrip().startswith("ed25519 ")
+
+
+def _need_cryptography() -> None:
+    try:
+        import cryptography  # noqa: F401 # pyright: ignore[reportUnusedImport]
+    except ImportError as e:
+        raise Misused(EXTRA) from e
+
+
+def _verified(public: bytes, signature: bytes, text: bytes) -> bool:
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+    try:
+        Ed25519PublicKey.from_public_bytes(public).verify(signature, text)
+    except (InvalidSignature, ValueError):
+        return False
+    return True

@@ -1,0 +1,1 @@
+alter table interrupt add column disowned text not null default '';
