@@ -9,10 +9,24 @@ from adjourn.agent.outcome import Cancelled, Completed, Outcome, Paused, Stopped
 from adjourn.agent.signature import Resource
 from adjourn.agent.storeless import Handle
 from adjourn.agent.tool import Tool, ask_human, tool
+from adjourn.core.conditions import (
+    email_in,
+    eq,
+    ge,
+    gt,
+    host_in,
+    le,
+    lt,
+    matches,
+    ne,
+    one_of,
+    path_under,
+    under,
+)
 from adjourn.core.decision import Decision
 from adjourn.core.interrupt import Interrupt, PendingToolCall, Seat
 from adjourn.core.messages import Usage
-from adjourn.core.policy import Policy, Verdict, allow, ask, deny, eq, ge, gt, le, lt, matches, ne, one_of, under
+from adjourn.core.policy import Policy, Verdict, allow, ask, deny
 from adjourn.core.stop import External, MaxCost, MaxSteps, MaxTime, MaxTokens, TextMention, ToolCalled
 from adjourn.driver.checkpoint import Checkpoint
 from adjourn.driver.events import Event, Published, Recorded, TextArrived, ToolCallApprovalRequired
@@ -71,7 +85,8 @@ __all__ = [
     # flows
     "Flow", "FlowContext", "Execution",
     # policy and limits
-    "Policy", "Verdict", "allow", "ask", "deny", "eq", "ne", "gt", "ge", "lt", "le", "one_of", "matches", "under",
+    "Policy", "Verdict", "allow", "ask", "deny", "eq", "ne", "gt", "ge", "lt", "le", "one_of", "matches",
+    "email_in", "host_in", "path_under", "under",
     "MaxSteps", "MaxTokens", "MaxCost", "MaxTime", "TextMention", "ToolCalled", "External",
     # outcomes
     "Outcome", "Completed", "Paused", "Stopped", "Cancelled", "is_paused", "Usage", "Checkpoint", "Handle", "register_upgrader",

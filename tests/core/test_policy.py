@@ -121,13 +121,34 @@ def test_all_conditions_of_a_rule_must_hold() -> None:
     assert verdict(rule, args={**REFUND, "order": "124"}) == Verdict.ALLOW
 
 
-@pytest.mark.parametrize("rule", [ask, deny])
-def test_a_condition_on_an_argument_that_is_not_there_asks(rule: Callable[..., Rule]) -> None:
-    assert verdict(rule("*", when={"path": under("/etc")})) == Verdict.ASK
+PATH = {"type": "object", "properties": {"path": {"type": "string"}, "cents": {"type": "integer"}}}
+NO_PATH = {"type": "object", "properties": {"cents": {"type": "integer"}}}
 
 
-def test_an_absent_argument_does_not_allow() -> None:
-    assert verdict(allow("*", when={"path": under("/etc")}), default="ask") == Verdict.ASK
+@pytest.mark.parametrize("schema", [PATH, True, {}, {"type": "object"}])
+def test_a_condition_on_an_argument_that_was_not_given_but_could_have_been_asks(schema: Any) -> None:
+    for rule in (ask("refund", when={"path": under("/etc")}), deny("*", when={"path": under("/etc")}, reason="no")):
+        judged = Policy([rule], default="allow").judge("refund", REFUND, schema)
+        assert judged.verdict == Verdict.ASK
+        assert judged.reason == f"'path' not given, which «{rule.text}» depends on"
+        assert [one.slots for one in judged.rules] == [rule.asking.slots]
+
+
+def test_what_is_given_decides_before_what_is_not() -> None:
+    rule = deny("refund", when={"path": under("/etc"), "cents": gt(1000)})
+    assert Policy([rule], default="allow").judge("refund", {"cents": 5}, PATH).verdict == Verdict.ALLOW
+    assert Policy([rule], default="allow").judge("refund", {"cents": 5000}, PATH).verdict == Verdict.ASK
+
+
+def test_a_rule_that_allows_does_not_allow_what_it_cannot_see() -> None:
+    rule = allow("refund", when={"path": under("/srv")})
+    assert Policy([rule], default="deny").judge("refund", {}, PATH).verdict == Verdict.DENY
+
+
+def test_a_rule_about_an_argument_that_a_tool_does_not_have_is_not_about_that_tool() -> None:
+    assert Policy([deny("*", when={"path": under("/etc")})], default="allow").judge("x", {}, NO_PATH).verdict == (
+        Verdict.ALLOW
+    )
 
 
 def test_a_callable_judges_the_whole_call() -> None:

@@ -15,7 +15,7 @@ from adjourn.agent.program import AgentProgram, AgentTool, family
 from adjourn.agent.storeless import Conversation, Handle
 from adjourn.agent.tool import Tool, tool
 from adjourn.core.messages import ToolSpec
-from adjourn.core.policy import Policy
+from adjourn.core.policy import Policy, refuse_twins
 from adjourn.core.stop import MaxSteps, Stop
 from adjourn.driver.answers import MISSING
 from adjourn.driver.checkpoint import Checkpoint
@@ -72,9 +72,14 @@ class Agent(Generic[T]):
         self.tools = _by_name(name, tools)
         self.output = Output(output_type)
         self.model: Model = resolve(model)
-        tools_below = {t.name: t.schema for a in family(self).values() for t in a.tools.values()}
-        for rule in policy.rules if policy is not None else ():
-            rule.check(tools_below)
+        self._check_policies()
+
+    def _check_policies(self) -> None:
+        """Raise `InvalidDefinition` for rules about what there is not, and for rules of agents that cannot be told apart."""
+        agents = family(self).values()
+        if self.policy is not None:
+            self.policy.check({name: (lambda t=t: t.schema) for a in agents for name, t in a.tools.items()})
+        refuse_twins([rule for agent in agents if agent.policy is not None for rule in agent.policy.rules])
 
     @cached_property
     def program(self) -> AgentProgram:
@@ -90,6 +95,7 @@ class Agent(Generic[T]):
             "tools": {t.name: t.definition[:16] for t in self.tools.values()},
             "policy": self.policy.fingerprint if self.policy else [],
             "output": self.output.fingerprint,
+            **({"strictness": self.policy.strictness} if self.policy and self.policy.strictness else {}),
             **({"agents": children} if children else {}),
         }
 

@@ -7,7 +7,7 @@ from typing import Any, Literal, NoReturn, TypeVar, cast, overload
 from adjourn.agent.signature import answer_schema as schema_of
 from adjourn.core.codec import plain
 from adjourn.core.digest import idempotency_key, question_digest
-from adjourn.core.policy import Duration, seconds
+from adjourn.core.duration import Duration, seconds
 from adjourn.core.records import Stepped
 from adjourn.core.state import Call
 from adjourn.core.status import Status

@@ -3,6 +3,7 @@
 from functools import cached_property
 from typing import Any
 
+from adjourn.agent.secret_types import secret_in
 from adjourn.agent.signature import shape
 from adjourn.core.codec import loads, plain
 from adjourn.core.conversation import OUTPUT_TOOL
@@ -17,6 +18,10 @@ class Output:
     def __init__(self, type_: Any) -> None:
         self.type = type_
         self.plain = type_ is str
+        if secret_in(type_) is not None:
+            raise InvalidDefinition(
+                f"output_type={type_!r:.80} holds a secret, and outputs are shown and recorded; leave it out"
+            )
 
     @cached_property
     def _adapter(self) -> Any:

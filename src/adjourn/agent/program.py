@@ -16,7 +16,7 @@ from adjourn.core.conversation import Thread, Words
 from adjourn.core.digest import action_digest
 from adjourn.core.messages import ModelRequest, Reply, ReplyPart, Text, TextDelta, Thinking, ToolCall, Usage
 from adjourn.core.plan import Ask, Go, Judged, Plan, Refuse, Step, interrupt_id, wind_up
-from adjourn.core.policy import Judgement, Rule, Verdict, strictest
+from adjourn.core.policy import Judgement, Verdict, strictest
 from adjourn.core.records import Asked, Completed, Fact, Faulted, Intended, Replied, Returned, Slot, Verified
 from adjourn.core.signatures import is_genuine
 from adjourn.core.state import Call, State
@@ -94,6 +94,10 @@ class AgentProgram:
             args = tool.validate(call.args)
         except ArgumentError as e:
             return Refuse(f"invalid arguments for {tool.name}: {e}", "invalid")
+        if call.attempt == 0 and not tool.is_complete(call.args):  # recorded by an older version
+            return Refuse(
+                f"invalid arguments for {tool.name}: what it draws itself was not recorded; call it again", "invalid"
+            )
         judged = self._verdict(up, tool, args)
         if judged.verdict == Verdict.DENY:
             return Refuse(f"not allowed: {judged.reason or f'policy denies {tool.name}'}", "denied")
@@ -113,10 +117,9 @@ class AgentProgram:
         return Go(intended, bool(gate), tool.key_ttl)
 
     def _verdict(self, up: "list[Agent[Any]]", tool: Tool, args: dict[str, Any]) -> Judgement:
-        judgements = [a.policy.judge(tool.name, args) for a in up if a.policy is not None]
-        if tool.policy in ("ask", "deny"):
-            verdict = Verdict[tool.policy.upper()]
-            judgements.append(Judgement(verdict, "", (Rule(verdict, tool.name, reason="the tool says so"),)))
+        judgements = [a.policy.judge(tool.name, args, tool.schema) for a in up if a.policy is not None]
+        if tool.rule is not None:
+            judgements.append(Judgement(tool.rule.verdict, "", (tool.rule,)))
         return strictest(judgements) if judgements else ALLOWED
 
     def _agreed(
@@ -155,8 +158,9 @@ class AgentProgram:
             queue=bool(rules) and all(r.queue for r in rules),
             valid_for=min((r.valid_for for r in rules if r.valid_for), default=0.0),
             remind_every=min((r.remind_every for r in rules if r.remind_every), default=0.0),
-            schema=tool.schema, expires=now + expiring.expires_in if expiring else 0.0,
-            on_expiry=expiring.on_expiry if expiring else "deny", under=state.agents_under(call.path),
+            schema=tool.edit_schema, expires=now + expiring.expires_in if expiring else 0.0,
+            on_expiry=expiring.on_expiry if expiring else "deny",
+            escalate_to=expiring.escalate_to if expiring else (), under=state.agents_under(call.path),
         )  # fmt: skip
         return msgspec.structs.replace(asked, digest=shown_digest(state.run, asked))
 
@@ -287,7 +291,9 @@ class AgentProgram:
             desk.failed(e)
             return _fault(step, e, desk.now())
         final, output, invalid = agent.output.take(reply)
+        drawn = await _prepared(agent, reply)
         return Replied(
+            drawn=drawn,
             path=step.path, upto=desk.upto, heard=desk.heard, parts=reply.parts, usage=reply.usage, model=reply.model,
             details=reply.details, output=output if final else None, final=final, invalid=invalid, took=round(desk.now() - started, 4),
         )  # fmt: skip
@@ -471,6 +477,22 @@ def _recordable(part: ReplyPart) -> ReplyPart:
     except NotJSON:
         args = repr(part.args)
     return msgspec.structs.replace(part, id=legible(part.id), tool=legible(part.tool), args=args, details=details)
+
+
+async def _prepared(agent: "Agent[Any]", reply: Reply) -> dict[str, Any]:
+    """What tools drew for the calls of a reply, by the call's number: recorded with it, so that it is drawn once."""
+    drawn: dict[str, Any] = {}
+    for number, call in enumerate(reply.calls):
+        tool = agent.tools.get(call.tool)
+        if tool is None:
+            continue
+        await tool.check_ahead(call.args)
+        if tool.draws:
+            try:
+                drawn[str(number)] = tool.validate(call.args)
+            except ArgumentError:
+                pass  # the model reads why when the call is judged
+    return drawn
 
 
 def retry_at(now: float, attempt: int, after: float | None = None) -> float:

@@ -2,19 +2,21 @@
 
 import inspect
 import re
-import sys
 import typing
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Annotated, Any, get_args, get_origin
+from typing import Annotated, Any, cast, get_args, get_origin
 
+from adjourn.agent.secret_types import secret_in
 from adjourn.core.codec import plain
 from adjourn.core.schema import check_schema
 from adjourn.errors import InvalidAnswer, InvalidDefinition, NotJSON
 
 if typing.TYPE_CHECKING:
     from pydantic import BaseModel, ValidationError
+
+    from adjourn.agent.argument_schema import ArgumentSchema
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,21 +58,20 @@ class Signature:
             elif p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD, p.POSITIONAL_ONLY):
                 raise InvalidDefinition(f"tool {name!r}: a model cannot pass {str(p)!r}; use plain named parameters")
             else:
-                if _is_secret(hint):
-                    raise InvalidDefinition(
-                        f"tool {name!r}: {p.name!r} is a secret; arguments are shown and recorded. Pass it as a resource instead"
-                    )
                 parameters[p.name] = p
         return cls(function, name, context, resources, parameters, hints, _described(function.__doc__ or ""))
 
     @cached_property
     def _model(self) -> "type[BaseModel]":
         from pydantic import ConfigDict, Field, create_model
+        from pydantic.fields import FieldInfo
 
         fields: dict[str, Any] = {}
         for n, p in enumerate(self.parameters.values()):
             default = ... if p.default is p.empty else p.default
             hint = Any if p.annotation is p.empty else self.hints.get(p.name, p.annotation)
+            if isinstance(default, FieldInfo):  # `id: UUID = Field(default_factory=uuid4)`
+                default, hint = ..., Annotated[hint, default]
             # Numbered names with aliases: a parameter may be called `json`, `schema` or `model_x`.
             info = Field(default, alias=p.name, description=self.described.get(p.name))
             if get_origin(hint) is Annotated and self.described.get(p.name) is None:
@@ -90,38 +91,79 @@ class Signature:
         return ValidationError
 
     @cached_property
+    def _in_order(self) -> Callable[[Any, Any, Any], Any]:
+        from adjourn.agent.argument_schema import in_order
+
+        return in_order
+
+    @cached_property
     def _fields(self) -> list[tuple[str, str]]:
         return [(f"p{n}", name) for n, name in enumerate(self.parameters)]
 
+    def check_secrets(self) -> None:
+        """Raise `InvalidDefinition` for a parameter that hides what it holds."""
+        for name, parameter in self.parameters.items():
+            if (where := secret_in(self.hints.get(name, parameter.annotation))) is not None:
+                raise InvalidDefinition(
+                    f"tool {self.name!r}: {name + where!r} is a secret, and arguments are shown to people and recorded in "
+                    "the journal; give the tool what it needs as a resource: "
+                    "Annotated[Vault, Resource('vault')], and run(resources={'vault': …})"
+                )
+
     @cached_property
+    def _schema(self) -> "ArgumentSchema":
+        from adjourn.agent.argument_schema import NOTHING, ArgumentSchema, argument_schema
+
+        self.check_secrets()  # again: a type may have been completed since the tool was defined
+        return argument_schema(self._model) if self.parameters else ArgumentSchema(NOTHING, NOTHING, None)
+
+    @property
     def schema(self) -> dict[str, Any]:
         """The JSON Schema of its arguments."""
-        if not self.parameters:
-            return {"type": "object", "properties": {}, "additionalProperties": False}
-        return _without_titles(self._model.model_json_schema(by_alias=True))
+        return self._schema.told
+
+    @property
+    def edit_schema(self) -> dict[str, Any]:
+        """The JSON Schema of complete arguments: those that are drawn are required."""
+        return self._schema.complete
+
+    @cached_property
+    def draws(self) -> bool:
+        """Whether an argument that is left out gets a value of its own each time: it has a `default_factory`."""
+        return self.schema != self.edit_schema
 
     def validate(self, args: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The arguments as Python values for the call, and as the JSON that is shown, digested and run."""
+        """The arguments as Python values for the call, and as the JSON that is shown, digested and run.
+
+        The values are those of the JSON: whoever reads it once more gets the same.
+        """
         if not isinstance(args, dict):
             raise ArgumentError(f"the arguments are not a JSON object: {args!r:.200}")
+        values, shown = self._read(cast("dict[str, Any]", args))
+        if shown == args:
+            return values, shown
+        values, again = self._read(shown)
+        if again != shown:
+            other = sorted(name for name in shown if shown[name] != again.get(name))
+            raise ArgumentError(
+                f"{', '.join(other)}: validating it changes it every time, so nobody can be shown what would run; "
+                "the tool's validators must accept what they give"
+            )
+        return values, shown
+
+    def _read(self, args: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         try:
             model = self._model.model_validate(args)
         except self._invalid as e:
             raise ArgumentError("; ".join(_said(error) for error in e.errors(include_url=False))) from None
         values = {name: getattr(model, field) for field, name in self._fields}
         try:
-            return values, plain(model.model_dump(mode="json", by_alias=True), "arguments")
+            shown = plain(model.model_dump(mode="json", by_alias=True), "arguments")
         except NotJSON as e:  # the text "NaN" is a float to pydantic
             raise ArgumentError(str(e).partition("; ")[0]) from None
-
-
-def _is_secret(hint: Any) -> bool:
-    """Whether pydantic would hide it."""
-    kinds = (
-        getattr(sys.modules.get("pydantic"), "SecretStr", None),
-        getattr(sys.modules.get("pydantic"), "SecretBytes", None),
-    )
-    return any(k is not None and (hint is k or k in get_args(hint)) for k in kinds)
+        if (sets := self._schema.sets) is not None:
+            shown = self._in_order(sets, sets.root, shown)
+        return values, shown
 
 
 def _hints(function: Callable[..., Any]) -> dict[str, Any]:
@@ -141,21 +183,6 @@ def _hints(function: Callable[..., Any]) -> dict[str, Any]:
 def _said(error: Any) -> str:
     where = ".".join(str(part) for part in error["loc"])
     return f"{where}: {error['msg']}" if where else str(error["msg"])
-
-
-def _without_titles(schema: Any) -> Any:
-    """Generated titles repeat the names; a property that is itself called title stays."""
-    if isinstance(schema, list):
-        return [_without_titles(x) for x in schema]  # pyright: ignore[reportUnknownVariableType]
-    if not isinstance(schema, dict):
-        return schema
-    out: dict[str, Any] = {}
-    for key, value in schema.items():  # pyright: ignore[reportUnknownVariableType]
-        if key in ("properties", "$defs") and isinstance(value, dict):
-            out[key] = {k: _without_titles(v) for k, v in value.items()}  # pyright: ignore[reportUnknownVariableType]
-        elif key != "title" or not isinstance(value, str):
-            out[key] = _without_titles(value)
-    return out
 
 
 _SECTION = re.compile(r"^\s*(Args|Arguments|Parameters):\s*$")
@@ -216,14 +243,21 @@ def answer_schema(given: Any) -> dict[str, Any] | bool | None:
         schema: dict[str, Any] = plain(given, "answer_schema")
         check_schema(schema, "answer_schema")
         return schema
+    if secret_in(given) is not None:
+        raise InvalidDefinition(
+            f"answer_schema={given!r:.80} asks for a secret, and answers are recorded in the journal; "
+            "ask for a reference to it, and let the tool look it up"
+        )
     from pydantic import TypeAdapter
 
     try:
-        return TypeAdapter(given).json_schema()
+        made = TypeAdapter(given).json_schema()
     except Exception as e:
         raise InvalidDefinition(
             f"answer_schema= takes a Python type or a JSON Schema dict, not {given!r}: {e}"
         ) from None
+    check_schema(made, f"answer_schema={given!r:.80}")
+    return made
 
 
 __all__ = ["ArgumentError", "InvalidAnswer", "Resource", "Signature", "answer_schema", "shape", "summary"]

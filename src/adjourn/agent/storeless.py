@@ -90,7 +90,7 @@ class Conversation:
                 state.view,
                 "its run has ended; start the next turn with run(input, after=checkpoint)",
             )
-        decisions = answers_for(state, answer, answers, approved, by or "", self.store.now())
+        decisions = await answers_for(state, answer, answers, approved, by or "", self.store.now())
         nothing = not decisions and not instruction
         if nothing and is_answer_needed(state, self.store.now()):
             raise AnswerRequired(describe(state))

@@ -1,5 +1,6 @@
 """Tools: functions that a model may call, with what they do to the world declared."""
 
+import copy
 import inspect
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -10,14 +11,21 @@ from adjourn.agent.signature import ArgumentError, Signature, shape, summary
 from adjourn.core.codec import plain
 from adjourn.core.conversation import OUTPUT_TOOL
 from adjourn.core.digest import digest
+from adjourn.core.duration import Duration, seconds
 from adjourn.core.effect import Effect
 from adjourn.core.messages import ToolSpec
-from adjourn.core.policy import Duration, seconds
-from adjourn.core.schema import check, check_schema, filled
+from adjourn.core.policy import Rule, Verdict
+from adjourn.core.schema import STEPS, check, check_defaults, check_schema
+from adjourn.core.schema_document import EndlessDefaults, filled
+from adjourn.core.schema_evaluator import TooMuchWork
+from adjourn.driver.schema_check import INLINE
+from adjourn.driver.threads import in_thread
 from adjourn.errors import InvalidAnswer, InvalidDefinition
 
 EffectName = Literal["read", "idempotent", "verifiable", "unsafe"]
 PolicyName = Literal["allow", "ask", "deny"]
+KNOWN = 256
+"""Of so many different arguments a tool with a given schema remembers whether they fit."""
 
 
 class Tool:
@@ -64,8 +72,12 @@ class Tool:
         self.timeout = None if timeout is None else seconds(timeout, "timeout")
         self.key_ttl = 0.0 if key_ttl is None else seconds(key_ttl, "key_ttl")
         self._given = input_schema
-        if input_schema is not None:
-            check_schema(input_schema, f"tool {name!r}: input_schema")
+        self._problems: dict[str, str] = {}
+        if input_schema is None:
+            self.signature.check_secrets()
+        else:
+            check_schema(self.schema, f"tool {name!r}: input_schema")
+            check_defaults(self.schema, f"tool {name!r}: input_schema")
         self.env = tuple(env)
         if isinstance(env, str) or not all(isinstance(name, str) for name in self.env):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidDefinition(f"tool {name!r}: env= takes the names of environment variables, not {env!r:.80}")
@@ -95,6 +107,31 @@ class Tool:
     def schema(self) -> dict[str, Any]:
         """The JSON Schema of its arguments."""
         return self.signature.schema if self._given is None else plain(self._given, "input_schema")
+
+    @property
+    def edit_schema(self) -> dict[str, Any]:
+        """The JSON Schema of its complete arguments: what an edit must fit."""
+        return self.signature.edit_schema if self._given is None else self.schema
+
+    @property
+    def draws(self) -> bool:
+        """Whether arguments that are left out get a new value whenever they are validated."""
+        return self._given is None and self.signature.draws
+
+    def is_complete(self, args: Any) -> bool:
+        """Whether nothing is left to be drawn for these arguments."""
+        try:
+            check(self.edit_schema if self.draws else None, args, "arguments")
+        except InvalidAnswer:
+            return False
+        return True
+
+    @cached_property
+    def rule(self) -> Rule | None:
+        """What `policy=` says, as a rule like those of a policy."""
+        if self.policy not in ("ask", "deny"):
+            return None
+        return Rule(Verdict[self.policy.upper()], self.name, reason="the tool says so")
 
     @cached_property
     def spec(self) -> ToolSpec:
@@ -132,19 +169,46 @@ class Tool:
             return self.signature.validate(args)[1]
         if not isinstance(args, dict):
             raise ArgumentError(f"the arguments are not a JSON object: {args!r:.200}")
-        args = filled(self.schema, args)
         try:
-            check(self.schema, args, "arguments")
-        except InvalidAnswer as e:
-            raise ArgumentError(str(e).removesuffix("; nothing was recorded, the question stays open")) from None
-        return args  # pyright: ignore[reportUnknownVariableType]
+            complete = filled(self.schema, args)
+        except EndlessDefaults as e:
+            raise ArgumentError(str(e)) from None
+        if problem := self._problem(complete, STEPS):
+            raise ArgumentError(problem)
+        return complete
+
+    def _problem(self, args: Any, steps: int) -> str:
+        """Why arguments do not fit the given schema, or "". Known for the latest ones, so that it is found out once."""
+        name = digest("arguments", args)
+        if name not in self._problems:
+            try:
+                check(self.schema, args, "arguments", steps)
+                problem = ""
+            except InvalidAnswer as e:
+                problem = str(e).partition("; nothing was recorded")[0]
+            if len(self._problems) >= KNOWN:
+                self._problems.pop(next(iter(self._problems)))
+            self._problems[name] = problem
+        return self._problems[name]
+
+    async def check_ahead(self, args: Any) -> None:
+        """Find out, away from the event loop, whether arguments fit, if that takes long: judging them then need not."""
+        if self._given is None or not isinstance(args, dict):
+            return
+        try:
+            complete = filled(self.schema, args)
+        except EndlessDefaults:
+            return  # the model reads it when the call is judged
+        try:
+            self._problem(complete, INLINE)
+        except TooMuchWork:
+            await in_thread(lambda: self._problem(complete, STEPS))
 
     def read(self, args: Any) -> tuple[dict[str, Any] | None, dict[str, Any]]:
-        """`validate`, with the Python values for `bind` if the JSON is what was given: they need not be made twice."""
+        """`validate`, with the Python values of that JSON for `bind`: they need not be made twice."""
         if self._given is not None:
             return None, self.validate(args)
-        values, shown = self.signature.validate(args)
-        return (values if shown == args else None), shown
+        return self.signature.validate(args)
 
     def bind(
         self, args: dict[str, Any], context: ToolContext, values: dict[str, Any] | None = None
@@ -160,6 +224,7 @@ class Tool:
         where, _, rest = self._explicit
         if where:
             named[where] = context
+        args = copy.deepcopy(args)  # what was shown is not for a body to change
         if set(rest) <= set(self.schema.get("properties", {})) and (rest or not args):
             return [], {**named, **{k: v for k, v in args.items() if k in rest}}
         if len(rest) == 1:

@@ -114,6 +114,19 @@ def _parts(value: Any) -> list[tuple[str, Any]]:
     return [(name, getattr(value, name)) for name in fields if hasattr(value, name)]
 
 
+def is_equal(one: Any, other: Any) -> bool:
+    """Whether two plain values are the same JSON: 1 and 1.0 are, 1 and true are not."""
+    if isinstance(one, bool) or isinstance(other, bool):
+        return one is other
+    if isinstance(one, dict) and isinstance(other, dict):
+        mine, theirs = cast("dict[str, Any]", one), cast("dict[str, Any]", other)
+        return mine.keys() == theirs.keys() and all(is_equal(mine[key], theirs[key]) for key in mine)
+    if isinstance(one, list) and isinstance(other, list):
+        first, second = cast("list[Any]", one), cast("list[Any]", other)
+        return len(first) == len(second) and all(map(is_equal, first, second))
+    return one == other
+
+
 def loads(
     data: str | bytes, *, what: str = "the text", limit: int = MAX_BYTES, depth: int = MAX_DEPTH, strings: int = 0
 ) -> Any:

@@ -20,6 +20,7 @@ def changes(name: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> list[
     word = "chunk" if then.get("kind") == "flow" else "tool"
     found += _tools(word, then.get("tools", {}), now.get("tools", {}))
     found += _policy(then.get("policy", []), now.get("policy", []))
+    found += _weaker(then.get("strictness", {}), now.get("strictness", {}))
     for child, fingerprint in then.get("agents", {}).items():
         if child in now.get("agents", {}):
             found += [f"agent {child!r}: {what}" for what in changes(child, fingerprint, now["agents"][child])]
@@ -44,3 +45,31 @@ def _policy(then: list[str], now: list[str]) -> list[str]:
         f"the policy's «{rule}» is new" for rule in now if rule not in then and rule.startswith(("allow", "default"))
     ]
     return gone + loosened
+
+
+def _weaker(then: Mapping[str, list[Any]], now: Mapping[str, list[Any]]) -> list[str]:
+    """Rules that still ask, but of fewer people, of others, of the requester too, or for longer.
+
+    Of several rules with one text each old one needs a new one that is at least as strict.
+    """
+    found: list[str] = []
+    for rule, gates in then.items():
+        for gate in gates if rule in now else ():
+            reasons = [_loosened(gate, other) for other in now[rule]]
+            if all(reasons):
+                found.append(f"the policy's «{rule}» is weaker: {min(reasons, key=len)}")
+    return found
+
+
+def _loosened(then: list[Any], now: list[Any]) -> str:
+    """What the new gate no longer guarantees of the old one, in words; "" if it guarantees all of it."""
+    (seats, not_requester, life), (new_seats, new_not_requester, new_life) = then, now
+    for groups, count in seats:
+        fitting = (many for of, many in new_seats if not groups or (of and set(of) <= set(groups)))
+        if (many := sum(fitting)) < count:
+            return f"{many} instead of {count} must be {' or '.join(groups) or 'asked'}"
+    if not_requester and not new_not_requester:
+        return "the requester may agree"
+    if life and (not new_life or new_life > life):
+        return "an approval holds longer"
+    return ""

@@ -4,32 +4,20 @@ import copy
 import dataclasses
 import difflib
 import fnmatch
-import functools
-import inspect
-import posixpath
-import re
-import types
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from datetime import timedelta
+from dataclasses import dataclass
 from enum import IntEnum
+from functools import cached_property
+from types import MappingProxyType
 from typing import Any, Literal, cast
 
-from adjourn.core.codec import plain
+from adjourn.core.conditions import Condition, condition
 from adjourn.core.digest import digest
+from adjourn.core.duration import Duration, optional_seconds
+from adjourn.core.function_identity import FunctionIdentity, identify
 from adjourn.core.records import Slot
+from adjourn.core.schema_document import names_of, possible
 from adjourn.errors import InvalidDefinition
-
-Duration = float | int | timedelta
-
-
-def seconds(value: Duration, what: str = "a duration") -> float:
-    """A duration in seconds; raises `InvalidDefinition` for anything that is not a positive, finite one."""
-    if isinstance(value, timedelta):
-        value = value.total_seconds()
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf"):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidDefinition(f"{what} must be seconds (a number, not negative) or a timedelta, not {value!r}")
-    return float(value)
 
 
 class Verdict(IntEnum):
@@ -40,93 +28,18 @@ class Verdict(IntEnum):
     DENY = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Condition:
-    """A test of one argument; made by `eq`, `gt`, `one_of`, …"""
-
-    text: str
-    test: Callable[[Any], bool] = field(compare=False)
-
-
-def eq(value: Any) -> Condition:
-    """Equal, and of the same type: `eq(1)` is not true for `True`."""
-    return Condition(f"== {value!r}", lambda x: x == value and isinstance(x, bool) == isinstance(value, bool))
-
-
-def ne(value: Any) -> Condition:
-    """Not equal."""
-    same = eq(value).test
-    return Condition(f"!= {value!r}", lambda x: not same(x))
-
-
-def _number(x: Any) -> Any:
-    if isinstance(x, bool):
-        raise TypeError("a bool is not a number here")
-    return x
-
-
-def gt(value: Any) -> Condition:
-    """Greater than."""
-    return Condition(f"> {value!r}", lambda x: _number(x) > value)
-
-
-def ge(value: Any) -> Condition:
-    """Greater than or equal."""
-    return Condition(f">= {value!r}", lambda x: _number(x) >= value)
-
-
-def lt(value: Any) -> Condition:
-    """Less than."""
-    return Condition(f"< {value!r}", lambda x: _number(x) < value)
-
-
-def le(value: Any) -> Condition:
-    """Less than or equal."""
-    return Condition(f"<= {value!r}", lambda x: _number(x) <= value)
-
-
-def one_of(*values: Any) -> Condition:
-    """Equal to one of the values."""
-    tests = [eq(v).test for v in values]
-    return Condition(f"in {list(values)!r}", lambda x: any(t(x) for t in tests))
-
-
-def matches(pattern: str) -> Condition:
-    """The whole text matches the regular expression."""
-    try:
-        compiled = re.compile(pattern, re.DOTALL)
-    except re.error as e:
-        raise InvalidDefinition(f"matches({pattern!r}): {e}") from None
-    return Condition(f"matches {pattern!r}", lambda x: compiled.fullmatch(x) is not None)
-
-
-def under(folder: str) -> Condition:
-    """A path that lies in `folder` once `..` is taken out. Symbolic links are the tool's own business.
-
-    Where a relative path leads nobody here knows: one that cannot be compared with `folder` is not executed.
-    """
-    root = _normal(folder)
-
-    def inside(x: Any) -> bool:
-        path = _normal(x)
-        if path.startswith("/") != root.startswith("/") or (path.split("/")[0] == ".." and path != root):
-            raise ValueError(f"{x!r:.80} cannot be placed inside or outside of {folder!r}")
-        return root in (path, ".") or path.startswith(root.rstrip("/") + "/")
-
-    return Condition(f"under {folder!r}", inside)
-
-
-def _normal(path: str) -> str:
-    normal = posixpath.normpath(path)
-    return "/" + normal.lstrip("/") if normal.startswith("/") else normal  # POSIX keeps two leading slashes
-
-
 When = Mapping[str, Condition | Any] | Callable[[dict[str, Any]], bool]
+Schemas = Mapping[str, Callable[[], Mapping[str, Any]]]
+"""Tools by name, with the JSON Schema of their arguments: made only when a rule needs it."""
 
 
-@dataclass(frozen=True, slots=True)
+class Absent(Exception):
+    """A condition is about an argument that was not given, although it could have been."""
+
+
+@dataclass(frozen=True)
 class Rule:
-    """One line of a policy."""
+    """One line of a policy; made by `allow`, `ask` and `deny`."""
 
     verdict: Verdict
     pattern: str
@@ -134,198 +47,180 @@ class Rule:
     reason: str = ""
     expires_in: float = 0.0
     on_expiry: str = "deny"
+    escalate_to: tuple[str, ...] = ()
     remind_every: float = 0.0
     approvers: int = 1
     groups: tuple[str, ...] = ()
+    each: bool = False
     not_requester: bool = False
     queue: bool = False
     valid_for: float = 0.0
-    each: bool = False
-    name: str = ""
+    name: str | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.pattern, str) or not self.pattern:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidDefinition(f"a rule's pattern is a tool's name or a glob, not {self.pattern!r}")
-        if self.when is not None and not callable(self.when) and not isinstance(self.when, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidDefinition(
-                f"when= takes {{argument: condition}} or a callable over the arguments, not {self.when!r}"
-            )
+        if not isinstance(self.reason, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidDefinition(f"the rule for {self.pattern!r}: reason= is a string, not {self.reason!r:.80}")
+        if self.name is not None and (not isinstance(self.name, str) or not self.name):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidDefinition(f"the rule for {self.pattern!r}: name= is a string, not {self.name!r:.80}")
+        object.__setattr__(self, "when", _read(self.when, self.pattern))  # a copy: what it says does not change
 
     @property
+    def conditions(self) -> Mapping[str, Condition]:
+        """Its conditions by argument; empty if it has none, or a function."""
+        return {} if self.when is None or callable(self.when) else cast("Mapping[str, Condition]", self.when)
+
+    @property
+    def function(self) -> Callable[[dict[str, Any]], bool] | None:
+        """Its function over all arguments, if that is its condition."""
+        return self.when if callable(self.when) else None
+
+    @cached_property
+    def function_identity(self) -> FunctionIdentity | None:
+        """What its function is."""
+        return None if self.function is None else identify(self.function)
+
+    @cached_property
     def identity(self) -> str:
-        """Everything that it says, as a digest: what an approval covers. Of a function its name and what it is made of."""
-        when: Any = None
-        if callable(self.when):
-            when = ["function", self.name or made_of(self.when)[0]]
-        elif self.when is not None:
-            when = [[k, v.text if isinstance(v, Condition) else f"== {v!r}"] for k, v in self.when.items()]
+        """A digest of everything that it says: what an approval covers. Of a function the rule's name, else all that it is."""
+        when: Any = [[key, test.operator, test.operand] for key, test in self.conditions.items()]
+        if self.function_identity is not None:
+            when = "named" if self.name else self.function_identity.digest
         said = [
-            self.verdict.name, self.pattern, when, self.reason, self.expires_in, self.on_expiry, self.remind_every, self.approvers,
-            sorted(self.groups), self.each, self.not_requester, self.queue, self.valid_for, self.name,
+            self.verdict.name, self.pattern, self.when is None, when, self.reason, self.expires_in, self.on_expiry,
+            sorted(self.escalate_to), self.remind_every, self.approvers, sorted(self.groups), self.each,
+            self.not_requester, self.queue, self.valid_for, self.name,
         ]  # fmt: skip
         return digest("rule", said)[:24]
 
-    @property
+    @cached_property
     def slots(self) -> tuple[Slot, ...]:
         """Who must agree, says this rule."""
         if self.each:
-            return tuple(Slot(self.identity, (g,), self.approvers, self.not_requester) for g in self.groups)
+            return tuple(Slot(self.identity, (group,), self.approvers, self.not_requester) for group in self.groups)
         return (Slot(self.identity, self.groups, self.approvers, self.not_requester),)
 
-    @property
+    @cached_property
     def text(self) -> str:
         """The rule as people read it."""
         head = f"{self.verdict.name.lower()} {self.pattern}"
         if self.when is None:
             return head
-        if callable(self.when):
-            return f"{head} when {getattr(self.when, '__qualname__', type(self.when).__name__)}()"
-        parts = [f"{k} {v.text if isinstance(v, Condition) else f'== {v!r}'}" for k, v in self.when.items()]
-        return f"{head} when {' and '.join(parts)}"
+        if self.function is not None:
+            own = getattr(self.function, "__qualname__", type(self.function).__name__)
+            return f"{head} when {self.name or own}()"
+        return f"{head} when {' and '.join(f'{key} {test.text}' for key, test in self.conditions.items())}"
 
-    def applies(self, tool: str, args: dict[str, Any]) -> bool:
-        """Whether it matches this call; may raise, which means: not executed."""
-        if not fnmatch.fnmatchcase(tool, self.pattern):
+    @cached_property
+    def asking(self) -> "Rule":
+        """The same rule as a question: what it comes to when nobody can tell whether it applies."""
+        return dataclasses.replace(self, verdict=Verdict.ASK)
+
+    def is_about(self, tool: str) -> bool:
+        """Whether its pattern is this tool's."""
+        return fnmatch.fnmatchcase(tool, self.pattern)
+
+    def applies(self, tool: str, args: dict[str, Any], schema: Any = True) -> bool:
+        """Whether it matches this call; may raise, which means: not executed.
+
+        `schema`: of the tool's arguments. Raises `Absent` if everything that was given fits, and something that could
+        have been given was not: the tool itself may make something of that.
+        """
+        if not self.is_about(tool):
             return False
-        if self.when is None:
-            return True
-        if callable(self.when):
-            answer = self.when(copy.deepcopy(args))  # what is shown and run is not for a condition to change
+        if self.function is not None:
+            answer = self.function(copy.deepcopy(args))  # what is shown and run is not for a condition to change
             if not isinstance(answer, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
                 raise TypeError(f"the condition returned {type(answer).__name__}, not True or False")
             return answer
-        absent = False
-        for k, v in self.when.items():
-            found, value = lookup(args, k)
-            if not found:
-                absent = True  # it may be what the tool itself makes of it
-            elif not (v.test(value) if isinstance(v, Condition) else eq(v).test(value)):
+        absent: list[str] = []
+        for key, test in self.conditions.items():
+            values = _at(args, key.split("."))
+            if not values and not possible(schema, key):
+                return False
+            if not values:
+                absent.append(key)
+            elif not test.test(values[0]):
                 return False
         if absent:
-            raise Absent
+            raise Absent(", ".join(map(repr, absent)))
         return True
 
-    def check(self, tools: Mapping[str, Any]) -> None:
-        """Raise `InvalidDefinition` for a tool or an argument that does not exist. `tools`: name → schema."""
-        named = [n for n in tools if fnmatch.fnmatchcase(n, self.pattern)]
-        if not named and not any(c in self.pattern for c in "*?["):
-            near = difflib.get_close_matches(self.pattern, tools, 3)
+    def check(self, tools: Schemas) -> None:
+        """Raise `InvalidDefinition` if it is about a tool or an argument that there is not."""
+        named = [name for name in tools if self.is_about(name)]
+        if not named and not any(char in self.pattern for char in "*?["):
             raise InvalidDefinition(
-                f"the rule «{self.text}» is about a tool that there is not"
-                + (f"; near: {', '.join(near)}" if near else "")
+                f"the rule «{self.text}» is about a tool that this agent and those below it do not have"
+                f"{_near(self.pattern, tools)}. If it is for other agents too, write a glob: '{self.pattern}*'"
             )
-        if self.when is None or callable(self.when):
-            return
-        for key in self.when:
-            if named and not any(_has(tools[n], key) for n in named):
-                known = sorted({p for n in named for p in tools[n].get("properties", {})})
+        for key in self.conditions if named else ():
+            schemas = [tools[name]() for name in named]
+            if not any(possible(schema, key) for schema in schemas):
+                known = sorted({name for schema in schemas for name in names_of(schema)})
                 raise InvalidDefinition(
-                    f"the rule «{self.text}»: no tool it is about has an argument {key!r}; there are {', '.join(known) or 'none'}"
+                    f"the rule «{self.text}»: {_all(named)} no argument {key!r}{_near(key, known)}. "
+                    "'a.b' is the field b of the argument a; what is inside of a list is for a function"
                 )
 
 
-class Absent(Exception):
-    """A condition is about an argument that was not given."""
+def _all(tools: list[str]) -> str:
+    return f"tool {tools[0]!r} has" if len(tools) == 1 else f"the tools {', '.join(map(repr, tools[:5]))} have"
 
 
-def lookup(args: Any, path: str) -> tuple[bool, Any]:
-    """The argument of this name, or the value at this dotted path inside of one."""
-    if not isinstance(args, dict):
-        return False, None
-    values = cast("dict[str, Any]", args)
-    if path in values:
-        return True, values[path]
-    head, dot, rest = path.partition(".")
-    if not dot or head not in values:
-        return False, None
-    return lookup(values[head], rest)
+def _near(name: str, known: Iterable[str]) -> str:
+    """The known names that are nearest, else some of them."""
+    names = list(known)
+    if near := difflib.get_close_matches(name, names, 3):
+        return f"; did you mean {' or '.join(map(repr, near))}?"
+    if not names:
+        return "; there are none"
+    return f"; there are {', '.join(map(repr, sorted(names)[:10]))}{' …' if len(names) > 10 else ''}"
 
 
-def _has(schema: Any, path: str, root: Any = None) -> bool:
-    """Whether arguments of this schema may have something at this path."""
-    root = schema if root is None else root
-    if not isinstance(schema, dict):
-        return schema is True
-    schema = cast("dict[str, Any]", schema)
-    if ref := schema.get("$ref", ""):
-        return _has(root.get("$defs", {}).get(ref.rpartition("/")[2]), path, root)
-    if any(_has(x, path, root) for word in ("anyOf", "oneOf", "allOf") for x in schema.get(word, ())):
-        return True
-    properties = schema.get("properties", {})
-    if path in properties:
-        return True
-    head, dot, rest = path.partition(".")
-    if dot and head in properties:
-        return _has(properties[head], rest, root)
-    if "properties" not in schema and schema.get("type", "object") != "object":
-        return False
-    return schema.get("additionalProperties", "properties" not in schema) is not False and not properties
+def _read(when: Any, pattern: str) -> When | None:
+    """`when=` as it was given, checked; conditions on values become conditions."""
+    if when is None or (callable(when) and not isinstance(when, Condition)):
+        return cast("When | None", when)
+    if not isinstance(when, Mapping):
+        raise InvalidDefinition(
+            f"the rule for {pattern!r}: when= takes {{argument: condition}} or a function over the arguments, not {when!r:.80}"
+        )
+    given = cast("Mapping[Any, Any]", when)
+    for key in given:
+        if not isinstance(key, str) or not all(key.split(".")):
+            raise InvalidDefinition(
+                f"the rule for {pattern!r}: when= has the key {key!r:.80}; keys are names of arguments, 'a.b' for a field of one"
+            )
+    return MappingProxyType({key: condition(value) for key, value in given.items()})
 
 
-def made_of(function: Callable[..., Any]) -> tuple[str, bool]:
-    """What tells a function from another: its name, its code, and the plain values it holds; and whether that is all of it."""
-    whole = True
-    parts: list[Any] = []
-
-    def held(value: Any) -> Any:
-        nonlocal whole
-        try:
-            return ["=", plain(value, "value")]
-        except Exception:
-            if inspect.isfunction(value) or inspect.ismethod(value):
-                return ["()", code_of(value)]
-            whole = False
-            return ["?", type(value).__qualname__]
-
-    def code_of(function: Any) -> Any:
-        nonlocal whole
-        f: Any = inspect.unwrap(function)
-        if isinstance(f, functools.partial):
-            given = cast("functools.partial[Any]", f)
-            keywords = {k: held(v) for k, v in given.keywords.items()}
-            return ["partial", code_of(given.func), [held(a) for a in given.args], keywords]
-        if inspect.ismethod(f):
-            return [code_of(f.__func__), held_object(f.__self__)]
-        if not inspect.isfunction(f):
-            call = vars(cast("type[Any]", type(f))).get("__call__")
-            if not inspect.isfunction(call):
-                whole = False
-                return type(f).__qualname__
-            return [code_of(call), held_object(f)]
-        cells = [held(c.cell_contents) for c in f.__closure__ or ()]
-        return [
-            f.__qualname__,
-            _code(f.__code__),
-            cells,
-            held(f.__defaults__ and list(f.__defaults__)),
-            held(f.__kwdefaults__),
-        ]
-
-    def held_object(o: Any) -> Any:
-        nonlocal whole
-        try:
-            return [type(o).__qualname__, {k: held(v) for k, v in sorted(cast("dict[str, Any]", vars(o)).items())}]
-        except TypeError:
-            whole = False
-            return type(o).__qualname__
-
-    parts.append(code_of(function))
-    return digest("function", parts), whole
+def _at(args: Any, path: list[str]) -> list[Any]:
+    """The value at a path, as a list of none or one."""
+    for name in path:
+        if not isinstance(args, dict) or name not in args:
+            return []
+        args = cast("dict[str, Any]", args)[name]
+    return [args]
 
 
-def _code(code: types.CodeType) -> Any:
-    consts = [_code(c) if isinstance(c, types.CodeType) else repr(c) for c in code.co_consts]
-    return [code.co_code.hex(), consts, list(code.co_names), list(code.co_varnames), list(code.co_freevars)]
+def allow(pattern: str, *, when: When | None = None, reason: str = "", name: str | None = None) -> Rule:
+    """Let matching calls run.
+
+    `pattern`: a tool's name or a glob. `when`: conditions on arguments, or a function over them. `reason`: for people.
+    `name`: what the rule is known by if its function cannot be told from another's.
+    """
+    return Rule(Verdict.ALLOW, pattern, when, reason, name=name)
 
 
-def allow(pattern: str, *, when: When | None = None, reason: str = "") -> Rule:
-    """Let matching calls run."""
-    return Rule(Verdict.ALLOW, pattern, when, reason)
+def deny(pattern: str, *, when: When | None = None, reason: str = "", name: str | None = None) -> Rule:
+    """Refuse matching calls; the model reads the reason.
 
-
-def deny(pattern: str, *, when: When | None = None, reason: str = "") -> Rule:
-    """Refuse matching calls; the model reads the reason."""
-    return Rule(Verdict.DENY, pattern, when, reason)
+    `pattern`: a tool's name or a glob. `when`: conditions on arguments, or a function over them. `reason`: for the model.
+    `name`: what the rule is known by if its function cannot be told from another's.
+    """
+    return Rule(Verdict.DENY, pattern, when, reason, name=name)
 
 
 def ask(
@@ -335,42 +230,52 @@ def ask(
     reason: str = "",
     expires_in: Duration | None = None,
     on_expiry: Literal["deny", "cancel", "escalate"] = "deny",
+    escalate_to: Iterable[str] = (),
     remind_every: Duration | None = None,
     approvers: int = 1,
     groups: Iterable[str] = (),
+    each: bool = False,
     not_requester: bool = False,
     queue: bool = False,
     valid_for: Duration | None = None,
-    each: bool = False,
-    name: str = "",
+    name: str | None = None,
 ) -> Rule:
-    """Stop before matching calls until a person decides."""
+    """Stop before matching calls until a person decides.
+
+    `pattern`: a tool's name or a glob. `when`: conditions on arguments, or a function over them. `reason`: for the
+    approver. `expires_in`: how long people have; then `on_expiry`. `escalate_to`: whom an escalation is for.
+    `remind_every`: a reminder that often. `approvers`: how many different people; `groups`: of one of these;
+    `each`: so many of each of them. `not_requester`: nobody who shaped the run. `queue`: the model goes on meanwhile.
+    `valid_for`: how long an approval holds. `name`: what the rule is known by if its function cannot be told from another's.
+    """
+    what = f"ask({pattern!r:.80})"
     if on_expiry not in ("deny", "cancel", "escalate"):
-        raise InvalidDefinition(f"on_expiry is 'deny', 'cancel' or 'escalate', not {on_expiry!r}")
+        raise InvalidDefinition(f"{what}: on_expiry= is 'deny', 'cancel' or 'escalate', not {on_expiry!r:.80}")
     if isinstance(approvers, bool) or not isinstance(approvers, int) or approvers < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidDefinition(f"approvers must be a whole number of at least 1, not {approvers!r}")
-    if isinstance(groups, str):
-        raise InvalidDefinition(f"groups takes a list of names, not the string {groups!r}")
-    groups = tuple(dict.fromkeys(groups))
-    if each and len(groups) < 2:
-        raise InvalidDefinition("each=True means one of each group: name at least two groups")
+        raise InvalidDefinition(f"{what}: approvers= is a whole number of at least 1, not {approvers!r:.80}")
+    for option, value in (("each", each), ("not_requester", not_requester), ("queue", queue)):
+        if not isinstance(value, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidDefinition(f"{what}: {option}= is True or False, not {value!r:.80}")
+    members = _names(groups, what, "groups")
+    told = _names(escalate_to, what, "escalate_to")
+    if each and len(members) < 2:
+        raise InvalidDefinition(f"{what}: each=True means somebody of each group: name at least two in groups=")
+    if told and (on_expiry != "escalate" or expires_in is None):
+        raise InvalidDefinition(f"{what}: escalate_to= needs expires_in= and on_expiry='escalate'")
     return Rule(
         Verdict.ASK, pattern, when, reason,
-        expires_in=_lasting(expires_in, "expires_in"),
-        on_expiry=on_expiry,
-        remind_every=_lasting(remind_every, "remind_every"),
-        approvers=approvers, groups=tuple(groups), not_requester=not_requester, queue=queue,
-        valid_for=_lasting(valid_for, "valid_for"), each=each, name=name,
+        expires_in=optional_seconds(expires_in, "expires_in"), on_expiry=on_expiry, escalate_to=told,
+        remind_every=optional_seconds(remind_every, "remind_every"), approvers=approvers, groups=members, each=each,
+        not_requester=not_requester, queue=queue, valid_for=optional_seconds(valid_for, "valid_for"), name=name,
     )  # fmt: skip
 
 
-def _lasting(value: Duration | None, what: str) -> float:
-    """0.0 for none; a duration of zero would read as none, so it is refused."""
-    if value is None:
-        return 0.0
-    if not (length := seconds(value, what)):
-        raise InvalidDefinition(f"{what} must be longer than 0; leave it out for none")
-    return length
+def _names(given: Any, what: str, option: str) -> tuple[str, ...]:
+    """Names of groups, each once."""
+    names: list[Any] = [None] if isinstance(given, str) or not isinstance(given, Iterable) else list(cast("Any", given))
+    if not all(isinstance(name, str) and name for name in names):
+        raise InvalidDefinition(f"{what}: {option}= is a list of names, such as ['finance'], not {given!r:.80}")
+    return tuple(dict.fromkeys(names))
 
 
 @dataclass(frozen=True, slots=True)
@@ -383,55 +288,87 @@ class Judgement:
 
 
 class Policy:
-    """Rules for tool calls: the strictest match wins (DENY > ASK > ALLOW), whatever the order."""
+    """Rules for tool calls: the strictest match wins (DENY > ASK > ALLOW), whatever the order.
+
+    `rules`: made by `allow`, `ask` and `deny`. `default`: the verdict for what no rule matches. Raises
+    `InvalidDefinition` if two rules cannot be told apart.
+    """
 
     def __init__(self, rules: Iterable[Rule] = (), default: Literal["allow", "ask", "deny"] = "ask") -> None:
         self.rules = tuple(rules)
         for rule in self.rules:
             if not isinstance(rule, Rule):  # pyright: ignore[reportUnnecessaryIsInstance]
-                raise InvalidDefinition(f"a policy is made of allow(...), ask(...) and deny(...), not {rule!r}")
-        known: dict[str, Rule] = {}
-        for rule in self.rules:
-            other = known.setdefault(rule.identity, rule)
-            if other is not rule and callable(rule.when) and other.when is not rule.when and not made_of(rule.when)[1]:
-                raise InvalidDefinition(
-                    f"two rules «{rule.text}» differ only in what their functions hold, which cannot be told apart: "
-                    "give each a name=, or use conditions such as gt(100)"
-                )
+                raise InvalidDefinition(f"a policy is made of allow(...), ask(...) and deny(...), not {rule!r:.80}")
         if default not in ("allow", "ask", "deny"):
             raise InvalidDefinition(f"default is 'allow', 'ask' or 'deny', not {default!r}")
+        refuse_twins(self.rules)
         self.default = Verdict[default.upper()]
 
-    def judge(self, tool: str, args: dict[str, Any]) -> Judgement:
-        """The verdict for a call with these parsed arguments. Never raises: an error in a rule is a DENY."""
-        found: list[Rule] = []
+    def judge(self, tool: str, args: dict[str, Any], schema: Any = True) -> Judgement:
+        """The verdict for a call with these parsed arguments. Never raises: an error in a rule is a DENY.
+
+        `schema`: the JSON Schema of the tool's arguments; without it every argument is taken for possible. A condition
+        on an argument that is possible and not given asks, also in a rule that denies.
+        """
+        found: list[tuple[Rule, str]] = []
         for rule in self.rules:
             try:
-                if rule.applies(tool, args):
-                    found.append(rule)
-            except Absent:
+                if rule.applies(tool, args, schema):
+                    found.append((rule, rule.reason))
+            except Absent as e:
                 if rule.verdict != Verdict.ALLOW:
-                    found.append(dataclasses.replace(rule, verdict=Verdict.ASK))
+                    found.append((rule.asking, f"{e} not given, which «{rule.text}» depends on"))
             except Exception as e:
                 return Judgement(Verdict.DENY, f"the rule «{rule.text}» could not be judged ({type(e).__name__}: {e})")
         if not found:
             return Judgement(self.default, f"no rule matches; the default is {self.default.name.lower()}")
-        verdict = max(rule.verdict for rule in found)
-        winners = tuple(rule for rule in found if rule.verdict == verdict)
-        return Judgement(verdict, "; ".join(rule.reason for rule in winners if rule.reason), winners)
+        verdict = max(rule.verdict for rule, _ in found)
+        winners = [(rule, why) for rule, why in found if rule.verdict == verdict]
+        return Judgement(verdict, "; ".join(why for _, why in winners if why), tuple(rule for rule, _ in winners))
+
+    def check(self, tools: Schemas) -> None:
+        """Raise `InvalidDefinition` if a rule is about a tool, or an argument of one, that there is not."""
+        for rule in self.rules:
+            rule.check(tools)
 
     @property
     def fingerprint(self) -> list[str]:
         """The policy by its words: what a run's approvals were judged by."""
         return [*sorted(rule.text for rule in self.rules), f"default {self.default.name.lower()}"]
 
+    @property
+    def strictness(self) -> dict[str, list[Any]]:
+        """By the text of each rule that asks: who must agree, and for how long that holds."""
+        found: dict[str, list[Any]] = {}
+        for rule in self.rules:
+            if rule.verdict == Verdict.ASK:
+                seats = [[sorted(slot.groups), slot.count] for slot in rule.slots]
+                found.setdefault(rule.text, []).append([seats, rule.not_requester, rule.valid_for])
+        return found
+
+
+def refuse_twins(rules: Iterable[Rule]) -> None:
+    """Raise `InvalidDefinition` for two rules with different functions that cannot be told apart."""
+    known: dict[str, Rule] = {}
+    for rule in rules:
+        other = known.setdefault(rule.identity, rule)
+        if rule.function_identity is None or other.function is rule.function or other.function_identity is None:
+            continue
+        if not rule.function_identity.is_same(other.function_identity):
+            why = f"have the same name={rule.name!r}" if rule.name else "hold something that is not plain data"
+            raise InvalidDefinition(
+                f"two rules «{rule.text}» cannot be told apart: their functions {why}. An approval under one would "
+                "count for the other: give each a name= of its own, or use conditions such as gt(100)"
+            )
+
 
 def strictest(judgements: Iterable[Judgement]) -> Judgement:
     """The strictest of several; equal ones are taken together."""
     best = Judgement(Verdict.ALLOW)
-    for j in judgements:
-        if j.verdict > best.verdict:
-            best = j
-        elif j.verdict == best.verdict:
-            best = Judgement(j.verdict, "; ".join(filter(None, (best.reason, j.reason))), (*best.rules, *j.rules))
+    for judgement in judgements:
+        if judgement.verdict > best.verdict:
+            best = judgement
+        elif judgement.verdict == best.verdict:
+            reason = "; ".join(filter(None, (best.reason, judgement.reason)))
+            best = Judgement(judgement.verdict, reason, (*best.rules, *judgement.rules))
     return best

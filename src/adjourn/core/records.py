@@ -136,7 +136,8 @@ class Claimed(Record, frozen=True, tag="claimed"):
 
 
 class Replied(Record, frozen=True, tag="replied"):
-    """A model's whole reply. `upto`: the last record its request contained. `invalid`: why it is not the output."""
+    """A model's whole reply. `upto`: the last record its request contained. `invalid`: why it is not the output.
+    `drawn`: by the number of a call, its arguments with what its tool drew for those that were left out (an id, a time)."""
 
     path: str = ""
     upto: int = 0
@@ -149,6 +150,7 @@ class Replied(Record, frozen=True, tag="replied"):
     final: bool = False
     invalid: str = ""
     took: float = 0.0
+    drawn: dict[str, Any] = {}
 
 
 class Broke(Record, frozen=True, tag="broke"):
@@ -295,6 +297,7 @@ class Asked(Record, frozen=True, tag="asked"):
     action: str = ""
     requesters: tuple[str, ...] = ()
     carries: tuple[str, ...] = ()
+    escalate_to: tuple[str, ...] = ()
 
 
 class Closed(Record, frozen=True, tag="closed"):

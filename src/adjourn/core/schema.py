@@ -1,47 +1,116 @@
 """JSON Schema: how answers and edits are checked by a process that has no program, only the record."""
 
-from typing import Any
+from typing import Any, cast
 
+from adjourn.core.codec import encode
+from adjourn.core.pattern import InvalidPattern, anywhere
+from adjourn.core.schema_document import EndlessDefaults, SchemaDocument, UnknownReference, filled, subschemas
+from adjourn.core.schema_evaluator import Evaluator, TooMuchWork, Unchecked
+from adjourn.core.schema_keywords import SAYS
 from adjourn.errors import InvalidAnswer, InvalidDefinition
 
+MAX_BYTES = 100_000
+"""Of a schema, as JSON."""
+MAX_DEPTH = 60
+STEPS = 300_000
+"""The work of a check, at about a microsecond each."""
 
-def check(schema: dict[str, Any] | bool | None, value: Any, what: str) -> None:
-    """Raise `InvalidAnswer`, naming the place, if `value` does not fit. References to other documents are not followed."""
+
+def check(schema: Any, value: Any, what: str, steps: int = STEPS) -> None:
+    """Raise `InvalidAnswer`, naming the place, if `value` does not fit, or if that cannot be found out in `steps`.
+
+    References to other documents are not followed. `TooMuchWork` is raised as it is if fewer than `STEPS` were given:
+    the caller may then give more, elsewhere.
+    """
     if schema is None or schema is True:
         return
-    from jsonschema import Draft202012Validator  # heavy: loaded with the first schema
-    from referencing import Registry
-
-    validator = Draft202012Validator(schema, registry=Registry())  # pyright: ignore[reportUnknownVariableType, reportArgumentType]
     try:
-        found = next(iter(validator.iter_errors(value)), None)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType, reportUnknownArgumentType]
-    except Exception as e:
+        problem = Evaluator(schema, steps).problem(schema, value)
+    except TooMuchWork:
+        if steps < STEPS:
+            raise
         raise InvalidAnswer(
-            f"{what} cannot be checked against its schema ({type(e).__name__}: {e}); nothing was recorded"
+            f"{what} takes too much work to check against its schema; make it smaller; nothing was recorded"
         ) from None
-    if found is not None:
-        where = "".join(f"[{p!r}]" for p in found.absolute_path)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
-        raise InvalidAnswer(f"{what}{where}: {found.message[:300]}; nothing was recorded, the question stays open")  # pyright: ignore[reportUnknownMemberType]
+    except (Unchecked, RecursionError, ArithmeticError, ValueError, TypeError, LookupError, AttributeError) as e:
+        reason = str(e) if isinstance(e, Unchecked | ValueError) else type(e).__name__
+        raise InvalidAnswer(f"{what} cannot be checked against its schema ({reason}); nothing was recorded") from None
+    if problem is not None:
+        where = "".join(f"[{name!r}]" for name in reversed(problem.way))
+        raise InvalidAnswer(f"{what}{where}: {problem.text[:300]}; nothing was recorded, the question stays open")
 
 
-def check_schema(schema: dict[str, Any], what: str) -> None:
-    """Raise `InvalidDefinition` if this is not a JSON Schema."""
-    from jsonschema import Draft202012Validator, SchemaError
+def check_schema(schema: Any, what: str) -> None:
+    """Raise `InvalidDefinition` if this is not a JSON Schema that can be checked in bounded time."""
+    check_size(schema, what)
+    document = SchemaDocument(schema)
+    waiting: list[tuple[Any, int]] = [(schema, 0)]
+    while waiting:
+        part, depth = waiting.pop()
+        if depth > MAX_DEPTH:
+            raise InvalidDefinition(f"{what} is nested deeper than {MAX_DEPTH} schemas")
+        if isinstance(part, bool):
+            continue
+        if not isinstance(part, dict):
+            raise InvalidDefinition(f"{what} is not a valid JSON Schema: {part!r:.80} is not an object, true or false")
+        _check_part(cast("dict[str, Any]", part), document, what)
+        waiting += [(inner, depth + 1) for inner in subschemas(cast("dict[str, Any]", part))]
 
+
+def check_size(schema: Any, what: str) -> None:
+    """Raise `InvalidDefinition` for a schema that is too large to be checked."""
+    if (size := len(encode(schema))) > MAX_BYTES:
+        raise InvalidDefinition(f"{what} has {size:,} bytes as JSON; at most {MAX_BYTES:,} are checked")
+
+
+def _check_part(schema: dict[str, Any], document: SchemaDocument, what: str) -> None:
+    """One schema, without those inside of it."""
+    for name, said in schema.items():
+        if name == "$dynamicRef":
+            raise InvalidDefinition(f"{what}: $dynamicRef is not supported; use $ref")
+        makes_sense, wanted = SAYS.get(name, (None, ""))
+        if makes_sense is not None and not makes_sense(said):
+            raise InvalidDefinition(f"{what} is not a valid JSON Schema: {name!r} is {wanted}, not {said!r:.80}")
+    patterns = [schema["pattern"]] if "pattern" in schema else []
+    for pattern in (*patterns, *schema.get("patternProperties", ())):
+        try:
+            anywhere(pattern)
+        except InvalidPattern as e:
+            raise InvalidDefinition(
+                f"{what}: the pattern {pattern!r:.80} cannot be matched in linear time ({e}); write one without "
+                "look-around and backreferences, or leave it out and check in the tool"
+            ) from None
     try:
-        Draft202012Validator.check_schema(schema)  # pyright: ignore[reportUnknownMemberType]
-    except SchemaError as e:
-        raise InvalidDefinition(f"{what} is not a valid JSON Schema: {e.message}") from None  # pyright: ignore[reportUnknownMemberType]
+        if "$ref" in schema:
+            document.resolve(schema["$ref"])
+    except UnknownReference as e:
+        raise InvalidDefinition(f"{what}: $ref {e}") from None
 
 
-def filled(schema: Any, value: Any) -> Any:
-    """`value` with the defaults of its schema's properties, at every depth that needs no choice between schemas."""
-    if not isinstance(schema, dict) or not isinstance(value, dict):
-        return value
-    out: dict[str, Any] = dict(value)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
-    for name, part in schema.get("properties", {}).items():  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
-        if name in out:
-            out[name] = filled(part, out[name])
-        elif isinstance(part, dict) and "default" in part:
-            out[name] = part["default"]
-    return out
+def check_defaults(schema: dict[str, Any], what: str) -> None:
+    """Raise `InvalidDefinition` for a default that does not end, or does not fit its own schema: it is filled in first."""
+    document = SchemaDocument(schema)
+    waiting: list[Any] = [schema]
+    try:
+        filled(schema, {})
+    except EndlessDefaults as e:
+        raise InvalidDefinition(f"{what}: {e}") from None
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, dict):
+            found = cast("dict[str, Any]", part)
+            waiting += subschemas(found)
+            if "default" in found:
+                _check_default(found, document, what)
+
+
+def _check_default(schema: dict[str, Any], document: SchemaDocument, what: str) -> None:
+    default = schema["default"]
+    try:
+        problem = Evaluator(document.root, STEPS).problem(schema, filled(schema, default, document))
+    except (Unchecked, EndlessDefaults) as e:
+        raise InvalidDefinition(f"{what}: the default {default!r:.80} cannot be checked: {e}") from None
+    if problem is not None:
+        raise InvalidDefinition(
+            f"{what}: the default {default!r:.80} does not fit its own schema: {problem.text[:200]}"
+        )

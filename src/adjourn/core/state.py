@@ -174,7 +174,8 @@ class State:
         self.faults.pop(f"model:{x.path}", None)
         for id, part in self.threads[x.path].replied(x):
             self.called.add(part.tool)
-            self._spawn(Call(id, part.tool, part.args, x.path))
+            args = x.drawn.get(id.rpartition(".")[2], part.args) if x.drawn else part.args
+            self._spawn(Call(id, part.tool, args, x.path))
 
     def _broke(self, _seq: int, x: r.Broke) -> None:
         self._counted(x.usage)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Literal, Self
 
-from adjourn.core.policy import Duration, seconds
+from adjourn.core.duration import Duration, seconds
 from adjourn.errors import InvalidDefinition
 
 

@@ -9,10 +9,11 @@ from adjourn.core.codec import plain
 from adjourn.core.decision import Decision
 from adjourn.core.interrupt import Interrupt, decided, local_event, public_id
 from adjourn.core.records import Decided, Suspended
-from adjourn.core.schema import check, filled
+from adjourn.core.schema_document import EndlessDefaults, filled
 from adjourn.core.state import State
 from adjourn.core.status import Status
 from adjourn.driver.inside import check_outside
+from adjourn.driver.schema_check import check_value
 from adjourn.errors import AnswerRequired, InterruptClosed, Invalid, InvalidAnswer, UnknownInterrupt
 
 
@@ -26,20 +27,30 @@ class Missing:
 MISSING: Final = Missing()
 
 
-def answered(interrupt: Interrupt, answer: Any, *, by: str = "", digest: str = "") -> Decided:
-    """`answer` as a checked command; raises `InvalidAnswer` (or `NotJSON`), with nothing recorded."""
+async def answered(interrupt: Interrupt, answer: Any, *, by: str = "", digest: str = "") -> Decided:
+    """`answer` as a checked command; raises `InvalidAnswer` (or `NotJSON`), with nothing recorded.
+
+    An edit is completed with the defaults of the recorded schema, so that what its author agrees to is what runs.
+    """
     if not isinstance(answer, Decision):
         answer = plain(answer, "answer")
     command = decided(interrupt, answer, by, digest)
     if interrupt.kind == "question":
-        check(interrupt.answer_schema, command.value, "answer")
+        await check_value(interrupt.answer_schema, command.value, "answer")
     elif command.edit is not None:
-        check(interrupt.answer_schema, command.edit, "edit")
-        command = msgspec.structs.replace(command, edit=filled(interrupt.answer_schema, command.edit))
+        command = msgspec.structs.replace(command, edit=_completed(interrupt.answer_schema, command.edit))
+        await check_value(interrupt.answer_schema, command.edit, "edit")
     return command
 
 
-def check_event(state: State, event: str, value: Any, by: str = "", *, named: bool = True) -> None:
+def _completed(schema: Any, edit: dict[str, Any]) -> dict[str, Any]:
+    try:
+        return filled(schema, edit)
+    except EndlessDefaults as e:
+        raise InvalidAnswer(f"edit: {e}; nothing was recorded") from None
+
+
+async def check_event(state: State, event: str, value: Any, by: str = "", *, named: bool = True) -> None:
     """Raise unless this event may be sent: where it would answer a question it is a person's answer, and must fit.
 
     `named`: whether answers here are always somebody's, as in a store that people share.
@@ -55,10 +66,10 @@ def check_event(state: State, event: str, value: Any, by: str = "", *, named: bo
                 "For an event that nobody decides, wait with ctx.wait_for(event)"
             )
         if question.schema is not None:
-            check(question.schema, value, f"the event {event!r}")
+            await check_value(question.schema, value, f"the event {event!r}")
 
 
-def answers_for(
+async def answers_for(
     state: State, answer: Any, answers: Mapping[str, Any] | None, approved: bool | None, by: str, now: float
 ) -> list[Decided]:
     """The commands for a run that is resumed with these; all are checked before any is delivered."""
@@ -69,15 +80,15 @@ def answers_for(
         raise InvalidAnswer("pass one of answer=, answers= and approved=, not several")
     waiting = {i.id: i for i in state.interrupts if i.kind not in ("timer", "event")}
     if answers is not None:
-        return [_answer(_find(state, waiting, id), value, by, now) for id, value in answers.items()]
+        return [await _answer(_find(state, waiting, id), value, by, now) for id, value in answers.items()]
     if not given:
-        return [answered(i, "retry", by=by) for i in waiting.values() if i.kind == "error"]
+        return [await answered(i, "retry", by=by) for i in waiting.values() if i.kind == "error"]
     if not waiting:
         raise InvalidAnswer(f"the run waits for no answer: it is {state.view}")
     if len(waiting) > 1:
         raise AnswerRequired([(i.id, i.kind) for i in waiting.values()])
     [interrupt] = waiting.values()
-    return [_answer(interrupt, answer if approved is None else approved, by, now)]
+    return [await _answer(interrupt, answer if approved is None else approved, by, now)]
 
 
 def is_answer_needed(state: State, now: float) -> bool:
@@ -86,10 +97,10 @@ def is_answer_needed(state: State, now: float) -> bool:
     return state.status == Status.WAITING and any(i.kind != "timer" for i in state.interrupts) and not due
 
 
-def _answer(interrupt: Interrupt, answer: Any, by: str, now: float) -> Decided:
+async def _answer(interrupt: Interrupt, answer: Any, by: str, now: float) -> Decided:
     if interrupt.expires_at and interrupt.expires_at <= now:
         raise InterruptClosed(interrupt.id, "it expired")
-    return answered(interrupt, answer, by=by)
+    return await answered(interrupt, answer, by=by)
 
 
 def _find(state: State, waiting: Mapping[str, Interrupt], id: str) -> Interrupt:

@@ -4,8 +4,8 @@ import inspect
 from collections.abc import Callable, Iterable
 from typing import Any, Literal
 
+from adjourn.core.duration import Duration, seconds
 from adjourn.core.effect import Effect
-from adjourn.core.policy import Duration, seconds
 from adjourn.errors import InvalidDefinition
 
 EffectName = Literal["read", "idempotent", "verifiable", "unsafe"]

@@ -7,8 +7,8 @@ from adjourn.agent.context import ToolContext
 from adjourn.core.call import Call
 from adjourn.core.changes import changes
 from adjourn.core.codec import decode, encode, plain
+from adjourn.core.duration import Duration, seconds
 from adjourn.core.flowing import Scope
-from adjourn.core.policy import Duration, seconds
 from adjourn.driver.program import Desk
 from adjourn.errors import InvalidDefinition, MissingResource, PauseRequest
 from adjourn.flow.chunk import checked_event

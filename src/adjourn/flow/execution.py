@@ -172,7 +172,7 @@ class Execution:
         if not (request_id and self._store.knows(self._id(), request_id)):
             self._open("continue")
         interrupt = await self._interrupt(interrupt_id)
-        await self._tell(answered(interrupt, value, by=by), request_id)
+        await self._tell(await answered(interrupt, value, by=by), request_id)
         return self
 
     async def _interrupt(self, id: str) -> Interrupt:
@@ -192,7 +192,7 @@ class Execution:
         self._open("emit to")
         self._need_resources()
         value = plain(value, "value")
-        check_event(self._now(), checked_event(event), value, named=False)
+        await check_event(self._now(), checked_event(event), value, named=False)
         await self._tell(Emitted(event=event, value=value, by=by))
         return self
 
@@ -219,7 +219,7 @@ class Execution:
         if instruction:
             await self._store.deliver(self._run, Said(text=instruction, by=by))
         for interrupt in state.interrupts if state.failed else []:
-            await self._store.deliver(self._run, answered(interrupt, "retry", by=by))
+            await self._store.deliver(self._run, await answered(interrupt, "retry", by=by))
         await self._advance()
         return self
 

@@ -10,9 +10,9 @@ from adjourn.agent.agent import Agent
 from adjourn.agent.program import family
 from adjourn.core.codec import plain
 from adjourn.core.digest import digest
+from adjourn.core.duration import Duration
 from adjourn.core.graph import Chain as ChainShape
 from adjourn.core.graph import FlowItem, Graph, agent_names, chunk_names, flows_of, items_of, read_graph
-from adjourn.core.policy import Duration
 from adjourn.core.stop import MaxSteps, Stop
 from adjourn.errors import InvalidDefinition, RunFailed
 from adjourn.flow.build import Chain, Node, Opened

@@ -7,8 +7,8 @@ from adjourn.agent.program import AgentProgram
 from adjourn.core.call import Call, Phase
 from adjourn.core.conversation import Thread
 from adjourn.core.digest import action_digest
+from adjourn.core.duration import Duration, seconds
 from adjourn.core.plan import Ask, Go, Judged, Plan, Step, interrupt_id
-from adjourn.core.policy import Duration, seconds
 from adjourn.core.records import Asked, Completed, Fact, Faulted, Intended, Returned
 from adjourn.core.state import State
 from adjourn.core.stop import External, Progress, TextMention, ToolCalled, Tripped

@@ -164,7 +164,9 @@ class Run(Generic[T]):
             await self._deliver(Resumed(instruction=instruction, by=by), request_id)
             return
         for interrupt in state.interrupts:
-            await self._deliver(answered(interrupt, "retry", by=by), request_id and f"{request_id}/{interrupt.id}")
+            await self._deliver(
+                await answered(interrupt, "retry", by=by), request_id and f"{request_id}/{interrupt.id}"
+            )
         if instruction:
             await self.say(instruction, by=by, request_id=request_id and f"{request_id}/say")
 
@@ -203,7 +205,7 @@ class Run(Generic[T]):
             raise Invalid(f"an event is a name that does not begin with '@', not {event!r:.80}")
         value = plain(value, "value")
         if decides and (await self._rt.store.get(self.id)).opens:
-            check_event(await self._fold(), event, value, by)
+            await check_event(await self._fold(), event, value, by)
         await self._deliver(Emitted(event=event, value=value, by=by, decides=decides), request_id)
 
     async def fork(

@@ -13,10 +13,10 @@ from adjourn.agent.agent import Agent, Saved, check_on_change
 from adjourn.agent.storeless import check_program, next_turn
 from adjourn.core.codec import plain
 from adjourn.core.decision import Decision
+from adjourn.core.duration import seconds
 from adjourn.core.fork import forked
 from adjourn.core.halt import check_scope
 from adjourn.core.interrupt import Interrupt
-from adjourn.core.policy import seconds
 from adjourn.core.records import CancelAsked, Command, PauseAsked, Resumed, Said, Started
 from adjourn.core.status import Status
 from adjourn.driver.answers import MISSING, answered, answers_for, describe, is_answer_needed
@@ -321,7 +321,7 @@ class Runtime(AuditVerbs):
             raise Invalid("a decision needs by=: who decides")
         check_outside("decide")
         interrupt = await self.interrupt(interrupt_id)
-        command = answered(interrupt, answer, by=by)
+        command = await answered(interrupt, answer, by=by)
         if groups or digest:  # whether the digest is the right one is for the store to say, and to write down
             command = msgspec.structs.replace(command, groups=groups, digest=digest or command.digest)
         return await self.deliver(interrupt.run_id, command, request_id)
@@ -364,7 +364,7 @@ class Runtime(AuditVerbs):
             _check_same(row, saved)
         if state.ended is not None:
             raise Refused(run, "resume", state.view, "it has ended")
-        commands: list[Command] = [*answers_for(state, answer, answers, approved, by, self.store.now())]
+        commands: list[Command] = [*await answers_for(state, answer, answers, approved, by, self.store.now())]
         paused = state.status in (Status.PAUSED, Status.PAUSING)
         if not commands and not instruction and is_answer_needed(state, self.store.now()):
             raise AnswerRequired(describe(state))
@@ -419,7 +419,7 @@ class Runtime(AuditVerbs):
             new + id.removeprefix(run.id) if id.startswith(run.id) else id: value
             for id, value in (answers.items() if isinstance(answers, Mapping) else ())
         }
-        commands: list[Command] = [*answers_for(state, MISSING, given or None, None, by, self.store.now())]
+        commands: list[Command] = [*await answers_for(state, MISSING, given or None, None, by, self.store.now())]
         if not await self.store.create(begun, rest, origin=self.origin):
             raise RunExists(new)
         for command in commands:

@@ -3,7 +3,7 @@
 import asyncio
 from datetime import timedelta
 
-from adjourn.core.policy import seconds
+from adjourn.core.duration import seconds
 
 
 class FakeClock:

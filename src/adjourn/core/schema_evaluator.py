@@ -1,0 +1,416 @@
+"""JSON Schema 2020-12, evaluated in bounded time.
+
+A schema and a value from outside may ask for work without end: alternatives of alternatives, patterns that go back,
+references in circles. Here each step is counted, patterns are matched in linear time, and nothing is written out in full.
+"""
+
+import reprlib
+from collections.abc import Callable, Iterator, Mapping
+from fractions import Fraction
+from typing import Any, NamedTuple, cast
+
+from adjourn.core.codec import is_equal
+from adjourn.core.digest import canonical
+from adjourn.core.pattern import Pattern, anywhere
+from adjourn.core.schema_document import SchemaDocument, UnknownReference
+from adjourn.core.schema_keywords import TYPES, WORDS, is_array, is_number, is_object, is_text
+
+DEEPEST = 150
+"""Schemas inside of schemas, references included."""
+UNITS_A_STEP = 100
+"""Of a pattern's work: a step takes about a microsecond."""
+
+
+class Unchecked(Exception):
+    """The value could not be checked: the schema is wrong, or leads too far."""
+
+
+class TooMuchWork(Unchecked):
+    """More steps than were given."""
+
+
+class Problem(NamedTuple):
+    """Why a value does not fit: the keyword, what it says, the value, and the way to it from inside to outside."""
+
+    keyword: str
+    said: Any
+    value: Any
+    way: list[str | int]
+
+    @property
+    def text(self) -> str:
+        """The problem as people read it, however large the value."""
+        return WORDS[self.keyword].format(said=_brief(self.said), value=_brief(self.value))
+
+    def inside(self, name: str | int) -> "Problem":
+        """The same, seen from the container of the value."""
+        self.way.append(name)
+        return self
+
+
+_short = reprlib.Repr()
+_short.maxstring, _short.maxother, _short.maxlist, _short.maxdict = 100, 100, 10, 10
+
+
+def _brief(value: Any) -> str:
+    return _short.repr(value)
+
+
+class Evaluator:
+    """One check of a value. `steps`: how much work it may take."""
+
+    def __init__(self, schema: Any, steps: int) -> None:
+        self._document = SchemaDocument(schema)
+        self._left = steps
+        self._depth = 0
+        self._patterns: dict[str, Pattern] = {}
+
+    def problem(self, schema: Any, value: Any) -> Problem | None:
+        """The first problem, or None; raises `Unchecked`."""
+        if schema is True:
+            return None
+        if not isinstance(schema, dict):
+            return Problem("false", schema, value, [])
+        found = cast("dict[str, Any]", schema)
+        if self._depth >= DEEPEST:
+            raise Unchecked("it is nested too deep, or refers to itself")
+        self._depth += 1
+        self.spend(1 + len(found))
+        try:
+            for name, said in found.items():
+                check = CHECKS.get(name)
+                if check is not None and (problem := check(self, said, value, found)) is not None:
+                    return problem
+        finally:
+            self._depth -= 1
+        return None
+
+    def fits(self, schema: Any, value: Any) -> bool:
+        """Whether the value fits."""
+        return self.problem(schema, value) is None
+
+    def spend(self, steps: int) -> None:
+        """Count work; raises `TooMuchWork`."""
+        self._left -= steps
+        if self._left < 0:
+            raise TooMuchWork("it takes too much work to check")
+
+    def resolve(self, reference: Any) -> Any:
+        """What a `$ref` means."""
+        try:
+            return self._document.resolve(reference)
+        except UnknownReference as e:
+            raise Unchecked(str(e)) from None
+
+    def is_match(self, pattern: str, text: str) -> bool:
+        """Whether the pattern is found in the text."""
+        if pattern not in self._patterns:
+            self._patterns[pattern] = compiled = anywhere(pattern)
+            self.spend(10 * compiled.weight)
+        compiled = self._patterns[pattern]
+        self.spend(1 + compiled.work(text) // UNITS_A_STEP)
+        return compiled.fits(text)
+
+
+# Checks: (evaluator, what the keyword says, value, the schema around it) -> problem
+
+
+def _type(_: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> Problem | None:
+    kinds: list[Any] = said if is_array(said) else [said]
+    return None if any(TYPES[kind](value) for kind in kinds) else Problem("type", said, value, [])
+
+
+def _enum(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> Problem | None:
+    run.spend(_size(said))
+    return None if any(is_equal(one, value) for one in said) else Problem("enum", said, value, [])
+
+
+def _const(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> Problem | None:
+    run.spend(_size(said))
+    return None if is_equal(said, value) else Problem("const", said, value, [])
+
+
+def _size(value: Any) -> int:
+    if isinstance(value, dict):
+        return 1 + sum(map(_size, cast("dict[str, Any]", value).values()))
+    return 1 + sum(map(_size, cast("list[Any]", value))) if isinstance(value, list) else 1
+
+
+def _bound(
+    keyword: str, counts: Callable[[Any], bool], measure: Callable[[Any], Any], ok: Callable[[Any, Any], bool]
+) -> Any:
+    """A check that compares a number, a length or a count."""
+
+    def check(_: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> Problem | None:
+        return Problem(keyword, said, value, []) if counts(value) and not ok(measure(value), said) else None
+
+    return check
+
+
+def _itself(value: Any) -> Any:
+    return value
+
+
+def _at_least(value: Any, said: Any) -> bool:
+    return value >= said
+
+
+def _at_most(value: Any, said: Any) -> bool:
+    return value <= said
+
+
+def _above(value: Any, said: Any) -> bool:
+    return value > said
+
+
+def _below(value: Any, said: Any) -> bool:
+    return value < said
+
+
+def _is_multiple(value: Any, said: Any) -> bool:
+    if isinstance(value, int) and isinstance(said, int):
+        return value % said == 0
+    exact = [Fraction(repr(number)) if isinstance(number, float) else Fraction(number) for number in (value, said)]
+    return (exact[0] / exact[1]).denominator == 1
+
+
+def _pattern(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> Problem | None:
+    return Problem("pattern", said, value, []) if is_text(value) and not run.is_match(said, value) else None
+
+
+def _unique(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> Problem | None:
+    if not said or not is_array(value):
+        return None
+    run.spend(_size(value))
+    return (
+        None
+        if len({canonical(_normal(item)) for item in value}) == len(value)
+        else Problem("uniqueItems", said, value, [])
+    )
+
+
+def _normal(value: Any) -> Any:
+    """Equal values have equal bytes: 1.0 is 1."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if is_object(value):
+        return {name: _normal(item) for name, item in value.items()}
+    return [_normal(item) for item in value] if is_array(value) else value
+
+
+def _required(_: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> Problem | None:
+    if is_object(value):
+        for name in said:
+            if name not in value:
+                return Problem("required", name, value, [])
+    return None
+
+
+def _dependent_required(_: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> Problem | None:
+    if is_object(value):
+        for name, others in said.items():
+            for other in others if name in value else ():
+                if other not in value:
+                    return Problem("dependentRequired", other, name, [])
+    return None
+
+
+def _properties(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> Problem | None:
+    for name, part in said.items() if is_object(value) else ():
+        if name in value and (problem := run.problem(part, value[name])):
+            return problem.inside(name)
+    return None
+
+
+def _pattern_properties(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> Problem | None:
+    for pattern, part in said.items() if is_object(value) else ():
+        for name in value:
+            if run.is_match(pattern, name) and (problem := run.problem(part, value[name])):
+                return problem.inside(name)
+    return None
+
+
+def _additional(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> Problem | None:
+    for name in _extras(run, value, schema) if is_object(value) else ():
+        if said is False:
+            return Problem("additionalProperties", name, value, [])
+        if problem := run.problem(said, value[name]):
+            return problem.inside(name)
+    return None
+
+
+def _extras(run: Evaluator, value: dict[str, Any], schema: Mapping[str, Any]) -> Iterator[str]:
+    known, patterns = schema.get("properties", {}), schema.get("patternProperties", {})
+    for name in value:
+        if name not in known and not any(run.is_match(pattern, name) for pattern in patterns):
+            yield name
+
+
+def _property_names(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> Problem | None:
+    for name in value if is_object(value) else ():
+        if problem := run.problem(said, name):
+            return problem
+    return None
+
+
+def _dependent_schemas(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> Problem | None:
+    for name, part in said.items() if is_object(value) else ():
+        if name in value and (problem := run.problem(part, value)):
+            return problem
+    return None
+
+
+def _prefix_items(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> Problem | None:
+    for place, (part, item) in enumerate(zip(said, value, strict=False)) if is_array(value) else ():
+        if problem := run.problem(part, item):
+            return problem.inside(place)
+    return None
+
+
+def _items(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> Problem | None:
+    first = len(schema.get("prefixItems", ()))
+    for place in range(first, len(value)) if is_array(value) else ():
+        run.spend(1)
+        if problem := run.problem(said, value[place]):
+            return problem.inside(place)
+    return None
+
+
+def _contains(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> Problem | None:
+    if not is_array(value):
+        return None
+    least, most = schema.get("minContains", 1), schema.get("maxContains", len(value))
+    found = sum(1 for item in value if run.fits(said, item))
+    return None if least <= found <= most else Problem("contains", said, value, [])
+
+
+def _all_of(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> Problem | None:
+    for part in said:
+        if problem := run.problem(part, value):
+            return problem
+    return None
+
+
+def _any_of(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> Problem | None:
+    return None if any(run.fits(part, value) for part in said) else Problem("anyOf", said, value, [])
+
+
+def _one_of(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> Problem | None:
+    fitting = sum(1 for part in said if run.fits(part, value))
+    if fitting == 1:
+        return None
+    return Problem("oneOf" if fitting else "anyOf", said, value, [])
+
+
+def _not(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> Problem | None:
+    return Problem("not", said, value, []) if run.fits(said, value) else None
+
+
+def _if(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> Problem | None:
+    return run.problem(schema.get("then" if run.fits(said, value) else "else", True), value)
+
+
+def _ref(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> Problem | None:
+    return run.problem(run.resolve(said), value)
+
+
+def _unevaluated_properties(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> Problem | None:
+    if not is_object(value):
+        return None
+    others = {key: part for key, part in schema.items() if key != "unevaluatedProperties"}
+    known = _evaluated(run, value, others, _own_names)
+    for name in value:
+        if name not in known and (problem := run.problem(said, value[name])):
+            return Problem("unevaluatedProperties", name, value, []) if said is False else problem.inside(name)
+    return None
+
+
+def _unevaluated_items(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> Problem | None:
+    if not is_array(value):
+        return None
+    others = {key: part for key, part in schema.items() if key != "unevaluatedItems"}
+    known = _evaluated(run, value, others, _own_places)
+    for place, item in enumerate(value):
+        if place not in known and (problem := run.problem(said, item)):
+            return Problem("unevaluatedItems", place, value, []) if said is False else problem.inside(place)
+    return None
+
+
+def _evaluated(run: Evaluator, value: Any, schema: Any, own: Callable[[Evaluator, Any, Any], set[Any]]) -> set[Any]:
+    """Names or places of the value that this schema, or one inside of it that holds, says something about."""
+    if not isinstance(schema, dict):
+        return set()
+    said = cast("dict[str, Any]", schema)
+    run.spend(1 + len(value))
+    found = own(run, said, value)
+    for part in _holding(run, said, value):
+        found |= _evaluated(run, value, part, own)
+    return found
+
+
+def _holding(run: Evaluator, schema: dict[str, Any], value: Any) -> Iterator[Any]:
+    """The schemas inside of this one that hold for the same value."""
+    if "$ref" in schema:
+        yield run.resolve(schema["$ref"])
+    for key in ("allOf", "anyOf", "oneOf"):
+        yield from (part for part in schema.get(key, ()) if run.fits(part, value))
+    if "if" in schema:
+        holds = run.fits(schema["if"], value)
+        yield from (schema["if"], schema.get("then", True)) if holds else (schema.get("else", True),)
+    if is_object(value):
+        yield from (part for name, part in schema.get("dependentSchemas", {}).items() if name in value)
+
+
+def _own_names(run: Evaluator, schema: Any, value: Any) -> set[Any]:
+    if "additionalProperties" in schema or "unevaluatedProperties" in schema:
+        return set(value)
+    patterns = schema.get("patternProperties", {})
+    known = schema.get("properties", {})
+    return {name for name in value if name in known or any(run.is_match(pattern, name) for pattern in patterns)}
+
+
+def _own_places(run: Evaluator, schema: Any, value: Any) -> set[Any]:
+    if "items" in schema or "unevaluatedItems" in schema:
+        return set(range(len(value)))
+    found = set(range(min(len(value), len(schema.get("prefixItems", ())))))
+    if "contains" in schema:
+        found |= {place for place, item in enumerate(value) if run.fits(schema["contains"], item)}
+    return found
+
+
+CHECKS: dict[str, Callable[[Evaluator, Any, Any, Mapping[str, Any]], Problem | None]] = {
+    "type": _type,
+    "enum": _enum,
+    "const": _const,
+    "multipleOf": _bound("multipleOf", is_number, _itself, _is_multiple),
+    "minimum": _bound("minimum", is_number, _itself, _at_least),
+    "maximum": _bound("maximum", is_number, _itself, _at_most),
+    "exclusiveMinimum": _bound("exclusiveMinimum", is_number, _itself, _above),
+    "exclusiveMaximum": _bound("exclusiveMaximum", is_number, _itself, _below),
+    "minLength": _bound("minLength", is_text, len, _at_least),
+    "maxLength": _bound("maxLength", is_text, len, _at_most),
+    "minItems": _bound("minItems", is_array, len, _at_least),
+    "maxItems": _bound("maxItems", is_array, len, _at_most),
+    "minProperties": _bound("minProperties", is_object, len, _at_least),
+    "maxProperties": _bound("maxProperties", is_object, len, _at_most),
+    "pattern": _pattern,
+    "uniqueItems": _unique,
+    "required": _required,
+    "dependentRequired": _dependent_required,
+    "properties": _properties,
+    "patternProperties": _pattern_properties,
+    "additionalProperties": _additional,
+    "propertyNames": _property_names,
+    "dependentSchemas": _dependent_schemas,
+    "unevaluatedProperties": _unevaluated_properties,
+    "prefixItems": _prefix_items,
+    "items": _items,
+    "contains": _contains,
+    "unevaluatedItems": _unevaluated_items,
+    "allOf": _all_of,
+    "anyOf": _any_of,
+    "oneOf": _one_of,
+    "not": _not,
+    "if": _if,
+    "$ref": _ref,
+}
