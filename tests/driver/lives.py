@@ -190,7 +190,7 @@ async def live(world: World) -> None:
             await world.store.deliver(RUN, Resumed())
         elif row.status in (Status.WAITING, Status.STUCK):
             for interrupt in world.state().interrupts:
-                await world.store.deliver(RUN, answered(interrupt, person(world, interrupt), by="ada"))
+                await world.store.deliver(RUN, await answered(interrupt, person(world, interrupt), by="ada"))
         else:
             task = asyncio.ensure_future(worker(world, f"w{n}", row.worker))
             task.set_name("worker")

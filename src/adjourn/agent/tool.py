@@ -120,8 +120,10 @@ class Tool:
 
     def is_complete(self, args: Any) -> bool:
         """Whether nothing is left to be drawn for these arguments."""
+        if not self.draws:
+            return True
         try:
-            check(self.edit_schema if self.draws else None, args, "arguments")
+            check(self.edit_schema, args, "arguments")
         except InvalidAnswer:
             return False
         return True

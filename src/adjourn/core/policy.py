@@ -109,7 +109,7 @@ class Rule:
             return head
         if self.function is not None:
             own = getattr(self.function, "__qualname__", type(self.function).__name__)
-            return f"{head} when {self.name or own}()"
+            return f"{head} when {self.name or f'{own}()'}"
         return f"{head} when {' and '.join(f'{key} {test.text}' for key, test in self.conditions.items())}"
 
     @cached_property

@@ -36,7 +36,7 @@ def check(schema: Any, value: Any, what: str, steps: int = STEPS) -> None:
         reason = str(e) if isinstance(e, Unchecked | ValueError) else type(e).__name__
         raise InvalidAnswer(f"{what} cannot be checked against its schema ({reason}); nothing was recorded") from None
     if problem is not None:
-        where = "".join(f"[{name!r}]" for name in reversed(problem.way))
+        where = "".join(f"[{name!r:.80}]" for name in reversed(problem.way))[:300]
         raise InvalidAnswer(f"{what}{where}: {problem.text[:300]}; nothing was recorded, the question stays open")
 
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, cast
 
 from adjourn.core.codec import is_equal
 from adjourn.core.digest import canonical
-from adjourn.core.pattern import Pattern, anywhere
+from adjourn.core.pattern import Pattern, anywhere, weight_of
 from adjourn.core.schema_document import SchemaDocument, UnknownReference
 from adjourn.core.schema_keywords import TYPES, WORDS, is_array, is_number, is_object, is_text
 
@@ -61,7 +61,7 @@ class Evaluator:
 
     def __init__(self, schema: Any, steps: int) -> None:
         self._document = SchemaDocument(schema)
-        self._left = steps
+        self.left = steps
         self._depth = 0
         self._patterns: dict[str, Pattern] = {}
 
@@ -91,9 +91,21 @@ class Evaluator:
 
     def spend(self, steps: int) -> None:
         """Count work; raises `TooMuchWork`."""
-        self._left -= steps
-        if self._left < 0:
+        self.left -= steps
+        if self.left < 0:
             raise TooMuchWork("it takes too much work to check")
+
+    def spend_on(self, value: Any) -> None:
+        """Count the parts of a value that will be looked at one by one."""
+        waiting: list[Any] = [value]
+        while waiting:
+            part = waiting.pop()
+            if is_object(part):
+                waiting += part.values()
+                self.spend(len(part))
+            elif is_array(part):
+                waiting += part
+                self.spend(len(part))
 
     def resolve(self, reference: Any) -> Any:
         """What a `$ref` means."""
@@ -105,8 +117,8 @@ class Evaluator:
     def is_match(self, pattern: str, text: str) -> bool:
         """Whether the pattern is found in the text."""
         if pattern not in self._patterns:
-            self._patterns[pattern] = compiled = anywhere(pattern)
-            self.spend(10 * compiled.weight)
+            self.spend(10 * weight_of(pattern))  # before it is compiled, which takes as long
+            self._patterns[pattern] = anywhere(pattern)
         compiled = self._patterns[pattern]
         self.spend(1 + compiled.work(text) // UNITS_A_STEP)
         return compiled.fits(text)
@@ -121,19 +133,13 @@ def _type(_: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> Pro
 
 
 def _enum(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> Problem | None:
-    run.spend(_size(said))
+    run.spend_on(said)
     return None if any(is_equal(one, value) for one in said) else Problem("enum", said, value, [])
 
 
 def _const(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> Problem | None:
-    run.spend(_size(said))
+    run.spend_on(said)
     return None if is_equal(said, value) else Problem("const", said, value, [])
-
-
-def _size(value: Any) -> int:
-    if isinstance(value, dict):
-        return 1 + sum(map(_size, cast("dict[str, Any]", value).values()))
-    return 1 + sum(map(_size, cast("list[Any]", value))) if isinstance(value, list) else 1
 
 
 def _bound(
@@ -181,7 +187,7 @@ def _pattern(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -
 def _unique(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> Problem | None:
     if not said or not is_array(value):
         return None
-    run.spend(_size(value))
+    run.spend_on(value)
     return (
         None
         if len({canonical(_normal(item)) for item in value}) == len(value)
