@@ -320,10 +320,10 @@ async def test_a_nested_id_must_be_given_in_an_edit_too() -> None:
 async def test_a_call_from_before_draws_were_recorded_is_made_again_and_not_asked_for_ever(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async def nothing(agent: Any, reply: Any) -> dict[str, Any]:
+    async def nothing(tools: Any, reply: Any) -> dict[str, Any]:
         return {}
 
-    monkeypatch.setattr(program, "_prepared", nothing)
+    monkeypatch.setattr(program, "drawn_for", nothing)
     outcome = await make(tool(name="pay")(_pay), ask("pay"), cents=5).run("go")
     assert outcome.status == "completed"
     assert "call it again" in outcome.output

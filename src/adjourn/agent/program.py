@@ -9,7 +9,7 @@ import msgspec
 from adjourn.agent.body import call_body, run_function
 from adjourn.agent.context import ToolContext, compensation, forget
 from adjourn.agent.signature import ArgumentError
-from adjourn.agent.tool import Tool
+from adjourn.agent.tool import Tool, drawn_for
 from adjourn.core.authority import objection, people, shown_digest
 from adjourn.core.codec import legible, plain
 from adjourn.core.conversation import Thread, Words
@@ -291,7 +291,7 @@ class AgentProgram:
             desk.failed(e)
             return _fault(step, e, desk.now())
         final, output, invalid = agent.output.take(reply)
-        drawn = await _prepared(agent, reply)
+        drawn = await drawn_for(agent.tools, reply)
         return Replied(
             drawn=drawn,
             path=step.path, upto=desk.upto, heard=desk.heard, parts=reply.parts, usage=reply.usage, model=reply.model,
@@ -477,22 +477,6 @@ def _recordable(part: ReplyPart) -> ReplyPart:
     except NotJSON:
         args = repr(part.args)
     return msgspec.structs.replace(part, id=legible(part.id), tool=legible(part.tool), args=args, details=details)
-
-
-async def _prepared(agent: "Agent[Any]", reply: Reply) -> dict[str, Any]:
-    """What tools drew for the calls of a reply, by the call's number: recorded with it, so that it is drawn once."""
-    drawn: dict[str, Any] = {}
-    for number, call in enumerate(reply.calls):
-        tool = agent.tools.get(call.tool)
-        if tool is None:
-            continue
-        await tool.check_ahead(call.args)
-        if tool.draws:
-            try:
-                drawn[str(number)] = tool.validate(call.args)
-            except ArgumentError:
-                pass  # the model reads why when the call is judged
-    return drawn
 
 
 def retry_at(now: float, attempt: int, after: float | None = None) -> float:

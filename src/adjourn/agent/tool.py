@@ -2,7 +2,7 @@
 
 import copy
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Literal, overload
 
@@ -13,7 +13,7 @@ from adjourn.core.conversation import OUTPUT_TOOL
 from adjourn.core.digest import digest
 from adjourn.core.duration import Duration, seconds
 from adjourn.core.effect import Effect
-from adjourn.core.messages import ToolSpec
+from adjourn.core.messages import Reply, ToolSpec
 from adjourn.core.policy import Rule, Verdict
 from adjourn.core.schema import STEPS, check, check_defaults, check_schema
 from adjourn.core.schema_document import EndlessDefaults, filled
@@ -239,6 +239,22 @@ class Tool:
 
     def __repr__(self) -> str:
         return f"Tool({self.name!r}, effect={self.effect.value!r})"
+
+
+async def drawn_for(tools: Mapping[str, Tool], reply: Reply) -> dict[str, Any]:
+    """By the number of a call, its arguments with what its tool drew: recorded with the reply, so that it is drawn once."""
+    drawn: dict[str, Any] = {}
+    for number, call in enumerate(reply.calls):
+        tool = tools.get(call.tool)
+        if tool is None:
+            continue
+        await tool.check_ahead(call.args)
+        if tool.draws:
+            try:
+                drawn[str(number)] = tool.validate(call.args)
+            except ArgumentError:
+                pass  # the model reads why when the call is judged
+    return drawn
 
 
 def _check_name(name: Any) -> None:
