@@ -8,7 +8,8 @@ from typing import Any, cast
 import msgspec
 from msgspec.structs import replace
 
-from adjourn.core.authority import objection, people, shown_digest
+from adjourn.core import authority
+from adjourn.core.authority import people, shown_digest
 from adjourn.core.digest import action_digest
 from adjourn.core.records import Asked, Decided, Intended, Seal, Slot
 
@@ -33,7 +34,7 @@ class Agreement(msgspec.Struct, frozen=True):
 
     def objection(self) -> str:
         """Why it does not stand; "" if it does."""
-        return objection(
+        return authority.objection(
             self.run, self.intended, self.asked, self.decisions, self.requesters, self.now, self.spent, self.genuine
         )
 

@@ -4,6 +4,7 @@ from itertools import islice
 from random import Random
 
 import pytest
+from tests.authority.defects import CONDITIONS
 from tests.authority.mutations import (
     DECISION,
     ELSEWHERE,
@@ -15,6 +16,7 @@ from tests.authority.mutations import (
     agreements,
 )
 
+from adjourn.core import authority
 from adjourn.core.records import Asked, Decided, Intended
 
 AGREEMENTS, MUTANTS = 5_000, 200_000
@@ -33,13 +35,30 @@ def test_what_people_agreed_to_runs(agreed: list[Agreement]) -> None:
     assert {one.objection() for one in agreed} == {""}
 
 
+def mutants(name: str, agreed: list[Agreement]) -> list[Agreement]:
+    """What this mutation makes of them, where it can."""
+    random = Random(name)
+    return [mutant for one in agreed if (mutant := MUTATIONS[name](random, one)) is not None]
+
+
 @pytest.mark.parametrize("name", MUTATIONS)
 def test_no_mutant_runs(name: str, agreed: list[Agreement]) -> None:
-    random = Random(name)
-    made = [mutant for one in agreed if (mutant := MUTATIONS[name](random, one)) is not None]
+    made = mutants(name, agreed)
     assert len(made) >= AGREEMENTS / 20
     running = [mutant for mutant in made if not mutant.objection()]
     assert not running, f"{len(running)} of {len(made)} would run, for example {running[0]}"
+
+
+@pytest.mark.parametrize("name", CONDITIONS)
+def test_without_a_condition_the_mutants_that_it_stops_would_run(
+    name: str, agreed: list[Agreement], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A suite that cannot fail proves nothing."""
+    left_out = CONDITIONS[name]
+    monkeypatch.setattr(authority, left_out.of, getattr(authority, left_out.of))  # so that it is put back
+    left_out.plant()
+    assert {one.objection() for one in agreed[:100]} == {""}
+    assert not all(mutant.objection() for mutant in mutants(left_out.caught_by, agreed)), left_out.what
 
 
 def test_there_are_two_hundred_thousand_of_them(agreed: list[Agreement]) -> None:

@@ -13,10 +13,10 @@ from tests.authority.world import STORES, Office, Scene, an_office
 from adjourn import AdjournError
 from adjourn.agent import program
 from adjourn.core.authority import violations
-from adjourn.core.records import Asked, Intended, Resumed, Said, Suspended
+from adjourn.core.records import Asked, Intended, Resumed, Said, Started, Suspended
 from adjourn.core.state import State
 from adjourn.core.status import Status
-from adjourn.errors import Unauthorised
+from adjourn.errors import Invalid, Unauthorised
 from adjourn.stores.store import Lease
 
 TTL = 60.0
@@ -85,6 +85,24 @@ async def test_a_forged_intent_is_not_recorded(path: str, store: str) -> None:
         paid = len(office.ledger)
         assert await forged(scene) >= 10
         assert len(office.ledger) == paid
+
+
+@pytest.mark.parametrize("store", STORES)
+@pytest.mark.parametrize("path", PATHS)
+async def test_a_journal_with_a_forged_intent_is_not_taken_over(path: str, store: str) -> None:
+    """A checkpoint from elsewhere may say that a call began. Nobody stands behind that."""
+    async with an_office(store) as office, an_office(store) as elsewhere:
+        scene = await PATHS[path](office, 2)
+        for run in scene.runs:
+            [first, *rest] = await office.records(run)
+            assert isinstance(first, Started)
+            state = State().fold_all(await office.store.load(run.id))
+            for opened in state.open.values():
+                if isinstance(opened.record, Asked) and opened.record.kind in ("approval", "in_doubt"):
+                    for intended in forgeries(state, opened.record, []):
+                        with pytest.raises(Invalid, match="is not taken over"):
+                            await elsewhere.store.create(first, [*rest, replace(intended, at=office.clock.now())])
+        assert await elsewhere.rt.runs() == []
 
 
 # The judge

@@ -6,19 +6,18 @@ the named test there, and prints how that ended, as JSON. The name `none` runs a
 
 import argparse
 import contextlib
-import inspect
 import json
 import os
 import sys
 import tempfile
-import textwrap
 import time
 import traceback
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
+from tests.authority.defects import AUTHORITY
+from tests.house.defect import Defect, replacing, rewrite, rewriting
 
 from adjourn.agent import program
 from adjourn.agent.context import ToolContext
@@ -42,33 +41,6 @@ SOON = "3"
 """A defect often shows as something that never happens; nobody needs to wait long for it."""
 
 
-class Defect(NamedTuple):
-    """What is wrong, how it is planted, and which test must fail."""
-
-    what: str
-    plant: Callable[[], None]
-    caught_by: str
-
-
-def rewrite(owner: Any, name: str, old: str, new: str) -> None:
-    """Replace a function by itself with one piece of its text changed. Fails if that piece is not there, once."""
-    function = inspect.unwrap(getattr(owner, name))
-    text = textwrap.dedent(inspect.getsource(function))
-    if text.count(old) != 1:
-        raise AssertionError(f"{owner.__name__}.{name} has no longer this text (or has it more than once): {old!r}")
-    space: dict[str, Any] = {}
-    exec(compile(text.replace(old, new), inspect.getfile(function), "exec"), function.__globals__, space)
-    setattr(owner, name, space[name])
-
-
-def rewriting(owner: Any, name: str, old: str, new: str) -> Callable[[], None]:
-    return lambda: rewrite(owner, name, old, new)
-
-
-def replacing(owner: Any, name: str, new: Any) -> Callable[[], None]:
-    return lambda: setattr(owner, name, new)
-
-
 def _no_exact_action() -> None:
     """Neither where the plan is made nor where the intent is recorded."""
     compared = "if action_digest(run, intended.call, asked.tool, asked.definition, args) != intended.digest:"
@@ -85,7 +57,7 @@ def _no_digests() -> None:
     rewrite(
         commands,
         "_admit_decision",
-        "if command.digest and found.digest and command.digest != found.digest:",
+        "if (command.digest or agrees) and found.digest and command.digest != found.digest:",
         "if False:",
     )
 
@@ -220,6 +192,7 @@ DEFECTS: dict[str, Defect] = {
         _key_of_the_attempt,
         POINTS + "[idempotent]",
     ),
+    **AUTHORITY,
 }  # fmt: skip
 
 
