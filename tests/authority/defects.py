@@ -95,7 +95,9 @@ CONDITIONS: dict[str, Condition] = {
         "seated",
     ),
     "8_used": Condition("an agreement is used twice", "if spent:", "if False:", "used"),
-    # 9, that what counts is signed, stands with the tests of signatures.
+    "9_signed": Condition(
+        "a decision counts without its signature", "agreed = [x for x in agreed if genuine(x)]", "agreed = [*agreed]", "not genuine"
+    ),
 }  # fmt: skip
 
 AUTHORITY: dict[str, Defect] = {

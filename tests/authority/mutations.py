@@ -359,7 +359,7 @@ FREE: dict[str, set[str]] = {
     "Intended": {"attempt", "under", "why"},
     "Asked": {
         "step", "payload", "approvers", "groups", "not_requester", "queue", "remind_every", "schema", "on_expiry", "undoing",
-        "escalated", "under", "group_sets", "carries",
+        "escalated", "escalate_to", "under", "group_sets", "carries",
     },
     "Decided": {"note"},
 }  # fmt: skip

@@ -17,8 +17,8 @@ from adjourn.stores.store import Lease, Store
 EACH = 50
 """Agreements for each of some fifty mutations: more than two thousand mutants in each store."""
 TTL = 60.0
-NO_RECORDS = {"asked.kind", "decided.verdict"}
-"""Mutations that cannot be written down at all."""
+NO_RECORDS = {"asked.kind", "decided.verdict", "not genuine"}
+"""Mutations that cannot be written down at all; whose signatures count is the worker's to know (`test_signed`)."""
 
 pytestmark = pytest.mark.unwatched  # forged journals: their rows need not be their fold
 
