@@ -9,7 +9,22 @@ from typing import Any
 import msgspec
 import pytest
 
-from adjourn import Agent, Flow, FlowContext, Misused, NotAllowed, Policy, Runtime, StaleDecision, ask, pause_for, tool
+from adjourn import (
+    Agent,
+    Flow,
+    FlowContext,
+    Misused,
+    NotAllowed,
+    NotTrusted,
+    Policy,
+    Runtime,
+    StaleDecision,
+    Tool,
+    ToolContext,
+    ask,
+    pause_for,
+    tool,
+)
 from adjourn.core import records as r
 from adjourn.core.authority import violations
 from adjourn.core.interrupt import Interrupt
@@ -40,10 +55,10 @@ async def ask_operator(question: str) -> Any:
     pause_for("approval", {"question": question})
 
 
-def clerk(*amounts: int, **rule: Any) -> Agent:
+def clerk(*amounts: int, tool: Tool = refund, **rule: Any) -> Agent:
     replies = [[call("refund", cents=cents)] for cents in amounts or (500,)]
     policy = Policy([ask("refund", **rule)], default="allow")
-    return Agent("clerk", model=ScriptedModel(*replies, "done"), tools=[refund], policy=policy)
+    return Agent("clerk", model=ScriptedModel(*replies, "done"), tools=[tool], policy=policy)
 
 
 def asker() -> Agent:
@@ -469,3 +484,197 @@ def test_a_signature_is_ed25519_over_the_documented_bytes(server: SigningKey) ->
     assert yes.seal is not None
     raw = message("s", "r", yes, "d", yes.seal)
     Ed25519PublicKey.from_public_bytes(server.public).verify(base64.b64decode(yes.seal.sig), raw)
+
+
+# Records that were never written by a worker
+
+
+async def forge(store: Store, run: str, *records: r.AnyRecord) -> None:
+    """Append records as whoever has the file can: as a worker, with an epoch of its own, and everything consistent."""
+    lease = await store.acquire(run, "forger", 0.001)
+    assert lease is not None
+    facts, moves = [x for x in records if isinstance(x, r.Fact)], [x for x in records if not isinstance(x, r.Fact)]
+    await store.commit(lease, facts, [*moves, r.Parked()], seen=lease.seq, ttl=0.001)  # pyright: ignore[reportArgumentType]
+
+
+@tool(effect="unsafe")
+async def dig(ctx: ToolContext, depth: int) -> str:
+    """Dig."""
+    await ctx.on_cancel(fill_in, depth)
+    ctx.pause_for("deeper", depth, resume_to="self")
+    return "dug"
+
+
+filled: list[int] = []
+
+
+def fill_in(depth: int) -> None:
+    filled.append(depth)
+
+
+async def take_back(ctx: ToolContext, args: dict[str, Any], result: Any) -> None:
+    paid.append(-args["cents"])
+
+
+@tool(effect="unsafe", undo=take_back)
+async def pay(cents: int) -> str:
+    """Pay."""
+    paid.append(cents)
+    return "paid"
+
+
+def payer() -> Agent:
+    policy = Policy([ask("pay")], default="allow")
+    return Agent("payer", model=ScriptedModel([call("pay", cents=9)], "done"), tools=[pay], policy=policy)
+
+
+def digger() -> Agent:
+    return Agent("digger", model=ScriptedModel([call("dig", depth=3)], "done"), tools=[dig])
+
+
+def boss() -> Agent:
+    """A nested agent that needs an agreement to begin with."""
+    child = Agent("helper", model=ScriptedModel([call("note", text="at work")], "done"), tools=[note])
+    policy = Policy([ask("helper")], default="allow")
+    model = ScriptedModel([call("helper", input="help")], "done")
+    return Agent("boss", model=model, tools=[child.as_tool()], policy=policy)
+
+
+noted: list[str] = []
+
+
+@tool(effect="idempotent")
+async def note(text: str) -> str:
+    """Note it."""
+    noted.append(text)
+    return "noted"
+
+
+@pytest.mark.parametrize("effect", ["unsafe", "idempotent", "read"])
+@pytest.mark.parametrize("said", ["accepted", "begun", "begun and yielded"])
+async def test_what_a_forger_says_that_workers_did_lets_nothing_run(
+    store: Store, server: SigningKey, effect: Any, said: str
+) -> None:
+    """A park behind a decision says that a worker believed it, an intent that the call had begun: both are asked about."""
+    agent, lines = clerk(tool=tool(name="refund", effect=effect)(refund.run)), [server.line("prod")]
+    async with Runtime(store, [agent], deciders=lines) as worker:
+        run = await worker.start(agent, "go", by="eve")
+        item = await waiting(worker, run)
+    assert item.call is not None
+    await store.signed(False)
+    await store.deliver(run.id, r.Decided(i="1.0?0", verdict="approve", by="ana", digest=item.call.digest))
+    asked = next(x for x in await journal(store, run) if isinstance(x, r.Asked))
+    begun = r.Intended(call="1.0", tool="refund", digest=asked.action, effect=effect, gate=asked.gate, grant="1.0?0")
+    await forge(store, run.id, *([] if said == "accepted" else [begun]))
+    if said == "begun and yielded":
+        await store.deliver(run.id, r.Said(text="go on", by="ana"))
+        await forge(store, run.id, r.Yielded(call="1.0"))
+    await store.deliver(run.id, r.Said(text="go on", by="ana"))
+    async with Runtime(store, [agent], deciders=lines) as worker, Runtime(store, signing_key=server) as desk:
+        again = await waiting(worker, await worker.get(run.id))
+        assert paid == [] and again.id != item.id, "it is asked anew"
+        assert again.kind == ("in_doubt" if said == "begun" else "approval")
+        if again.kind == "approval":
+            await desk.approve(again.id, by="ana")
+        else:
+            await desk.answer(again.id, "run", by="ana")
+        assert (await rest(worker, run)).status == "completed"
+    assert paid == [500]
+
+
+async def test_a_nested_agent_that_nobody_agreed_to_does_not_go_on(store: Store, server: SigningKey) -> None:
+    noted.clear()
+    agent, lines = boss(), [server.line("prod")]
+    async with Runtime(store, [agent], deciders=lines) as worker:
+        run = await worker.start(agent, "go", by="eve")
+        await waiting(worker, run)
+    await store.signed(False)
+    await store.deliver(run.id, r.Said(text="go on", by="ana"))
+    await forge(store, run.id, r.Intended(call="1.0", tool="helper", agent="helper", input="help"))
+    await store.deliver(run.id, r.Said(text="go on", by="ana"))
+    async with Runtime(store, [agent], deciders=lines) as worker:
+        with pytest.raises(NotTrusted, match="nobody whom this worker trusts agreed to the nested agent 'helper'"):
+            await rest(worker, run)
+        assert noted == []
+        await (await worker.get(run.id)).cancel(by="ana")
+        assert (await rest(worker, run)).status == "cancelled"
+    assert noted == []
+
+
+async def test_a_nested_agent_that_somebody_signed_for_goes_on_in_another_process(
+    store: Store, server: SigningKey
+) -> None:
+    noted.clear()
+    agent, lines = boss(), [server.line("prod")]
+    async with Runtime(store, [agent], deciders=lines) as worker, Runtime(store, signing_key=server) as desk:
+        run = await worker.start(agent, "go", by="eve")
+        await desk.approve((await waiting(worker, run)).id, by="ana")
+        await worker.worker.close(0)
+    async with Runtime(store, [agent], deciders=lines) as worker:
+        assert (await rest(worker, run)).status == "completed"
+    assert noted == ["at work"]
+
+
+async def test_nothing_is_undone_that_nobody_agreed_to(store: Store, server: SigningKey) -> None:
+    """An undo needs no agreement of its own; so a call that never was must not have one."""
+    agent, lines = payer(), [server.line("prod")]
+    async with Runtime(store, [agent], deciders=lines) as worker:
+        run, honest = await worker.start(agent, "go", by="eve"), await worker.start(agent, "go", by="eve")
+        await waiting(worker, run)
+        item = await waiting(worker, honest)
+    await store.signed(False)
+    await store.deliver(run.id, r.Said(text="go on", by="ana"))
+    lease = await store.acquire(run.id, "forger", 0.001)
+    assert lease is not None
+    await store.commit(lease, [], [r.Intended(call="1.0", tool="pay", undo=True)], seen=lease.seq, ttl=0.001)
+    returned = r.Returned(call="1.0", value="paid")
+    await store.commit(lease, [returned], [r.Parked()], seen=lease.seq + 1, ttl=0.001)
+    await store.signed(True)
+    async with Runtime(store, [agent], deciders=lines) as worker, Runtime(store, signing_key=server) as desk:
+        await (await worker.get(run.id)).cancel(by="ana")
+        ended = await rest(worker, run)
+        assert ended.status == "cancelled" and paid == []
+        assert [(x["call"], "nobody this worker trusts agreed to it" in x["why"]) for x in ended.residue] == [
+            ("1.0", True)
+        ]
+        await desk.approve(item.id, by="ana")
+        await rest(worker, honest)
+        assert paid == [9]
+
+
+async def test_what_somebody_signed_for_is_undone(store: Store, server: SigningKey) -> None:
+    agent = Agent(
+        "payer", model=ScriptedModel([call("pay", cents=9)], [call("ask_operator", question="?")], "done"), tools=[pay, ask_operator],
+        policy=Policy([ask("pay")], default="allow"),
+    )  # fmt: skip
+    async with (
+        Runtime(store, [agent], deciders=[server.line("prod")]) as worker,
+        Runtime(store, signing_key=server) as desk,
+    ):
+        run = await worker.start(agent, "go", by="eve")
+        await desk.approve((await waiting(worker, run)).id, by="ana")
+        assert (await waiting(worker, run)).kind == "question"
+    async with Runtime(store, [agent], deciders=[server.line("prod")]) as worker:
+        await (await worker.get(run.id)).cancel(by="ana")
+        assert (await rest(worker, run)).status == "cancelled"
+    assert paid == [9, -9]
+
+
+async def test_a_record_cannot_name_a_function_to_be_run_as_a_compensation(store: Store, server: SigningKey) -> None:
+    """After a crash a compensation is found by its name; whoever writes the file could name any function of the module."""
+    filled.clear()
+    agent, lines = digger(), [server.line("prod")]
+    async with Runtime(store, [agent], deciders=lines) as worker:
+        run = await worker.start(agent, "go", by="eve")
+        await waiting(worker, run)
+    from adjourn.agent.context import _registered
+
+    _registered.clear()  # its process is gone
+    async with Runtime(store, [agent], deciders=lines) as worker:
+        await (await worker.get(run.id)).cancel(by="ana")
+        async with asyncio.timeout(LIMIT):
+            while await (await worker.get(run.id)).status() != "stuck":
+                await asyncio.sleep(0.05)  # until a person is asked
+        [asks] = await worker.inbox(run=run.id)
+        assert "not run because a record names it" in asks.payload["error"]
+    assert filled == []

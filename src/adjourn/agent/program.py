@@ -326,7 +326,9 @@ class AgentProgram:
                 assert tool.undo is not None
                 function, args = tool.undo, [context, tool.validate(call.args), call.value]
             else:
-                function, args = compensation(desk.run_id, call, int(suffix.removeprefix("cancel")), tool.run)
+                named = desk.state.belief.trust is None
+                n = int(suffix.removeprefix("cancel"))
+                function, args = compensation(desk.run_id, call, n, tool.run, by_name=named)
             value = await asyncio.wait_for(run_function(function, context, args, {}), tool.timeout or UNDO_TIMEOUT)
         except BaseException as e:
             return undo_failed(step, e, desk)

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from adjourn.core.authority import Vote, is_filled, objection
 from adjourn.core.interrupt import local_event
-from adjourn.core.records import AnyRecord, Asked, Decided, Disowned, Emitted, Forked, Suspended, disowned
-from adjourn.core.signatures import SEALED, Trust, prefix_digest, shown, was_accepted
+from adjourn.core.records import AnyRecord, Asked, Decided, Disowned, Emitted, Forked, Slot, Suspended, disowned
+from adjourn.core.signatures import SEALED, Trust, is_genuine, prefix_digest, shown, was_accepted
 
 if TYPE_CHECKING:
+    from adjourn.core.call import Call
     from adjourn.core.state import State
 
 Numbered = tuple[int, AnyRecord]
@@ -100,3 +102,20 @@ def _about(state: State, record: Decided | Emitted) -> list[Asked | Suspended]:
         return [opened.record] if opened else []
     waiting = [opened.record for opened in state.open.values() if isinstance(opened.record, Suspended)]
     return [x for x in waiting if x.kind == "question" and x.event and local_event(x.event) == record.event]
+
+
+def is_vouched(state: State, call: Call, gate: Sequence[Slot]) -> bool:
+    """Whether people whom a worker trusts stand behind a call that has begun, and would fill this gate.
+
+    A file can say that a call was begun which nobody agreed to. Nothing more is done on its account.
+    """
+    if state.belief.trust is None:
+        return True
+    if call.basis is None:
+        return False
+    asked, decisions = call.basis.asked, call.basis.decisions
+    signed = [x for x in decisions if is_genuine(state.belief.trust, state.run, asked, x)]
+    requesters = frozenset(asked.requesters)
+    if objection(state.run, call.basis.intended, asked, signed, requesters, call.basis.intended.at):
+        return False
+    return is_filled(gate, [Vote(x.by, x.groups) for x in signed], requesters)

@@ -41,6 +41,14 @@ class Grant(msgspec.Struct):
         return bool(self.decisions) and all(x.scope == "run" for x in self.decisions)
 
 
+class Basis(msgspec.Struct, frozen=True):
+    """What a call was begun on: its intent, what people were asked, and what they decided."""
+
+    intended: r.Intended
+    asked: r.Asked
+    decisions: tuple[r.Decided, ...]
+
+
 class Call(msgspec.Struct):
     """The unit of work: a tool call, a nested agent, an undo, a chunk's activation (`of` is the chunk's flow)."""
 
@@ -59,6 +67,7 @@ class Call(msgspec.Struct):
     digest: str = ""
     memo: dict[str, Any] = {}
     grant: str = ""
+    basis: Basis | None = None
     inherited: bool = False
     edited: bool = False
     queued: bool = False

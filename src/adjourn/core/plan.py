@@ -9,6 +9,7 @@ from typing import Any, Literal, Protocol
 import msgspec
 
 from adjourn.core.authority import gate_of, people, shown_digest
+from adjourn.core.belief import is_vouched
 from adjourn.core.call import Call, Phase, is_undo, undo_target
 from adjourn.core.digest import action_digest
 from adjourn.core.halt import halted, scopes
@@ -121,7 +122,7 @@ def plan(state: State, program: Program, now: float, halts: Set[str]) -> Plan:
     if state.status in ENDED:
         return p
     if state.status == Status.CANCELLING:
-        _cancelling(p, state, now)
+        _cancelling(p, state, program, now)
     elif state.status == Status.PAUSING:
         p.abort = frozenset({"model"}) if state.pause and state.pause.now else frozenset()
         p.rest = Parked()
@@ -300,19 +301,35 @@ def unauthorised(state: State, call: str, tool: str, why: str) -> Asked:
     )  # fmt: skip
 
 
-def _cancelling(p: Plan, state: State, now: float) -> None:
+def _cancelling(p: Plan, state: State, program: Program, now: float) -> None:
     """Settle what is in flight, then undo the latest effect, one at a time, then end."""
     p.abort = frozenset({"model", "read"})
-    waiting = False
+    waiting, alone = False, distrusted(state, program, now)
     for call in reversed(list(state.live.values())):
-        waiting |= _settle(p, state, call, now)
+        if call.phase == Phase.INTENDED or undo_target(call.id) not in alone:
+            waiting |= _settle(p, state, call, now)
     if p.moves or p.start or waiting:
         return
     for call in [*reversed(started(state)), *reversed(state.effects.values())]:
-        if call.undo and not call.undone and not call.inherited:
+        if call.undo and not call.undone and not call.inherited and call.id not in alone:
             _intend_undo(p, state, f"{call.id}!undo", call.tool, 1)
             return
-    p.moves.append(Cancelled(undone=tuple(undone(state)), residue=tuple(residue(state))))
+    p.moves.append(Cancelled(undone=tuple(undone(state)), residue=tuple(residue(state, alone))))
+
+
+def distrusted(state: State, program: Program, now: float) -> frozenset[str]:
+    """Calls that are said to have begun, need an agreement, and have none that this worker believes: they are left alone."""
+    if state.belief.trust is None:
+        return frozenset()
+    begun = (call for call in (*state.live.values(), *state.effects.values()) if call.attempt and not is_undo(call.id))
+    return frozenset(call.id for call in begun if not _is_trusted(state, program, call, now))
+
+
+def _is_trusted(state: State, program: Program, call: Call, now: float) -> bool:
+    judged = program.judge(state, call, now)
+    if isinstance(judged, Go):
+        return not judged.gated or is_vouched(state, call, judged.intended.gate)
+    return is_vouched(state, call, judged.asked.gate if isinstance(judged, Ask) else ())
 
 
 def started(state: State) -> list[Call]:
@@ -336,8 +353,11 @@ def undone(state: State) -> list[str]:
     ]
 
 
-def residue(state: State) -> list[dict[str, Any]]:
-    """What stays: undo failed or left, in doubt, and every completed call that is not `read` and has no undo."""
+def residue(state: State, alone: Set[str] = frozenset()) -> list[dict[str, Any]]:
+    """What stays: undo failed or left, in doubt, and every completed call that is not `read` and has no undo.
+
+    `alone`: calls that nobody this worker trusts has agreed to; whether they happened is for a person to find out.
+    """
     left: list[dict[str, Any]] = []
     for call in [*state.effects.values(), *started(state)]:
         if call.undone.startswith("undone") or call.effect == "read" or call.id in state.threads:
@@ -346,6 +366,8 @@ def residue(state: State) -> list[dict[str, Any]]:
         why = call.undone or ("in doubt" if doubted else "it has no undo")
         if call.inherited:
             why = f"inherited: done by {state.started.forked_from.rpartition('@')[0]}, which can undo it"
+        if call.id in alone:
+            why = "nobody this worker trusts agreed to it: look whether it happened, and undo it by hand"
         left.append({"call": call.id, "tool": call.tool, "arguments": call.args, "why": why})
     return left
 

@@ -10,7 +10,7 @@ from typing import Any
 from adjourn.core import records as r
 from adjourn.core.authority import Vote, goes_on, shapes
 from adjourn.core.belief import Belief
-from adjourn.core.call import OWING, Call, Fault, Grant, Open, Phase, is_undo, natural, questions, undo_target
+from adjourn.core.call import OWING, Basis, Call, Fault, Grant, Open, Phase, is_undo, natural, questions, undo_target
 from adjourn.core.codec import encode
 from adjourn.core.conversation import Pending, Thread, messages_from
 from adjourn.core.deciding import DECIDED, LOST, forked, is_settled, memo_of
@@ -199,8 +199,11 @@ class State:
         )
         call.verified, call.doubt, call.at = "", "", x.at
         call.inherited = self.seq <= self.forked_at
+        call.basis = None
         if grant := self.grants.get(x.grant):
             call.grant, grant.lives = x.grant, x.call
+            if self.belief.trust is not None:
+                call.basis = Basis(x, grant.asked, tuple(grant.decisions))
         self._phase(call, Phase.INTENDED)
         if x.agent and x.call not in self.threads:
             thread = self.threads[x.call] = Thread(x.call, x.agent, at=x.at)

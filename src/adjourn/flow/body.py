@@ -110,7 +110,8 @@ async def undo_chunk(chunk: Chunk, step: Step, call: Call, desk: Desk) -> Fact:
             assert chunk.undo is not None
             function, args = chunk.undo, [context, call.args, call.value]
         else:
-            function, args = compensation(desk.run_id, call, int(suffix.removeprefix("cancel")), chunk.run)
+            named, n = desk.state.belief.trust is None, int(suffix.removeprefix("cancel"))
+            function, args = compensation(desk.run_id, call, n, chunk.run, by_name=named)
         value = await asyncio.wait_for(run_function(function, context, args, {}), chunk.timeout or UNDO_TIMEOUT)
         return Returned(call=step.id, value=plain(value, "result"))
     except (LeaseLost, StoreError):

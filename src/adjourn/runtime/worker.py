@@ -9,6 +9,7 @@ import msgspec
 
 from adjourn.core.belief import FoldAgain
 from adjourn.core.fingerprint import changes
+from adjourn.core.plan import distrusted
 from adjourn.core.records import Started
 from adjourn.core.state import State
 from adjourn.core.status import CANCELS, ENDED
@@ -240,7 +241,18 @@ class Worker:
             if self._on_change != "warn":
                 raise ProgramChanged(program.name, found)
             log.warning("run %s goes on although %s changed: %s", run, program.name, "; ".join(found))
+        if state.status not in CANCELS:
+            self._check_children(state, program)
         return program
+
+    def _check_children(self, state: State, program: Program) -> None:
+        """A nested agent that has begun goes on by itself; so it must have begun on an agreement that counts here."""
+        if self._trust is None or not state.threads:
+            return
+        for id in distrusted(state, program, self._store.now()):
+            if id in state.threads:
+                why = f"nobody whom this worker trusts agreed to the nested agent {state.threads[id].agent!r} ({id})"
+                raise NotTrusted(state.run, why)
 
     def _keep(self, run: str, state: State) -> None:
         if not state.seq or state.status in ENDED or state.belief.disowns:

@@ -1,0 +1,107 @@
+"""`adjourn keys`: the keys with which decisions are signed, and whether a database takes others."""
+
+import getpass
+import socket
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from adjourn.cli.database import with_runtime
+from adjourn.cli.failure import says
+from adjourn.cli.options import By, Db, Json, who
+from adjourn.cli.terminal import out, print_json, say
+from adjourn.cli.visible import visible
+from adjourn.cli.words import DIM
+from adjourn.driver.inside import check_outside
+from adjourn.driver.keys import SigningKey
+from adjourn.errors import Invalid
+from adjourn.runtime.runtime import Runtime
+
+app = typer.Typer(
+    name="keys", help="Keys that sign decisions: new, show; and `require`, for a database.", no_args_is_help=True
+)
+
+File = Annotated[Path, typer.Argument(metavar="FILE", help="Where the private key is kept.")]
+Name = Annotated[
+    str, typer.Option(metavar="NAME", help="Whose it is.", show_default="this machine's, or your user name here")
+]
+Person = Annotated[bool, typer.Option("--person", help="One person's own key: it signs nothing but their decisions.")]
+Group = Annotated[
+    list[str] | None,
+    typer.Option("--group", metavar="NAME", help="A group of that person; may be repeated.", show_default=False),
+]
+
+
+@app.command()
+@says("No key made")
+def new(file: File, name: Name = "", person: Person = False, group: Group = None, as_json: Json = False) -> None:
+    """Make a key to sign decisions with, and print the line for the deciders' file of the workers.
+
+    FILE is for whoever decides: `adjourn serve --signing-key FILE` signs what its users decide, `adjourn approve
+    --signing-key FILE` what a person decides here. Keep it where no tool can read it. The line is public.
+    """
+    check_outside("make keys")
+    key = SigningKey.new()
+    line = _line(key, name, person, group)
+    key.save(file)
+    _print(key, file, line, as_json)
+    if not as_json:
+        say(
+            Text(
+                f"The private key is in {visible(str(file))}; only you can read it. Whoever has it can decide.",
+                style=DIM,
+            )
+        )
+        say(
+            Text(
+                "Workers believe it once this line is in their file: adjourn worker app.py:agent --deciders FILE",
+                style=DIM,
+            )
+        )
+
+
+@app.command()
+@says("Not shown")
+def show(file: File, name: Name = "", person: Person = False, group: Group = None, as_json: Json = False) -> None:
+    """Print the line for the deciders' file once more."""
+    key = SigningKey.load(file)
+    _print(key, file, _line(key, name, person, group), as_json)
+
+
+@app.command()
+@says("Not changed")
+def require(
+    off: Annotated[bool, typer.Option("--off", help="Take decisions without a signature again.")] = False,
+    db: Db = None,
+    by: By = None,
+    as_json: Json = False,
+) -> None:
+    """Let a database take only decisions that are signed; a worker with deciders does the same when it starts.
+
+    With --off it takes others again: for a database whose workers have no deciders any more.
+    """
+    check_outside("change who may decide")
+
+    async def work(rt: Runtime) -> bool:
+        return await rt.store.signed(not off, by=who(by), origin=rt.origin)
+
+    required = with_runtime(db, work)
+    if as_json:
+        print_json({"required": required})
+    else:
+        out().print("Decisions must be signed." if required else "Decisions need no signature.")
+
+
+def _line(key: SigningKey, name: str, person: bool, group: list[str] | None) -> str:
+    if group and not person:
+        raise Invalid("--group goes with --person: an authority signs for its users, with the groups that they have")
+    return key.line(name or (getpass.getuser() if person else socket.gethostname()), person=person, groups=group or ())
+
+
+def _print(key: SigningKey, file: Path, line: str, as_json: bool) -> None:
+    if as_json:
+        print_json({"file": str(file), "kid": key.kid, "line": line})
+    else:
+        out().print(visible(line))
