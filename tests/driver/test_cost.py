@@ -152,6 +152,7 @@ async def test_a_commit_runs_the_same_code_and_the_same_statements(tmp_path: Pat
 
     def statement(_cursor: Any, sql: str, _values: Any) -> bool:
         windows.count("reads of the journal" if "from journal" in sql else "statements")
+        windows.count("touches", "touched" in sql)
         return True
 
     store._db.exec_trace = statement
@@ -163,6 +164,9 @@ async def test_a_commit_runs_the_same_code_and_the_same_statements(tmp_path: Pat
     early, late = windows.per_turn("statements")
     assert 6 <= late <= early * GROWTH, "two transactions a turn: begin, append, save, commit"
     assert windows.per_turn("reads of the journal") == (0, 0)
+    assert windows.per_turn("touches") == (0, 0), (
+        "sealing costs nothing but where a run starts, parks, ends, or is spoken to"
+    )
 
 
 async def test_a_turn_adds_the_same_bytes_after_1000_turns_as_after_100(tmp_path: Path) -> None:

@@ -86,7 +86,16 @@ async def halt(store: SQLiteStore, name: str, count: int) -> None:
     say("halted")
 
 
-VERBS = {"work": work, "talk": talk, "decide": decide, "take": take, "stream": stream, "halt": halt}
+async def seal(store: SQLiteStore, name: str, count: int) -> None:
+    """Seal and say something new, in turns, `count` times."""
+    for n in range(count):
+        await store.note([{"verb": "login", "by": f"{name}{n}"}])
+        made = await store.seal()
+        if made is not None:
+            say([made.k, [x.line for x in made.covered]])
+
+
+VERBS = {"work": work, "talk": talk, "decide": decide, "take": take, "stream": stream, "halt": halt, "seal": seal}
 
 
 async def main(verb: str, path: str, name: str, count: int) -> None:

@@ -110,6 +110,16 @@ async def test_of_a_hundred_deciders_in_four_processes_one_wins_each_interrupt(s
     await check_rows(store, "shared")
 
 
+async def test_of_four_sealers_each_number_is_one_s_and_nothing_is_sealed_twice(store: SQLiteStore, path: Path) -> None:
+    said = await side_by_side("seal", path, 50)
+    made = sorted(line for lines in said for line in lines)
+    assert [k for k, _ in made] == list(range(1, len(made) + 1))
+    covered = [line for _, [line] in made]
+    assert covered == sorted(set(covered)) and covered[-1] == 200
+    assert all(len(lines) > 1 for lines in said), "each of them had its turns"
+    assert await store.verify() == []
+
+
 async def test_four_processes_take_turns_and_no_epoch_is_had_twice(store: SQLiteStore, path: Path) -> None:
     await store.create(started("shared"))
     said = await side_by_side("take", path, 15)

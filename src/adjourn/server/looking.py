@@ -171,9 +171,11 @@ async def list_halts(c: Call) -> Any:
 
 
 async def list_audit(c: Call) -> Any:
-    """A page of the audit of everything, newest first."""
-    limit = c.query.get("limit", 100)
-    rows = await c.rt.store.recent(c.query.get("after", ""), limit)
+    """A page of the audit of everything, or of the security log, newest first."""
+    limit, security = c.query.get("limit", 100), c.query.get("security", False)
+    if security and not c.who.may("admin"):
+        raise Problem(403, "forbidden", f"{c.who.name!r} is {c.who.role}: the security log is for admins")
+    rows = await c.rt.store.recent(c.query.get("after", ""), limit, security=security)
     return {"items": [r.entry for r in rows], "after": rows[-1].place if len(rows) == limit else None}
 
 
@@ -182,7 +184,12 @@ async def verify_audit(c: Call) -> Any:
     if c.desk.verifying.locked():
         raise Problem(429, "busy", "somebody is checking already; wait for them", {"Retry-After": "5"})
     async with c.desk.verifying:
-        return {"broken": await c.rt.verify()}
+        found = await c.rt.verification()
+    seal = found.seal
+    return {
+        "broken": [str(place) for place in found], "says": str(found), "seal": seal.k if seal else None,
+        "signed_by": seal.kid if seal and found.is_signed else None, "lines": found.lines, "records": found.records,
+    }  # fmt: skip
 
 
 async def list_programs(c: Call) -> Any:

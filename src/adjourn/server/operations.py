@@ -56,7 +56,7 @@ TAG: dict[str, Schema] = {"If-None-Match": TEXT}
 HOST, NUMBERED = "[A-Za-z0-9.-]{1,253}", "(:([1-9][0-9]{0,3}|[1-5][0-9]{4}))?"
 URL: Schema = {"type": "string", "pattern": rf"^https://{HOST}{NUMBERED}(/[!$-;=?-\[\]-~]*)?$", "maxLength": 2000}
 AUDITED: dict[str, Schema] = {
-    "after": {"type": "string", "pattern": r"^([0-9]{1,12}(\.[0-9]{1,9})?/[0-9]{1,15}/[^\n]{0,400})?$"}, "limit": LIMIT,
+    "after": {"type": "string", "pattern": r"^([0-9]{1,12}(\.[0-9]{1,9})?/[0-9]{1,15}/[^\n]{0,400})?$"}, "limit": LIMIT, "security": FLAG,
 }  # fmt: skip
 TITLE: Schema = {"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9 ._-]{0,99}$"}
 KEY: Schema = {"type": "string", "minLength": 1, "maxLength": 500}
@@ -142,10 +142,11 @@ OPERATIONS = [
               body=thing(("scope", "reason"), scope=SCOPE, reason=NAME)),
     Operation("POST", "/halts/lift", "unhalt", "halt", "Lift a halt.", doing.unhalt, HALTS,
               body=thing(("scope", "reason"), scope=SCOPE, reason=NAME)),
-    Operation("GET", "/audit", "list_audit", "read", "Every command, also refused ones, newest first.", looking.list_audit, AUDIT,
+    Operation("GET", "/audit", "list_audit", "read", "Every command, also refused ones, newest first; or the security log.",
+              looking.list_audit, AUDIT,
               query=AUDITED),
-    Operation("GET", "/audit/verify", "verify_audit", "admin", "Check every journal and the audit.", looking.verify_audit,
-              answer(broken=TEXTS)),
+    Operation("GET", "/audit/verify", "verify_audit", "admin", "Check everything, and say how far that goes.", looking.verify_audit,
+              answer(broken=TEXTS, says=TEXT, seal=maybe(WHOLE), signed_by=maybe(TEXT), lines=WHOLE, records=WHOLE)),
     # Notifications
     Operation("GET", "/endpoints", "list_endpoints", "admin", "Who is told of events.", telling.list_endpoints, many(ref("Endpoint"))),
     Operation("POST", "/endpoints", "add_endpoint", "admin", "Tell a webhook. Its secret is shown once.", telling.add_endpoint,

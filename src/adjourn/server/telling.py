@@ -54,14 +54,15 @@ async def list_letters(c: Call) -> Any:
 async def retry_letter(c: Call) -> Any:
     """Try once more."""
     letter = await _dead(c)
-    await c.rt.store.post([Sent(letter.n, letter.tries, f"retried by {c.who.name}", c.rt.store.now())])
+    error, now = f"retried by {c.who.name}", c.rt.store.now()
+    await c.rt.store.post([Sent(letter.n, letter.tries, error, now, c.who.name, c.rt.origin)])
     return {"ok": True}
 
 
 async def drop_letter(c: Call) -> Any:
     """Give it up for good."""
     letter = await _dead(c)
-    await c.rt.store.post([Sent(letter.n, letter.tries)])
+    await c.rt.store.post([Sent(letter.n, letter.tries, by=c.who.name, origin=c.rt.origin)])
     return {"ok": True}
 
 

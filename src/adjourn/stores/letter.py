@@ -37,9 +37,14 @@ class Letter(msgspec.Struct, frozen=True):
 
 
 class Sent(msgspec.Struct, frozen=True):
-    """What came of attempt number `tries` at a letter: no `error`, it arrived; `again`, when to try next (0: never)."""
+    """What came of attempt number `tries` at a letter: no `error`, it arrived; `again`, when to try next (0: never).
+
+    `by` and `origin`: who, and from where, if it was a person who let it be tried again, or gave it up.
+    """
 
     n: int
     tries: int
     error: str = ""
     again: float = 0.0
+    by: str = ""
+    origin: str = ""

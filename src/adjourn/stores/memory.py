@@ -210,7 +210,10 @@ class MemoryStore:
         self, sent: Sequence[Sent] = (), *, take: int = 0, hold: float = 60.0, but: Sequence[str] = ()
     ) -> list[Letter]:
         """See `Store.post`."""
-        return outbox.post(_Tx(self), self.now(), sent, take, hold, but)
+        tx = _Tx(self)
+        taken = outbox.post(tx, self.now(), sent, take, hold, but)
+        tx.apply()
+        return taken
 
     async def letters(self, state: str = "", *, after: int = 0, limit: int = 100) -> list[Letter]:
         """See `Store.letters`."""

@@ -35,10 +35,8 @@ def _authority(db: Any) -> None:
         records = [(seq, parse(body)) for seq, body in bodies]
         shaped = sorted(requesters(record for _, record in records))
         db.execute("update run set requesters = ? where n = ?", (encode(shaped).decode() if shaped else "", n))
-        open_ones = db.execute(
-            "select i from interrupt where run = ? and state = 'open' and votes <> '[]'", (n,)
-        ).fetchall()
-        for (i,) in open_ones:
+        voted = db.execute("select i from interrupt where run = ? and votes <> '[]'", (n,)).fetchall()
+        for (i,) in voted:
             agreed = [(seq, x) for seq, x in records if isinstance(x, Decided) and x.i == i and x.verdict == "approve"]
             votes = {x.by: seq for seq, x in agreed}
             db.execute("update interrupt set votes = ? where run = ? and i = ?", (encode(votes).decode(), n, i))

@@ -15,7 +15,7 @@ from adjourn.core.interrupt import public_id
 from adjourn.core.records import AnyRecord, Asked, Cancelled, Completed, Parked, Reminded, Suspended
 from adjourn.core.status import Status
 from adjourn.errors import Invalid
-from adjourn.stores.audit import AuditTx, audited
+from adjourn.stores.audit import AuditTx, audited, noted
 from adjourn.stores.letter import TOPICS, Endpoint, Letter, Sent
 from adjourn.stores.store import RunRow
 
@@ -137,6 +137,15 @@ def put_endpoint(
     return tx.endpoints()
 
 
+def _settled(letter: Letter, sent: Sent) -> dict[str, Any]:
+    """What the security log says of a letter that a person settled, or that nobody will try again."""
+    about = {"endpoint": letter.endpoint, "topic": letter.topic, "letter": letter.n, "about": letter.run}
+    if not sent.by:
+        return {"verb": "give up letter", "by": "", "from": "", **about, "reason": sent.error[:200]}
+    verb = "retry letter" if sent.again else "drop letter"
+    return {"verb": verb, "by": sent.by, "from": sent.origin, **about}
+
+
 def post(
     tx: OutboxTx, now: float, sent: Sequence[Sent], take: int, hold: float, but: Sequence[str] = ()
 ) -> list[Letter]:
@@ -145,6 +154,8 @@ def post(
         letter = tx.letter(x.n)
         if letter is None or letter.tries != x.tries:  # somebody else has it by now
             continue
+        if x.by or (x.error and not x.again):
+            noted(tx, now, [_settled(letter, x)])
         if not x.error:
             tx.drop_letter(x.n)
         else:

@@ -156,9 +156,12 @@ def _anchor(since: str) -> Anchor | None:
         return None
     if since == "-":
         return Anchor.read(sys.stdin.read())
-    file = Path(since)
+    if since.lstrip().startswith("{") or "hash=" in since:
+        return Anchor.read(since)
     try:
-        return Anchor.read(file.read_text("utf-8") if len(since) < 500 and file.is_file() else since)
+        return Anchor.read(Path(since).read_text("utf-8"))
+    except FileNotFoundError:
+        return Anchor.read(since)  # which says what an anchor looks like
     except (OSError, UnicodeDecodeError) as e:
         raise Invalid(f"the anchor {since!r:.200} cannot be read: {e}") from None
 

@@ -1,10 +1,11 @@
 """What the rules make of a journal: its rows once more, from the records alone, to be compared with those in the store."""
 
 from collections.abc import Iterable
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any, cast
 
 from adjourn.core.records import AnyRecord, Claimed, Started
+from adjourn.core.status import ENDED
 from adjourn.stores.rules.journal import append, new_row
 from adjourn.stores.rules.transaction import InterruptRow, Tx
 from adjourn.stores.store import RunRow
@@ -68,8 +69,15 @@ class Replay:
 
 
 def disagreements(row: RunRow, interrupts: Iterable[InterruptRow], replay: Replay) -> list[str]:
-    """Where the rows of a run are not what the rules make of its journal."""
+    """Where the rows of a run are not what the rules make of its journal.
+
+    Of a run that had ended before rows knew who shaped it and by which record somebody agreed, they still do not: nothing
+    follows from that any more.
+    """
     assert replay.row is not None
+    if replay.row.status in ENDED:
+        replay.row.requesters = replay.row.requesters if row.requesters else ()
+        interrupts = [_like(x, replay.interrupts.get(x.i)) for x in interrupts]
     wrong = [
         f"{name} is {has!r:.80}, its journal means {means!r:.80}" for name, has, means in _unequal(row, replay.row, ROW)
     ]
@@ -86,6 +94,14 @@ def disagreements(row: RunRow, interrupts: Iterable[InterruptRow], replay: Repla
                 for name, has, means in unequal
             ]
     return wrong
+
+
+def _like(has: InterruptRow, means: InterruptRow | None) -> InterruptRow:
+    """The row as it is written now; older ones had a list of those who agreed."""
+    older = isinstance(has.votes, list)
+    if older and means is not None and sorted(has.votes) == sorted(means.votes):
+        return replace(has, votes=means.votes)
+    return has
 
 
 def _unequal(has: Any, means: Any, names: Iterable[str]) -> list[tuple[str, Any, Any]]:

@@ -15,15 +15,22 @@ import type { Audit, Page } from "../types";
 const ROW = 44;
 const PLAIN = new Set(["at", "run", "verb", "by", "from", "seq", "refused"]);
 
+const CHOICES = [
+  ["", "Everything"],
+  ["refused", "Refused"],
+  ["security", "Security"],
+] as const;
+
 export function AuditPage() {
   const [rows, setRows] = useState<Audit[]>([]);
   const [after, setAfter] = useState<string | null>(null);
   const [newer, setNewer] = useState(false);
-  const { data, error, again } = useLoaded((s) => get<Page<Audit>>("/audit", { limit: 100 }, s), []);
+  const only = query.value.get("only") ?? "";
+  const security = only === "security";
+  const { data, error, again } = useLoaded((s) => get<Page<Audit>>("/audit", { limit: 100, security }, s), [security]);
   const box = useRef<HTMLDivElement>(null);
   const reading = useRef(false);
-  const only = query.value.get("only") === "refused";
-  const shown = only ? rows.filter((r) => r.refused) : rows;
+  const shown = only === "refused" ? rows.filter((r) => r.refused) : rows;
   const range = useWindow(box, shown.length, ROW);
   useEffect(() => {
     if (!data) return;
@@ -36,7 +43,7 @@ export function AuditPage() {
     if (!after || reading.current) return;
     reading.current = true;
     try {
-      const page = await get<Page<Audit>>("/audit", { after, limit: 200 });
+      const page = await get<Page<Audit>>("/audit", { after, limit: 200, security });
       setRows((old) => [...old, ...page.items]);
       setAfter(page.after);
     } catch (e) {
@@ -57,12 +64,18 @@ export function AuditPage() {
       </div>
       <div class="row filters">
         <div class="seg" role="radiogroup" aria-label="Which entries">
-          <button type="button" role="radio" aria-checked={!only} class={only ? "" : "on"} onClick={() => setQuery({ only: null })}>
-            Everything
-          </button>
-          <button type="button" role="radio" aria-checked={only} class={only ? "on" : ""} onClick={() => setQuery({ only: "refused" })}>
-            Refused
-          </button>
+          {CHOICES.filter(([word]) => word !== "security" || !denied("admin")).map(([word, name]) => (
+            <button
+              key={word}
+              type="button"
+              role="radio"
+              aria-checked={only === word}
+              class={only === word ? "on" : ""}
+              onClick={() => setQuery({ only: word || null })}
+            >
+              {name}
+            </button>
+          ))}
         </div>
         <span class="grow" />
         {newer ? (
@@ -77,7 +90,7 @@ export function AuditPage() {
       ) : !data ? (
         <Skeleton rows={6} row={(n) => <div class="skel-line" key={n} />} />
       ) : !shown.length && !after ? (
-        <Empty icon="audit" title={only ? "Nothing was refused" : "Nothing yet"}>
+        <Empty icon="audit" title={only === "refused" ? "Nothing was refused" : "Nothing yet"}>
           <p>Every start, decision, pause, cancel and halt is listed here with who did it and from where, also when it was refused.</p>
         </Empty>
       ) : (
@@ -119,7 +132,7 @@ function Line({ entry: r, top }: { entry: Audit; top: number }) {
         </span>
       </span>
       <span role="cell" class="mono sm clip">
-        {r.run ? (
+        {r.run && !r.run.startsWith("@") ? (
           <Link to={to("runs", r.run)}>
             <Visible text={shortId(r.run)} />
           </Link>
@@ -143,22 +156,23 @@ function Line({ entry: r, top }: { entry: Audit; top: number }) {
   );
 }
 
-/** Read every journal and the chain of the audit again. */
+/** Read every journal, the chains of the audit and its seals again, and say how far that goes. */
 function Verify() {
   const [busy, setBusy] = useState(false);
-  const [broken, setBroken] = useState<string[] | null>(null);
+  const [found, setFound] = useState<{ broken: string[]; says: string } | null>(null);
+  const broken = found?.broken ?? [];
   const run = (): void => {
     setBusy(true);
-    get<{ broken: string[] }>("/audit/verify")
+    get<{ broken: string[]; says: string }>("/audit/verify")
       .then(
-        (a) => setBroken(a.broken),
+        setFound,
         (e: unknown) => refused("Not checked", e),
       )
       .finally(() => setBusy(false));
   };
   return (
     <>
-      {broken === null ? null : broken.length ? (
+      {found === null ? null : broken.length ? (
         <span class="st fail" role="alert">
           <Icon name="fail" />
           {count(broken.length, "thing is", "things are")} broken: <Visible text={broken.slice(0, 3).join("; ")} />
@@ -166,7 +180,7 @@ function Verify() {
       ) : (
         <span class="st done" role="status">
           <Icon name="done" />
-          Every journal and the audit are whole
+          <Visible text={found.says} />
         </span>
       )}
       <Button off={denied("admin")} busy={busy ? "Checking…" : ""} onClick={run} name="verify">
