@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+import adjourn.testing.contract  # noqa: F401  its promises' assertions are rewritten before anybody else imports them
+
 SHM = Path("/dev/shm")
 
 
