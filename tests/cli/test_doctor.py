@@ -45,9 +45,9 @@ def test_all_is_well(adjourn: Run, waiting: str) -> None:
     said = adjourn("doctor")
     assert said.code == 0 and "!" not in said.out and "✗" not in said.out
     assert [line.split()[1] for line in said.out.splitlines()] == [
-        "versions", "secret", "store", "structure", "journals", "audit", "rights", "clock", "workers", "letters", "users",
+        "versions", "secret", "files", "store", "structure", "journals", "audit", "rights", "clock", "workers", "letters", "users",
     ]  # fmt: skip
-    assert "11 fine" in said.err and "commit" in said.out and "ms" in said.out
+    assert "12 fine" in said.err and "commit" in said.out and "ms" in said.out
     assert adjourn("doctor", "--json").json["ok"] is True and adjourn("doctor", "--deep").code == 0
 
 

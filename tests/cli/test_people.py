@@ -16,6 +16,8 @@ import pytest
 from tests.cli import yard
 from tests.cli.conftest import SECONDS, AtTerminal, Run
 
+from adjourn.server import Users
+
 YARD = str(Path(yard.__file__))
 
 
@@ -47,11 +49,54 @@ def test_another_key_and_the_end_of_all_of_them(adjourn: Run, waiting: str) -> N
     db.close()
 
 
+def test_one_key_of_several_is_found_and_ended(adjourn: Run, waiting: str) -> None:
+    first = adjourn("user", "add", "ana", "--json").json["key"]
+    second = adjourn("user", "key", "ana", "--expires", "30d", "--json").json["key"]
+    one, two = adjourn("user", "keys", "ana", "--json").json
+    assert (one["hint"], one["expires_at"], two["hint"]) == (first[-4:], None, second[-4:])
+    assert 29.9 * 86400 < two["expires_at"] - two["created_at"] < 30.1 * 86400
+    shown = adjourn("user", "keys", "ana").out
+    assert one["id"] in shown and "never" in shown and first not in shown
+    said = adjourn("user", "revoke", one["id"])
+    assert said.code == 0 and "ana" in said.err
+    assert [k["id"] for k in adjourn("user", "keys", "ana", "--json").json] == [two["id"]]
+    assert adjourn("user", "revoke", second, "--json").json == {"revoked": two["id"], "user": "ana"}
+    assert adjourn("user", "revoke", second).code == 2
+
+
+def test_role_groups_and_sessions_change_and_the_key_stays(adjourn: Run, waiting: str) -> None:
+    key = adjourn("user", "add", "ana", "--group", "old", "--json").json["key"]
+    assert adjourn("user", "role", "ANA", "approver", "--json").json["role"] == "approver"
+    assert adjourn("user", "groups", "ana", "leads", "finance", "--json").json["groups"] == ["leads", "finance"]
+    assert adjourn("user", "groups", "ana").out == "ana  approver  leads, finance\n"
+    users = Users("adjourn.db-users")
+    cookie = users.open_session("ana", key)
+    assert adjourn("user", "logout", "ana", "--json").json == {"user": "ana", "sessions": 1}
+    assert users.session(cookie) is None
+    found = users.by_key(key)
+    assert found is not None and (found.role, found.groups) == ("approver", ("leads", "finance"))
+    assert adjourn("user", "groups", "ana", "--none", "--json").json["groups"] == []
+    users.close()
+
+
+def test_users_may_be_in_a_file_of_their_own(adjourn: Run) -> None:
+    assert adjourn("user", "list", "--users", "people").code == 2 and not Path("people").exists()
+    assert adjourn("user", "add", "ana", "--users", "people").code == 0
+    assert [u["name"] for u in adjourn("user", "list", "--users", "people", "--json").json] == ["ana"]
+
+
 @pytest.mark.parametrize(
     "words",
-    [["add", "ana", "--role", "king"], ["add", ""], ["add", "@ana"], ["add", "a\x1b[31mb"], ["key", "nobody"], ["remove", "nobody"]],
+    [
+        ["add", "ana", "--role", "king"], ["add", ""], ["add", "@ana"], ["add", "a\x1b[31mb"], ["key", "nobody"], ["remove", "nobody"],
+        ["keys", "nobody"], ["revoke", "abc"], ["revoke", ""], ["role", "nobody", "admin"], ["role", "vic", "king"],
+        ["groups", "nobody"], ["groups", "vic", "a\nb"], ["groups", "vic", "a", "--none"], ["logout", "nobody"],
+        ["key", "vic", "--expires", "soon"], ["key", "vic", "--expires", "0d"], ["key", "vic", "--expires", "2001-01-01"],
+        ["key", "vic", "--expires", "99999999d"], ["add", "Vic"],
+    ],
 )  # fmt: skip
 def test_wrong_input_is_told(words: list[str], adjourn: Run, waiting: str) -> None:
+    adjourn("user", "add", "vic")
     said = adjourn("user", *words)
     assert said.code == 2 and said.err.startswith("✗ ") and "\x1b" not in said.err and said.out == ""
 
@@ -111,10 +156,34 @@ def test_with_programs_it_is_a_worker_too(serving: Serve, adjourn: Run, monkeypa
     assert Path("ledger").read_text() == "create a\n"
 
 
-def test_a_users_key_opens_it(serving: Serve, adjourn: Run, waiting: str) -> None:
+def test_a_users_key_opens_it_and_no_link_does(serving: Serve, adjourn: Run, waiting: str) -> None:
     key = adjourn("user", "add", "vic", "--json").json["key"]
     _, up = serving()
+    assert "token" not in up["link"]
     assert ask(f"{up['url']}/api/v1/me", key)["name"] == "vic"
+
+
+@pytest.mark.parametrize(
+    ("words", "made"),
+    [([], True), (["--origin", "https://ops.example"], False), (["--origin", "https://ops.example", "--token"], True)],
+)
+def test_what_a_service_writes_into_its_log_opens_nothing(
+    serving: Serve, waiting: str, words: list[str], made: bool
+) -> None:
+    process, up = serving(*words)
+    assert ("#token=" in up["link"]) is made
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=SECONDS)
+    assert ("may do everything" in err) is made and ("log in with their keys" in err) is not made
+    assert "token=" not in err
+
+
+@pytest.mark.parametrize(
+    "words", [["--trusted-proxy", "10.0.0.0/33"], ["--max-connections", "3"], ["--head-timeout", "0"]]
+)
+def test_options_that_make_no_sense_are_refused(words: list[str], adjourn: Run, waiting: str) -> None:
+    said = adjourn("serve", "--port", "0", *words)
+    assert said.code == 2 and said.out == "" and said.err
 
 
 def test_an_address_of_other_machines_needs_users(adjourn: Run, waiting: str) -> None:

@@ -35,7 +35,7 @@ def people() -> Iterator[tuple[Users, dict[str, str]]]:
 
 @pytest.fixture
 async def server(people: tuple[Users, dict[str, str]]) -> AsyncIterator[Serving]:
-    async with serving("memory://", programs(), port=0, users=people[0], name="ana", rate=10_000) as up:
+    async with serving("memory://", programs(), port=0, users=people[0], name="ana", token=True, rate=10_000) as up:
         yield up
 
 

@@ -43,9 +43,13 @@ async def main() -> None:
     users = Users()
     keys = {role: users.add(f"{role}-person", role) for role in ROLES}
     programs = [MAKERS[name]() for name in options.get("programs", MAKERS)]
+    if files := options.get("files"):
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
     await serve(
         options["address"], programs, port=options.get("port", 0), users=users if options.get("own_users") else None, name="ana",
-        rate=1e6, ready=lambda serving: seeded(serving, options.get("seed", False), keys),
+        token=True, rate=1e6, **options.get("serve", {}), ready=lambda serving: seeded(serving, options.get("seed", False), keys),
     )  # fmt: skip
 
 
@@ -56,14 +60,15 @@ class Process:
         self.process, self.up = process, up
 
     @classmethod
-    async def begin(cls, **options: Any) -> "Process":
+    async def begin(cls, *, stderr: Any = None, **options: Any) -> "Process":
+        """`files`: how many it may have open; `serve`: options of `serve`."""
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",
             "tests.server.process",
             json.dumps(options),
             stdout=asyncio.subprocess.PIPE,
-            stderr=None,
+            stderr=stderr,
         )
         assert process.stdout is not None
         line = await process.stdout.readline()

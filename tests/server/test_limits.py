@@ -3,18 +3,11 @@
 import asyncio
 
 import pytest
-from tests.server.world import Client, programs
+from tests.server.world import Client, Time, programs
 
 from adjourn.server import serving
 from adjourn.server.limits import KNOWN, Limit, client_of
 from adjourn.server.problem import Problem
-
-
-class Time:
-    at = 100.0
-
-    def __call__(self) -> float:
-        return self.at
 
 
 def allowed(limit: Limit, client: str, times: int) -> int:

@@ -2,11 +2,13 @@
 
 from http.cookies import SimpleCookie
 from pathlib import Path
+from typing import Any
 
 import httpx
-from tests.server.world import Client, programs
+import pytest
+from tests.server.world import Client, Time, programs
 
-from adjourn.server import Guard, Serving, Users, serving
+from adjourn.server import Guard, Serving, Users, serving, users_path
 from adjourn.server.auth import set_cookie
 
 
@@ -80,17 +82,97 @@ async def test_a_user_who_is_removed_is_out_at_once(server: Serving, people: tup
         assert (await program.get("me")).status_code == 401
 
 
-async def test_a_session_survives_a_restart_of_the_server_and_its_token_does_not(address: str) -> None:
-    async with serving(address, port=0) as server:
-        port = int(server.url.rpartition(":")[2])
-        async with Client(server) as browser:
-            await login(browser, server.token)
-            cookie = dict(browser.cookies)
-        old = server.token
-    async with serving(address, port=port) as server, Client(server) as browser:
-        browser.cookies.update(cookie)
-        assert (await browser.get("me")).json()["role"] == "admin"
-        assert (await browser.get("me", headers={"Authorization": f"Bearer {old}"})).status_code == 401
+async def test_a_person_s_session_survives_a_restart_and_that_of_the_link_ends_with_its_process(address: str) -> None:
+    users = Users(users_path(address))
+    key = users.add("ben", "admin")
+    cookies: dict[str, dict[str, str]] = {}
+    async with serving(address, port=0, token=True) as server:
+        port, token = int(server.url.rpartition(":")[2]), server.token
+        for who, shown in (("link", token), ("ben", key)):
+            async with Client(server) as browser:
+                await login(browser, shown)
+                assert (await browser.get("me")).json()["link"] is (who == "link")
+                cookies[who] = dict(browser.cookies)
+    async with serving(address, port=port, token=True) as server:
+        for who, status in (("link", 401), ("ben", 200)):
+            async with Client(server, cookies=cookies[who]) as browser:
+                assert (await browser.get("me")).status_code == status
+        async with Client(server, token) as program:
+            assert (await program.get("me")).status_code == 401
+    users.close()
+
+
+async def test_a_session_ends_with_its_key(server: Serving, people: tuple[Users, dict[str, str]]) -> None:
+    users = people[0]
+    keys = [users.add("eva", "admin"), users.new_key("eva")]
+    async with Client(server) as one, Client(server) as two:
+        await login(one, keys[0])
+        await login(two, keys[1])
+        users.revoke(keys[0])
+        assert (await one.get("me")).status_code == 401
+        assert (await one.post("halts", json={"scope": "*", "reason": "x"})).status_code == 401
+        assert (await two.get("me")).status_code == 200
+        users.logout("eva")
+        assert (await two.get("me")).status_code == 401
+
+
+async def test_a_page_that_nobody_touches_keeps_no_session_alive(people: tuple[Users, dict[str, str]]) -> None:
+    """Also not by its streams, which ask again and again whether they may."""
+    clock = Time()
+    users = Users(clock=clock)
+    key = users.add("ana", "viewer")
+    async with serving("memory://", port=0, users=users, session_idle=600) as server, Client(server) as browser:
+        await login(browser, key)
+        for _ in range(9):
+            clock.at += 100
+            assert (await browser.get("me")).status_code == 200
+        for _ in range(5):
+            clock.at += 100
+            assert (await browser.get("me", headers={"X-Idle": "1"})).status_code == 200
+        clock.at += 101
+        assert (await browser.get("me")).status_code == 401
+    users.close()
+
+
+# A link
+
+
+async def test_a_link_opens_a_session_with_the_token_of_this_start_and_with_nobody_s_key(
+    server: Serving, people: tuple[Users, dict[str, str]]
+) -> None:
+    """Else whoever writes a link lets its reader act under the writer's name (login CSRF)."""
+    async with Client(server) as browser:
+        for key in (people[1]["admin"], people[0].run_key("r1"), "adj_nothing"):
+            refused = await browser.post("session", json={"token": key})
+            assert (refused.status_code, "set-cookie" in refused.headers) == (401, False)
+        answer = await browser.post("session", json={"token": server.token})
+        assert (answer.status_code, answer.json()["link"]) == (200, True)
+
+
+@pytest.mark.parametrize("body", [{}, {"key": "a", "token": "b"}, {"token": ""}])
+async def test_a_session_is_asked_for_with_one_thing(server: Serving, body: dict[str, str]) -> None:
+    async with Client(server) as browser:
+        assert (await browser.post("session", json=body)).status_code == 422
+
+
+@pytest.mark.parametrize(
+    ("given", "made"),
+    [
+        ({}, True), ({"origins": ["https://ops.example.com"]}, False), ({"users": 1}, False), ({"token": True, "users": 1}, True),
+        ({"token": True, "origins": ["https://ops.example.com"]}, True), ({"token": False}, False),
+    ],
+)  # fmt: skip
+async def test_a_link_that_may_do_everything_is_made_only_for_somebody_alone(given: dict[str, Any], made: bool) -> None:
+    users = Users()
+    if given.pop("users", 0):
+        users.add("ana", "admin")
+    async with serving("memory://", port=0, users=users, **given) as server:
+        assert bool(server.token) is made
+        assert ("#token=" in server.link) is made
+        assert not made or server.link.startswith("http://127.0.0.1:"), (
+            "the token is for nobody who reads the public name"
+        )
+    users.close()
 
 
 async def test_a_cookie_of_another_server_on_this_machine_is_another_cookie(server: Serving) -> None:
@@ -114,9 +196,85 @@ def test_behind_a_proxy_a_cookie_is_for_https_and_at_home_it_is_not() -> None:
     guard.users.close()
 
 
-async def test_attempts_to_log_in_are_few(server: Serving) -> None:
+# Wrong keys
+
+
+async def test_wrong_keys_are_few_and_a_good_one_is_always_let_in(
+    server: Serving, people: tuple[Users, dict[str, str]]
+) -> None:
     async with Client(server) as browser:
         answers = [(await browser.post("session", json={"key": f"guess{n}"})).status_code for n in range(15)]
         assert answers[:10] == [401] * 10
         assert answers[-1] == 429
         assert (await browser.get("me")).status_code == 401
+        other = await browser.post("session", json={"key": "adj_somebody else's typing error"})
+        assert other.status_code == 401, "another beginning is another person's"
+        for key in people[1].values():
+            assert (await browser.post("session", json={"key": key})).status_code == 200
+
+
+async def test_a_thousand_different_guesses_are_refused_too_and_lock_nobody_out(
+    server: Serving, people: tuple[Users, dict[str, str]]
+) -> None:
+    async with Client(server) as browser:
+        guesses = [(await browser.post("session", json={"key": f"{n:04}"})).status_code for n in range(300)]
+        assert set(guesses) == {401, 429}
+        assert guesses.count(401) < 100
+        assert (await browser.post("session", json={"key": people[1]["viewer"]})).status_code == 200
+
+
+async def test_behind_a_proxy_each_client_has_its_own_limits_and_its_own_line_in_the_audit() -> None:
+    users = Users()
+    key = users.add("ana", "admin")
+    async with (
+        serving("memory://", programs(), port=0, users=users, rate=5, proxies=["127.0.0.1"]) as server,
+        Client(server, headers={"X-Forwarded-For": "203.0.113.66"}) as eve,
+        Client(server, key, headers={"X-Forwarded-For": "6.6.6.6, 203.0.113.7"}) as ana,
+    ):
+        assert 429 in [(await eve.get("me")).status_code for _ in range(40)]
+        assert (await ana.get("me")).status_code == 200
+        await ana.start("talker")
+        [entry] = (await ana.get("audit")).json()["items"]
+        assert entry["from"].endswith(" http 203.0.113.7")
+    users.close()
+
+
+async def test_without_a_trusted_proxy_nobody_chooses_their_own_address(server: Serving, admin: Client) -> None:
+    await admin.post("runs", json={"program": "talker", "input": "x"}, headers={"X-Forwarded-For": "6.6.6.6"})
+    [entry] = (await admin.get("audit")).json()["items"]
+    assert entry["from"].endswith(" http 127.0.0.1")
+
+
+# Only https
+
+
+@pytest.mark.parametrize(
+    ("host", "sent"),
+    [
+        ("ops.example.com", True), ("OPS.example.com:443", True), ("127.0.0.1:8765", False), ("localhost:8443", False),
+        ("other.example", False),
+    ],
+)  # fmt: skip
+def test_a_public_name_that_is_https_stays_https(host: str, sent: bool) -> None:
+    """On a loopback name it would take every other server of this machine along."""
+    guard = Guard(["https://ops.example.com", "http://127.0.0.1:8765", "https://localhost:8443"])
+    assert bool(guard.transport_security(host)) is sent
+    guard.users.close()
+
+
+async def test_every_answer_of_such_a_name_says_so_also_a_refusal() -> None:
+    users = Users()
+    users.add("ana", "admin")
+    async with (
+        serving("memory://", port=0, users=users, origins=["https://ops.example.com"]) as server,
+        httpx.AsyncClient(base_url=f"http://127.0.0.1:{port_of(server)}", trust_env=False) as client,
+    ):
+        for path in ("/api/v1/me", "/api/v1/nothing", "/", "/a/b"):
+            answer = await client.get(path, headers={"Host": "ops.example.com"})
+            assert answer.headers["strict-transport-security"] == "max-age=31536000"
+            assert "strict-transport-security" not in (await client.get(path)).headers
+    users.close()
+
+
+def port_of(server: Serving) -> int:
+    return next(int(host.rpartition(":")[2]) for host in server.guard.hosts if host.startswith("127.0.0.1:"))

@@ -6,8 +6,7 @@ import shutil
 import signal
 import tempfile
 import time
-import webbrowser
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -16,6 +15,7 @@ import typer
 from rich.text import Text
 
 from adjourn.cli.asking import Later
+from adjourn.cli.browser import opened
 from adjourn.cli.demo_cast import PACE
 from adjourn.cli.demo_teller import Teller
 from adjourn.cli.demo_tour import RETURN, Tour, TourFailed
@@ -85,9 +85,8 @@ async def _show(folder: Path, port: int, opens: bool) -> None:
             Text("A server, a worker and five runs, on a SQLite file. Nothing leaves this machine.", style=DIM),
             Text(f"The files are in {visible(str(folder))}   The worker is process {on.pids[-1]}   Ctrl-C ends it.", style=DIM),
         )  # fmt: skip
-        if opens:
-            await asyncio.to_thread(webbrowser.open, on.serving.link)
-        await stop.wait()
+        with opened(on.serving.link, folder) if opens else nullcontext():
+            await stop.wait()
         say(Text("Ended.", style=DIM))
 
 

@@ -44,7 +44,7 @@ async def stage(folder: Path, port: int, *, name: str = "") -> AsyncGenerator[St
 
     database = folder / "demo.db"
     address = f"sqlite:///{database}"
-    async with serving(address, CAST, port=port, guide=guide, work=False, name=name) as up:
+    async with serving(address, CAST, port=port, guide=guide, work=False, name=name, token=True) as up:
         pids: list[int] = []
         keeping = asyncio.create_task(_keep_a_worker(database, folder / "ledger.jsonl", pids), name="adjourn-demo")
         try:

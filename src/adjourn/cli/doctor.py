@@ -49,6 +49,7 @@ def doctor(
 async def _all(db: str | None, deep: bool) -> AsyncIterator[Finding]:
     yield _versions()
     yield health.secret()
+    yield health.files()
     address = address_of(db)
     path = file_of(address)
     if path is None:

@@ -17,6 +17,7 @@ from adjourn.core.status import RUNNABLE, Status
 from adjourn.driver.checkpoint import SECRET, key_ring
 from adjourn.driver.identity import is_dead
 from adjourn.errors import InvalidDefinition, StoreError
+from adjourn.runtime.file_limit import UNLIMITED, files_allowed
 from adjourn.runtime.runtime import Runtime
 from adjourn.stores.store import Filter, Halt, RunRow
 
@@ -33,6 +34,8 @@ SKEW = 5.0
 """Seconds that this machine's clock may be behind the last record."""
 ROOM = 100 * 1024 * 1024
 """Bytes that should be free."""
+CONNECTIONS, FILES_ELSEWHERE = 1000, 200
+"""Connections that a server should be able to have, and files that it needs beside them."""
 NAMED = 5
 """So many runs are named one by one."""
 
@@ -140,6 +143,17 @@ def secret() -> Finding:
         advice = ("Set it", f'export {SECRET}="$(openssl rand -hex 32)"')
         return look("secret", f"{SECRET} is not set: checkpoints are not signed", *advice)
     return fine("secret", f"{count(len(keys), 'key')}; the first signs, all verify")
+
+
+def files() -> Finding:
+    """Whether a server would have files for its connections."""
+    now, most = files_allowed()
+    room = most - FILES_ELSEWHERE
+    if room < CONNECTIONS:
+        text = f"{most:,} files may be open at most: a server has at most {max(1, room):,} connections"
+        return look("files", text, "Raise it", f"ulimit -Hn {CONNECTIONS + FILES_ELSEWHERE}")
+    shown = "any number of" if now == UNLIMITED else f"{now:,}"
+    return fine("files", f"{shown} files may be open; a server takes what it needs for {CONNECTIONS:,} connections")
 
 
 # The runs

@@ -128,17 +128,26 @@ def is_equal(one: Any, other: Any) -> bool:
 
 
 def loads(
-    data: str | bytes, *, what: str = "the text", limit: int = MAX_BYTES, depth: int = MAX_DEPTH, strings: int = 0
+    data: str | bytes,
+    *,
+    what: str = "the text",
+    limit: int = MAX_BYTES,
+    depth: int = MAX_DEPTH,
+    strings: int = 0,
+    values: int = 0,
 ) -> Any:
     """Read JSON that comes from outside, strictly; raises `Invalid` saying what is wrong, in bounded time and memory.
 
     `strings`: an envelope, at most so many keys and texts with little beside them; anything else is not even parsed.
+    `values`: at most about so many values in all; a text of nothing but brackets costs much more than its size says.
     """
     raw = _bytes(data, what, limit)
     if strings and not _is_envelope(raw, strings):
         raise Invalid(f"{what} is not a flat object of at most {strings // 2} fields")
     if has_more_parts(raw, MAX_PARTS):
         raise Invalid(f"{what} has over {MAX_PARTS:,} lists and objects")
+    if values and _has_more_values(raw, values):
+        raise Invalid(f"{what} has more than {values:,} values; send less at once, or send it as one text")
     if _deeper_than(raw, depth):
         raise Invalid(f"{what} is nested deeper than {depth} levels")
     try:
@@ -197,6 +206,17 @@ def has_more_parts(raw: bytes, most: int) -> bool:
         return False
     plain = _STRING.sub(b"", raw)
     return plain.count(b"[") + plain.count(b"{") > most
+
+
+def _has_more_values(raw: bytes, most: int) -> bool:
+    """Whether there are more than `most` values: each but the first follows a bracket or a comma."""
+    if _separators(raw) <= most:
+        return False
+    return _separators(_STRING.sub(b"", raw)) > most
+
+
+def _separators(raw: bytes) -> int:
+    return sum(raw.count(mark) for mark in (b",", b"[", b"{"))
 
 
 def _no_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

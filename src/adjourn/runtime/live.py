@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 
 from adjourn.driver.feed import Feed, Live, Published, TextArrived
+from adjourn.stores.private_file import make_private, tighten
 from adjourn.stores.writer import Request, Worker
 
 log = logging.getLogger("adjourn.live")
@@ -36,9 +37,11 @@ _encode = msgspec.json.Encoder().encode
 class LiveChannel:
     """Carries this process's live items to others, and theirs to the local feed."""
 
-    def __init__(self, path: str, feed: Feed) -> None:
+    def __init__(self, database: str, feed: Feed) -> None:
+        """`database`: the store's file. What models write is for those who may read that one, and for nobody else."""
         self._feed = feed
-        self._path = path
+        self._path, self._database = f"{database}-live", database
+        tighten(self._path, database)
         self._waiting: list[Live] = []
         self._id = secrets.token_hex(8)
         self._followed: dict[str, int] = {}
@@ -124,7 +127,7 @@ class LiveChannel:
         for request in batch:
             try:
                 if self._db is None:
-                    self._db = _open(self._path)
+                    self._db = _open(self._path, self._database)
                 request.result = request.work(self._db)
             except Exception as e:
                 request.error = e
@@ -140,9 +143,10 @@ class LiveChannel:
             await self._worker.close()
 
 
-def _open(path: str) -> Any:
+def _open(path: str, database: str) -> Any:
     import apsw
 
+    make_private(path, database)
     db: Any = apsw.Connection(path)
     db.set_busy_timeout(1000)
     db.pragma("journal_mode", "wal")

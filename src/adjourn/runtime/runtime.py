@@ -134,7 +134,7 @@ class Runtime(AuditVerbs):
         self._audit_keys = audit_keys(self._audit_key)
         self._sealer = Sealer(self._store, self.clock, self._audit_keys)
         path = getattr(self._store, "path", "")
-        self._live = LiveChannel(f"{path}-live", self.feed) if path else None
+        self._live = LiveChannel(path, self.feed) if path else None
         for program in self._programs:
             self._register(program)
         return self

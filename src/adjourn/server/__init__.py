@@ -4,9 +4,9 @@ from adjourn.server.app import create_app, lifespan
 from adjourn.server.auth import Guard, Identity
 from adjourn.server.notify import Postman, add_chat, add_webhook
 from adjourn.server.serving import Serving, serve, serving
-from adjourn.server.users import User, Users, users_path
+from adjourn.server.users import Key, User, Users, users_path
 
 __all__ = [
-    "create_app", "lifespan", "serve", "serving", "Serving", "Guard", "Identity", "User", "Users", "users_path", "Postman",
+    "create_app", "lifespan", "serve", "serving", "Serving", "Guard", "Identity", "Key", "User", "Users", "users_path", "Postman",
     "add_webhook", "add_chat",
 ]  # fmt: skip

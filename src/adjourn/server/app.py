@@ -67,6 +67,13 @@ def _is_open(runtime: Runtime) -> bool:
         return False
 
 
+def _check_length(request: Request) -> None:
+    """A proxy and a server that disagree on where a request ends can be made to see different requests."""
+    if "transfer-encoding" in request.headers and "content-length" in request.headers:
+        advice = "a request has Content-Length or Transfer-Encoding, not both"
+        raise Problem(400, "ambiguous_length", advice, {"Connection": "close"})
+
+
 class Door:
     """Where every request comes in. Host, Origin and rate are checked before anything else; every answer is guarded."""
 
@@ -88,6 +95,7 @@ class Door:
             log.exception("a request failed: %s %s", request.method, request.url.path[:200])
             response = problem(500, "failed", "something broke here; nothing is lost, look at the server's log")
         response.headers.update(HEADERS)
+        response.headers.update(self._desk.guard.transport_security(request.headers.get("host", "")))
         if request.method == "HEAD" and not isinstance(response, EventStream):
             response.body = b""
         await response(scope, receive, send)
@@ -96,6 +104,7 @@ class Door:
         guard, path = self._desk.guard, segments(request.scope)
         guard.check_host(request)
         guard.limit(request)
+        _check_length(request)
         if path is None:
             raise Problem(404, "not_found", "there is nothing at this address")
         if path[:1] != ["api"]:

@@ -3,17 +3,20 @@
 import hashlib
 import hmac
 import ipaddress
+import secrets
+import time
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 from urllib.parse import urlsplit
 
 from starlette.requests import Request
 
 from adjourn.errors import InvalidDefinition
-from adjourn.server.limits import Limit, client_of
+from adjourn.server.client_address import TrustedProxies
+from adjourn.server.limits import FailedLogins, Limit, client_of
 from adjourn.server.problem import Problem
-from adjourn.server.users import SESSION_LIFE, User, Users
+from adjourn.server.users import SESSION_IDLE, SESSION_LIFE, User, Users
 
 Right = Literal["none", "read", "control", "decide", "halt", "admin"]
 RIGHTS: dict[str, frozenset[Right]] = {
@@ -24,20 +27,25 @@ RIGHTS: dict[str, frozenset[Right]] = {
     "run": frozenset({"none", "read"}),
 }
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
-LOCAL = "@local"
-"""How a session of the token of this start is written down."""
 STREAMS, STREAMS_EACH = 1000, 60
+IDLE = "x-idle"
+"""A header by which the console says that nobody has touched it for a while: such a request keeps no session alive."""
+YEAR = 365 * 24 * 3600
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Somebody who was recognised. `run`: not a person but that run's own credentials."""
+    """Somebody who was recognised. `run`: not a person but that run's own credentials.
+
+    `local`: whoever has the token of this start.
+    """
 
     name: str
     role: str
     groups: tuple[str, ...] = ()
     csrf: str = ""
     run: str = ""
+    local: bool = False
 
     def may(self, right: Right) -> bool:
         """Whether the role has this right; one that is not known has none."""
@@ -51,8 +59,10 @@ class Guard:
     """Recognises callers, and refuses foreign hosts, foreign origins and floods.
 
     `origins`: where the console is served, for example `https://ops.example.com`; browsers may come from there only, and
-    the Host header must be one of theirs. `token` makes whoever has it an admin called `token_name`. `authenticate` asks
-    an application of your own who somebody is.
+    the Host header must be one of theirs. `token` makes whoever has it an admin called `token_name`; sessions that were
+    opened with it end with this object. `authenticate` asks an application of your own who somebody is. `rate` and `burst`:
+    requests a second for each address. `proxies`: networks whose `X-Forwarded-For` is believed. `session_life` and
+    `session_idle`: after so many seconds a browser's session ends, in any case and without use.
     """
 
     def __init__(
@@ -65,6 +75,9 @@ class Guard:
         authenticate: Authenticate | None = None,
         rate: float = 200.0,
         burst: float = 400.0,
+        proxies: Iterable[str] = (),
+        session_life: float = SESSION_LIFE,
+        session_idle: float = SESSION_IDLE,
     ) -> None:
         self.origins = frozenset(_origin(o) for o in origins)
         self.hosts = frozenset(h for o in self.origins for h in _hosts(o))
@@ -74,7 +87,10 @@ class Guard:
         port = min((urlsplit(o).port or 0 for o in self.origins), default=0)
         # A cookie belongs to a host and all its ports, so each server has a name of its own.
         self.cookie = "__Host-adjourn" if self.secure else f"adjourn_{port}"
-        self._requests, self._logins = Limit(rate, burst), Limit(0.5, 10)
+        self.proxies = TrustedProxies(proxies)
+        self.session_life, self.session_idle = session_life, session_idle
+        self._requests, self._failed = Limit(rate, burst), FailedLogins()
+        self._local: dict[str, tuple[float, float]] = {}
         self._streams: dict[str, int] = {}
 
     def is_encrypted(self, host: str) -> bool:
@@ -105,59 +121,99 @@ class Guard:
         if site not in ("none", "same-origin") and dest != "document":
             raise Problem(403, "wrong_origin", "other sites may link to this page, and no more")
 
-    def limit(self, request: Request, *, login: bool = False) -> None:
-        """So many requests a second for each client; of attempts to log in, far fewer."""
-        client = client_of(request.client.host if request.client else "")
-        (self._logins if login else self._requests).take(client)
+    def limit(self, request: Request) -> None:
+        """So many requests a second for each client."""
+        self._requests.take(client_of(self.address(request)))
+
+    def address(self, request: Request) -> str:
+        """Where a request comes from, as far as it can be known."""
+        peer = request.client.host if request.client else ""
+        return self.proxies.client(peer, request.headers.getlist("x-forwarded-for"))
+
+    def transport_security(self, host: str) -> dict[str, str]:
+        """A browser that has seen a public name by https uses nothing else for it. A loopback name has other servers, too."""
+        name = urlsplit(f"//{host}").hostname or ""
+        if not self.is_encrypted(host) or is_loopback(name):
+            return {}
+        return {"Strict-Transport-Security": f"max-age={YEAR}"}
 
     # Who it is
 
-    async def identify(self, request: Request) -> Identity:
-        """Whose request this is: a bearer key, or a browser's session."""
+    async def identify(self, request: Request, *, used: bool = True) -> Identity:
+        """Whose request this is: a bearer key, or a browser's session.
+
+        `used` False: the server asks by itself, which keeps no session alive.
+        """
         scheme, _, key = request.headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer" and key:
             return self.recognise(key.strip())
         if self.authenticate is not None and (known := await self.authenticate(request)) is not None:
             return known
         cookie = request.cookies.get(self.cookie, "")
-        name = self.users.session(cookie)
-        who = self._named(name) if name is not None else None
+        who = self._of_session(cookie, used=used and IDLE not in request.headers)
         if who is None:
             advice = "send `Authorization: Bearer KEY`, or log in"
             raise Problem(401, "unauthorized", advice, {"WWW-Authenticate": 'Bearer realm="adjourn"'})
-        csrf = csrf_of(cookie)
         if request.method not in SAFE:
             sent = request.headers.get("x-csrf-token", "")
-            if not hmac.compare_digest(sent.encode(), csrf.encode()):
+            if not hmac.compare_digest(sent.encode(), who.csrf.encode()):
                 raise Problem(403, "csrf", "the X-CSRF-Token header is missing or wrong; reload the page")
-        return Identity(who.name, who.role, who.groups, csrf, who.run)
+        return who
 
     def recognise(self, key: str) -> Identity:
         """The identity of a key; raises 401."""
-        if self._token and hmac.compare_digest(_hash(key), _hash(self._token)):
-            return Identity(self._token_name, "admin")
+        if self._is_token(key):
+            return Identity(self._token_name, "admin", local=True)
         found = self.users.by_key(key)
         if found is None:
             refused = {"WWW-Authenticate": 'Bearer realm="adjourn", error="invalid_token"'}
             raise Problem(401, "unauthorized", "this key is not known", refused)
         return _identity(found)
 
-    def _named(self, name: str) -> Identity | None:
-        if name == LOCAL:
-            return Identity(self._token_name, "admin") if self._token else None
-        found = self.users.get(name)
-        return _identity(found) if found else None
+    def _is_token(self, key: str) -> bool:
+        return bool(self._token) and hmac.compare_digest(_hash(key), _hash(self._token))
 
-    def login(self, key: str) -> tuple[str, Identity]:
-        """A session for a browser: its cookie, and who it is."""
-        who = self.recognise(key)
-        local = bool(self._token) and hmac.compare_digest(_hash(key), _hash(self._token))
-        cookie = self.users.open_session(LOCAL if local else who.name)
-        return cookie, Identity(who.name, who.role, who.groups, csrf_of(cookie), who.run)
+    # Browsers
+
+    def login(self, request: Request, key: str) -> tuple[str, Identity]:
+        """A session for a browser that shows a key: its cookie, and who it is. Raises 401, or 429 after too many wrong ones."""
+        try:
+            who = self.recognise(key)
+        except Problem:
+            self._failed.count(client_of(self.address(request)), key)
+            raise
+        cookie = self._open_local() if who.local else self.users.open_session(who.name, key, life=self.session_life)
+        return cookie, replace(who, csrf=csrf_of(cookie))
+
+    def login_by_link(self, request: Request, token: str) -> tuple[str, Identity]:
+        """A session for a browser that came by the link of this start. A link with anybody's key opens nothing: whoever
+        wrote it could let others act under that name."""
+        if not self._is_token(token):
+            self._failed.count(client_of(self.address(request)), token)
+            raise Problem(401, "unauthorized", "this link is not of this start of the server; log in with a key")
+        return self.login(request, token)
 
     def logout(self, request: Request) -> None:
         """Forget the session that a request shows."""
-        self.users.end_session(request.cookies.get(self.cookie, ""))
+        cookie = request.cookies.get(self.cookie, "")
+        self._local.pop(csrf_of(cookie), None)
+        self.users.end_session(cookie)
+
+    def _open_local(self) -> str:
+        cookie, now = secrets.token_urlsafe(32), time.monotonic()
+        self._local = {name: (until, seen) for name, (until, seen) in self._local.items() if until > now}
+        self._local[csrf_of(cookie)] = (now + self.session_life, now)
+        return cookie
+
+    def _of_session(self, cookie: str, *, used: bool) -> Identity | None:
+        csrf, now = csrf_of(cookie), time.monotonic()
+        until, seen = self._local.get(csrf, (0.0, 0.0))
+        if until > now and now - seen < self.session_idle:
+            self._local[csrf] = (until, now if used else seen)
+            return Identity(self._token_name, "admin", csrf=csrf, local=True)
+        name = self.users.session(cookie, idle=self.session_idle, used=used)
+        found = self.users.get(name) if name is not None else None
+        return replace(_identity(found), csrf=csrf) if found else None
 
     # Streams stay open, so they are counted
 
@@ -177,7 +233,7 @@ class Guard:
 
 def set_cookie(guard: Guard, cookie: str, host: str = "") -> str:
     """The Set-Cookie header for a session of whoever came to `host`; an empty cookie ends it."""
-    age = int(SESSION_LIFE) if cookie else 0
+    age = int(guard.session_life) if cookie else 0
     secure = "; Secure" if guard.secure or guard.is_encrypted(host) else ""
     return f"{guard.cookie}={cookie}; Max-Age={age}; Path=/; HttpOnly; SameSite=Strict{secure}"
 

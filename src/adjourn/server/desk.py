@@ -29,13 +29,13 @@ class Desk:
         self.glances = Glances()
         self.guide: Guide | None = None
         self.closing = asyncio.Event()
-        self.verifying = asyncio.Lock()
+        self.verifying, self.parsing = asyncio.Lock(), asyncio.Lock()
         self._programs: OrderedDict[str, str] = OrderedDict()
 
     def seen_from(self, request: Request) -> Runtime:
         """The runtime, for one request: the audit says from where it came."""
         view = copy(self.runtime)
-        view.origin = f"{self.runtime.origin} http {request.client.host if request.client else '?'}"
+        view.origin = f"{self.runtime.origin} http {self.guard.address(request) or '?'}"
         return view
 
     async def program_of(self, run: str) -> str:

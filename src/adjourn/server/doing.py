@@ -24,7 +24,9 @@ from adjourn.errors import (
 from adjourn.server.auth import set_cookie
 from adjourn.server.changed import conflict, ref
 from adjourn.server.operation import Call, answered
-from adjourn.server.translate import digest_of, halt_json
+from adjourn.server.translate import digest_of, halt_json, identity_json
+from adjourn.server.users import folded
+from adjourn.stores.store import Halt
 
 # Runs
 
@@ -200,20 +202,34 @@ async def halt(c: Call) -> Any:
 
 
 async def unhalt(c: Call) -> Any:
-    """Lift a halt."""
+    """Lift a halt. Whoever may halt may lift what they or another operator set; what an admin set, an admin lifts."""
+    for halt in await c.rt.halts():
+        if halt.scope == c.body["scope"] and not _may_lift(c, halt):
+            raise NotAllowed(
+                f"the halt of {halt.scope!r} was set by {halt.by!r}: an admin lifts it; nothing was lifted"
+            )
     on = await c.rt.unhalt(c.body["scope"], by=c.who.name, reason=c.body["reason"])
     return {"items": [halt_json(h) for h in on], "after": None}
+
+
+def _may_lift(c: Call, halt: Halt) -> bool:
+    """Somebody of whom nothing is known here (the command line, a program) counts as an admin."""
+    setter = c.desk.guard.users.get(halt.by)
+    own = folded(halt.by) == folded(c.who.name)
+    return c.who.may("admin") or own or (setter is not None and setter.role == "operator")
 
 
 # Sessions
 
 
 async def log_in(c: Call) -> Any:
-    """A key becomes a browser's session."""
-    c.desk.guard.limit(c.request, login=True)
-    cookie, who = c.desk.guard.login(c.body["key"])
-    body = {"name": who.name, "role": who.role, "groups": list(who.groups), "csrf": who.csrf}
-    return answered(body, {"Set-Cookie": set_cookie(c.desk.guard, cookie, c.request.headers["host"])})
+    """A key becomes a browser's session; so does the token of this start's link, and nothing else that a link carries."""
+    guard = c.desk.guard
+    if "token" in c.body:
+        cookie, who = guard.login_by_link(c.request, c.body["token"])
+    else:
+        cookie, who = guard.login(c.request, c.body["key"])
+    return answered(identity_json(who), {"Set-Cookie": set_cookie(guard, cookie, c.request.headers["host"])})
 
 
 async def log_out(c: Call) -> Response:

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from adjourn.server.problem import Problem
 
 KNOWN = 10_000
+PREFIX, BEGIN = "adj_", 4
+"""How every key begins, and how many characters of what follows tell the keys of different people apart."""
 
 
 @dataclass(slots=True)
@@ -36,6 +38,23 @@ class Limit:
         if level + 1 > self._burst:
             wait = max(1, round((level + 1 - self._burst) / self._rate))
             raise Problem(429, "too_many_requests", "too many requests; slow down", {"Retry-After": str(wait)})
+
+
+class FailedLogins:
+    """How many wrong keys an address may show: few that begin alike, more that do not.
+
+    Only failures are counted, and only failures are refused: whoever shows a good key is let in, whatever else comes from
+    the same address.
+    """
+
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        self._alike, self._all = Limit(0.5, 10, now), Limit(5, 60, now)
+
+    def count(self, client: str, key: str) -> None:
+        """Count a wrong key; raises 429 if there were too many."""
+        begin = key.removeprefix(PREFIX)[:BEGIN]
+        self._all.take(client)
+        self._alike.take(f"{client} {begin}")
 
 
 def client_of(host: str) -> str:

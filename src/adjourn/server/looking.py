@@ -13,7 +13,16 @@ from adjourn.flow.flow import Flow
 from adjourn.server.operation import Call, answered
 from adjourn.server.problem import Problem
 from adjourn.server.stream import EventStream, hub_events, run_events
-from adjourn.server.translate import agents_of, halt_json, interrupt_json, record_json, run_json, said, state_json
+from adjourn.server.translate import (
+    agents_of,
+    halt_json,
+    identity_json,
+    interrupt_json,
+    record_json,
+    run_json,
+    said,
+    state_json,
+)
 from adjourn.stores.store import Filter
 
 
@@ -101,7 +110,7 @@ async def watch_run(c: Call) -> Any:
 async def _may_still(c: Call) -> bool:
     """Whether whoever opened a stream would still be let in, as the same person."""
     try:
-        now = await c.desk.guard.identify(c.request)
+        now = await c.desk.guard.identify(c.request, used=False)
     except Problem:
         return False
     return now.may("read") and (now.name, now.run) == (c.who.name, c.who.run)
@@ -203,10 +212,4 @@ async def list_programs(c: Call) -> Any:
 
 async def who_am_i(c: Call) -> Any:
     """Who asks."""
-    return {**me_json(c), "now": c.rt.store.now()}
-
-
-def me_json(c: Call) -> dict[str, Any]:
-    """An identity."""
-    who = c.who
-    return {"name": who.name, "role": who.role, "groups": list(who.groups), "csrf": who.csrf}
+    return {**identity_json(c.who), "now": c.rt.store.now()}

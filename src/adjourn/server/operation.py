@@ -20,9 +20,14 @@ from adjourn.server.schemas import COMPONENTS, Schema
 if TYPE_CHECKING:
     from adjourn.server.desk import Desk
 
-MAX_BODY = 1024 * 1024
+KB = 1024
+MAX_BODY = 1024 * KB
 MAX_READ = 16 * MAX_BODY
 """So much of what is too large is still read, and dropped: who is cut off while sending does not hear why."""
+MAX_VALUES = 100_000
+"""In one body: a megabyte of brackets takes a hundred times longer to read than a megabyte of text."""
+LARGE = 64 * KB
+"""A body that is larger is read in a thread, and only one at a time: others have their turn meanwhile."""
 MAX_SECONDS = 30.0
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 KEY: Schema = {"type": "string", "maxLength": 200, "pattern": "^[ -~]*$"}
@@ -47,7 +52,7 @@ Handler = Callable[[Call], Awaitable[Any]]
 
 @dataclass(frozen=True)
 class Operation:
-    """What one method of one path does. `also`: other answers than 200 that are no problem."""
+    """What one method of one path does. `also`: other answers than 200 that are no problem. `size`: bytes of its body."""
 
     method: str
     path: str
@@ -57,6 +62,7 @@ class Operation:
     handler: Handler
     answer: Schema
     body: Schema | None = None
+    size: int = LARGE
     query: dict[str, Schema] = field(default_factory=dict[str, Schema])
     headers: dict[str, Schema] = field(default_factory=dict[str, Schema])
     problems: tuple[int, ...] = ()
@@ -74,11 +80,18 @@ class Operation:
         if any("\x00" in v or not v or len(v) > 400 for v in path.values()):
             raise Problem(404, "not_found", "there is no such thing")
         query = read_query(self.query, request)
-        body = await read_body(self.body, request) if self.body is not None else {}
+        body = await self._read_body(desk, request) if self.body is not None else {}
         call = Call(desk, desk.seen_from(request), who, request, path, query, body)
         call.request_id = idempotency_key(who, request) if self.happens_once else ""
         value = await self.handler(call)
         return value if isinstance(value, Response) else answered(value)
+
+    async def _read_body(self, desk: "Desk", request: Request) -> dict[str, Any]:
+        schema, raw = self.body or {}, await receive_body(request, self.size)
+        if len(raw) <= LARGE:
+            return parse_body(raw, schema)
+        async with desk.parsing:
+            return await asyncio.to_thread(parse_body, raw, schema)
 
 
 def idempotency_key(who: Identity, request: Request) -> str:
@@ -127,37 +140,37 @@ def _typed(name: str, text: str, schema: Schema) -> Any:
     return value
 
 
-async def read_body(schema: Schema, request: Request) -> dict[str, Any]:
-    """The body, read strictly and checked."""
+async def receive_body(request: Request, size: int) -> bytes:
+    """The bytes of a JSON body that has at most `size`; more is read and dropped, so that its sender hears why."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
         raise Problem(415, "not_json", "send a JSON object with Content-Type: application/json")
-    raw = await _read(request)
-    try:
-        value = loads(raw, what="the request", limit=MAX_BODY)
-    except Invalid as e:
-        raise Problem(400, "bad_json", str(e)) from None
-    fits({**schema, "$defs": COMPONENTS}, value, "request")
-    return value
-
-
-async def _read(request: Request) -> bytes:
-    raw, size = bytearray(), 0
+    raw, there = bytearray(), 0
     try:
         async with asyncio.timeout(MAX_SECONDS):
             async for piece in request.stream():
-                size += len(piece)
-                if size <= MAX_BODY:
+                there += len(piece)
+                if there <= size:
                     raw += piece
-                elif size > MAX_READ:
+                elif there > MAX_READ:
                     break
     except TimeoutError:
         raise Problem(408, "too_slow", "the request did not arrive in time", {"Connection": "close"}) from None
     except ClientDisconnect:
         raise Problem(400, "incomplete", "the request ended too early") from None
-    if size > MAX_BODY:
-        raise Problem(413, "too_large", f"a request has at most {MAX_BODY:,} bytes", {"Connection": "close"})
+    if there > size:
+        raise Problem(413, "too_large", f"the body of this request has at most {size:,} bytes", {"Connection": "close"})
     return bytes(raw)
+
+
+def parse_body(raw: bytes, schema: Schema) -> dict[str, Any]:
+    """A body, read strictly and checked."""
+    try:
+        value = loads(raw, what="the request", limit=MAX_BODY, values=MAX_VALUES)
+    except Invalid as e:
+        raise Problem(400, "bad_json", str(e)) from None
+    fits({**schema, "$defs": COMPONENTS}, value, "request")
+    return value
 
 
 def fits(schema: Schema, value: Any, what: str) -> None:

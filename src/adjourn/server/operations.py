@@ -1,7 +1,7 @@
 """Every operation of the API, in one table: the routes, the checks and the OpenAPI document are made of it."""
 
 from adjourn.server import doing, looking, telling, views
-from adjourn.server.operation import Operation
+from adjourn.server.operation import KB, MAX_BODY, Operation
 from adjourn.server.schemas import (
     AFTER,
     ANYTHING,
@@ -89,7 +89,7 @@ OPERATIONS = [
     # Runs
     Operation("GET", "/runs", "list_runs", "read", "Runs, newest first.", looking.list_runs, RUNS,
               query={"status": STATUS, **FILTERS, **PAGES}),
-    Operation("POST", "/runs", "start_run", "control", "Start a run.", doing.start_run, RUN_REF, problems=CONTROLS,
+    Operation("POST", "/runs", "start_run", "control", "Start a run.", doing.start_run, RUN_REF, problems=CONTROLS, size=MAX_BODY,
               body=thing(("program", "input"), program=NAME, input=ANYTHING, run_id=RUN_ID, session=NAME, labels=LABELS),
               links=dict.fromkeys(RUN_VERBS, THIS_RUN)),
     Operation("GET", "/runs/{run}", "get_run", "read", "A run: where it is, what it waits for, what it did.", looking.get_run,
@@ -115,11 +115,11 @@ OPERATIONS = [
     Operation("POST", "/runs/{run}/cancel", "cancel_run", "control", "Cancel and undo.", doing.cancel_run, OK, problems=CONTROLS,
               body=thing(reason=NOTE)),
     Operation("POST", "/runs/{run}/say", "say_to_run", "control", "Tell the agent something.", doing.say_to_run, answer(dropped=TEXTS),
-              problems=CONTROLS, body=thing(("text",), text=SAYS, abandon=FLAG)),
+              problems=CONTROLS, size=MAX_BODY, body=thing(("text",), text=SAYS, abandon=FLAG)),
     Operation("POST", "/runs/{run}/emit", "emit_to_run", "control", "Send an event.", doing.emit_to_run, OK, problems=CONTROLS,
-              body=thing(("event",), event=SIGNAL, value=ANYTHING)),
+              size=MAX_BODY, body=thing(("event",), event=SIGNAL, value=ANYTHING)),
     Operation("POST", "/runs/{run}/fork", "fork_run", "control", "A new run from a boundary of this one.", doing.fork_run,
-              answer(id=TEXT, at=WHOLE), problems=CONTROLS,
+              answer(id=TEXT, at=WHOLE), problems=CONTROLS, size=MAX_BODY,
               body=thing(at=AT, input=ANYTHING, instruction=NOTE, answers={"enum": ["reopen", "keep"]})),
     Operation("GET", "/glances", "list_glances", "read", "Some runs, each as a line of a list.", views.list_glances,
               answer(items={"type": "array", "items": ref("Glance")}, now=NUMBER), query={"runs": {"type": "string", "maxLength": 10_000}}),
@@ -164,6 +164,7 @@ OPERATIONS = [
     # Who
     Operation("GET", "/programs", "list_programs", "read", "What this server can start.", looking.list_programs, many(PROGRAM)),
     Operation("GET", "/me", "who_am_i", "read", "Who you are.", looking.who_am_i, answer(**ME["properties"], now=NUMBER)),
-    Operation("POST", "/session", "log_in", "none", "A key becomes a browser's session.", doing.log_in, ME, body=thing(("key",), key=KEY)),
+    Operation("POST", "/session", "log_in", "none", "A key becomes a browser's session.", doing.log_in, ME, size=2 * KB,
+              body={**thing(key=KEY, token=KEY), "minProperties": 1, "maxProperties": 1}),
     Operation("POST", "/session/end", "log_out", "read", "End a browser's session.", doing.log_out, OK),
 ]  # fmt: skip

@@ -110,7 +110,7 @@ EVENT: Schema = {  # of a stream, each of its events
     "required": ["event", "data"],
 }
 PROGRAM = answer(name=TEXT, kind=TEXT, picture=maybe(TEXT))
-ME = answer(name=TEXT, role=TEXT, groups=TEXTS, csrf=TEXT)
+ME = answer(name=TEXT, role=TEXT, groups=TEXTS, csrf=TEXT, link=FLAG)
 SHOWN = answer(ref=TEXT, digest=TEXT, tool=TEXT, arguments=maybe(OBJECT), payload=ANYTHING)
 PROBLEM = answer(type=TEXT, title=TEXT, status=WHOLE, detail=TEXT, code=TEXT)
 PROBLEM["properties"] |= {  # of a decision that came too late: what was seen, what is there now, and whose doing it was

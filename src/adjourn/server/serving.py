@@ -5,21 +5,27 @@ import getpass
 import secrets
 import signal
 import socket
+import ssl
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlsplit
 
 import uvicorn
+from starlette.applications import Starlette
 
 from adjourn.agent.agent import Agent
 from adjourn.errors import InvalidDefinition, Misused
 from adjourn.flow.flow import Flow
 from adjourn.runtime.runtime import Runtime
+from adjourn.server.acceptor import Acceptor
 from adjourn.server.app import create_app, lifespan
 from adjourn.server.auth import Guard, is_loopback
-from adjourn.server.desk import Desk, Guide
-from adjourn.server.users import Users, users_path
+from adjourn.server.connections import MOST, Connections, Place, connections_allowed
+from adjourn.server.desk import Guide
+from adjourn.server.http_protocol import HEAD_SECONDS, DeadlineProtocol
+from adjourn.server.users import SESSION_IDLE, SESSION_LIFE, Users, users_path
 
 PORT = 8765
 GRACE = 5
@@ -27,7 +33,7 @@ GRACE = 5
 
 @dataclass(frozen=True, slots=True)
 class Serving:
-    """A server that is up. `link` has the token of this start in its fragment, which no browser sends anywhere."""
+    """A server that is up. If it has a token, `link` has it in its fragment, which no browser sends anywhere."""
 
     url: str
     link: str
@@ -82,22 +88,35 @@ async def serving(
     origins: Iterable[str] = (),
     users: Users | None = None,
     name: str = "",
+    token: bool | None = None,
     resources: Mapping[str, Any] | None = None,
     allow: Iterable[str] = (),
     certfile: str = "",
     keyfile: str = "",
     rate: float = 200.0,
+    proxies: Iterable[str] = (),
+    session_life: float = SESSION_LIFE,
+    session_idle: float = SESSION_IDLE,
+    connections: int = MOST,
+    connections_each: int = 0,
+    head_seconds: float = HEAD_SECONDS,
     guide: Guide | None = None,
     work: bool = True,
     audit_key: Any = None,
 ) -> AsyncGenerator[Serving]:
     """A server while inside. Without programs it reads, decides and controls; with them it also advances their runs.
 
-    On a loopback address a token is made at start. Any other address needs users, and `origins`: where people find it.
-    `allow`: networks that webhooks may reach although they are not public. `port=0` takes a free one.
+    `origins`: where people find it; an address that other machines can reach needs it, and users. `users`: who may use it;
+    without it, those in the file beside the store's. `token`: whether whoever has the link of this start is an admin, called
+    `name`; by default only on a loopback address that has no users and no `origins`. `port=0` takes a free one.
+    `allow`: networks that webhooks may reach although they are not public. `certfile`, `keyfile`: for https.
+    `rate`: requests a second for each address. `proxies`: networks whose `X-Forwarded-For` is believed.
+    `session_life`, `session_idle`: seconds after which a browser's session ends, in any case and without use.
+    `connections`, `connections_each`: how many in all (as far as the limit of open files allows) and for one address (by
+    default a quarter of that). `head_seconds`: for the head of a request, and for a TLS handshake.
     With `work=False` it starts runs of its programs and leaves it to workers to advance them.
     `audit_key` signs the seals of the audit, as for `Runtime`.
-    `guide` makes the card of things to try that the console shows.
+    `resources`: the live objects that tools need. `guide` makes the card of things to try that the console shows.
     """
     async with AsyncExitStack() as stack:
         if users is None:
@@ -105,41 +124,76 @@ async def serving(
                 users_path(address if isinstance(address, str) else f"sqlite:///{getattr(address.store, 'path', '')}")
             )
             stack.callback(users.close)
+        given, tls = list(origins), _tls(certfile, keyfile)
         sock = _bound(host, port, users)
         stack.callback(sock.close)
-        taken = sock.getsockname()[1]
-        found = _origins(host, taken, origins, bool(certfile))
-        token = secrets.token_urlsafe(32) if is_loopback(host) else ""
-        guard = Guard(found, users=users, token=token, token_name=name or _name(), rate=rate, burst=rate * 2)
+        found = _origins(host, sock.getsockname()[1], given, tls is not None)
+        if token is None:
+            token = is_loopback(host) and not given and not users.all()
+        secret = secrets.token_urlsafe(32) if token else ""
+        guard = Guard(
+            found, users=users, token=secret, token_name=name or _name(), rate=rate, burst=rate * 2, proxies=proxies,
+            session_life=session_life, session_idle=session_idle,
+        )  # fmt: skip
         runtime = address
         if isinstance(runtime, str):
             runtime = Runtime(runtime, programs, resources=resources, work=work, audit_key=audit_key)
-        url = found[0]
-        app = create_app(runtime, guard=guard, url=url, allow=allow)
+        app = create_app(runtime, guard=guard, url=found[0], allow=allow)
         app.state.desk.guide = guide
         await stack.enter_async_context(lifespan(app))
-        config = uvicorn.Config(
-            app, lifespan="off", log_config=None, access_log=False, server_header=False, ws="none", proxy_headers=False,
-            ssl_certfile=certfile or None, ssl_keyfile=keyfile or None, timeout_graceful_shutdown=GRACE,
-        )  # fmt: skip
-        await stack.enter_async_context(_up(_Server(config), sock, app.state.desk))
-        yield Serving(url, f"{url}/#token={token}" if token else f"{url}/", token, runtime, guard)
+        places = Connections(connections_allowed(connections), connections_each, guard.proxies)
+        await stack.enter_async_context(_up(app, sock, places, tls, head_seconds))
+        yield Serving(found[0], _link(found, secret), secret, runtime, guard)
+
+
+def _link(origins: list[str], token: str) -> str:
+    """The address to open; with the token it is one of this machine, whatever the public name is."""
+    if not token:
+        return f"{origins[0]}/"
+    local = next((o for o in origins if is_loopback(urlsplit(o).hostname or "")), origins[0])
+    return f"{local}/#token={token}"
+
+
+def _tls(certfile: str, keyfile: str) -> ssl.SSLContext | None:
+    if not certfile:
+        return None
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certfile, keyfile or None)
+    return context
 
 
 @asynccontextmanager
-async def _up(server: _Server, sock: socket.socket, desk: Desk) -> AsyncGenerator[None]:
-    task = asyncio.get_running_loop().create_task(server.serve(sockets=[sock]), name="adjourn-serve")
+async def _up(
+    app: Starlette, sock: socket.socket, connections: Connections, tls: ssl.SSLContext | None, head_seconds: float
+) -> AsyncGenerator[None]:
+    config = uvicorn.Config(
+        app, http="h11", lifespan="off", log_config=None, access_log=False, server_header=False, ws="none",
+        proxy_headers=False, timeout_graceful_shutdown=GRACE,
+    )  # fmt: skip
+    server = _Server(config)
+    serving = asyncio.create_task(server.serve(sockets=[]), name="adjourn-serve")
+
+    def protocol(place: Place) -> DeadlineProtocol:
+        return DeadlineProtocol(
+            connections=connections, place=place, head_seconds=head_seconds,
+            config=config, server_state=server.server_state, app_state={},
+        )  # fmt: skip
+
+    acceptor = asyncio.create_task(
+        Acceptor(sock, connections, protocol, tls, head_seconds).run(), name="adjourn-accept"
+    )
     try:
         while not server.started:
-            if task.done():
-                task.result()
+            if serving.done():
+                serving.result()
                 raise Misused("the server ended before it was up")
             await asyncio.sleep(0.005)
         yield
     finally:
-        desk.closing.set()  # streams would never end by themselves
+        acceptor.cancel()
+        app.state.desk.closing.set()  # streams would never end by themselves
         server.should_exit = True
-        await asyncio.gather(task, return_exceptions=True)
+        await asyncio.gather(acceptor, serving, return_exceptions=True)
 
 
 def _bound(host: str, port: int, users: Users) -> socket.socket:

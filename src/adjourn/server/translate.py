@@ -10,6 +10,7 @@ from adjourn.core.messages import Usage
 from adjourn.core.records import AnyRecord, Cancelled, Completed
 from adjourn.core.state import State
 from adjourn.runtime.run import look
+from adjourn.server.auth import Identity
 from adjourn.stores.letter import Endpoint, Letter
 from adjourn.stores.store import Halt, RunRow
 
@@ -88,6 +89,11 @@ def said(state: State, i: Interrupt) -> str:
 def record_json(seq: int, record: AnyRecord) -> dict[str, Any]:
     """A line of a journal."""
     return {"seq": seq, "record": msgspec.to_builtins(record)}
+
+
+def identity_json(who: Identity) -> dict[str, Any]:
+    """Who somebody is. `link`: they came by the link of this start."""
+    return {"name": who.name, "role": who.role, "groups": list(who.groups), "csrf": who.csrf, "link": who.local}
 
 
 def halt_json(h: Halt) -> dict[str, Any]:

@@ -1,22 +1,37 @@
 """Users, their API keys and their sessions, in a small file beside the store's. Secrets are kept as hashes only."""
 
 import hashlib
-import os
 import secrets
 import sqlite3
 import time
-from collections.abc import Iterable
+import unicodedata
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from adjourn.errors import Invalid, NotFound
+from adjourn.stores.private_file import make_private
 
 ROLES = ("viewer", "operator", "approver", "admin")
-SESSION_LIFE = 12 * 3600.0
+SESSION_LIFE, SESSION_IDLE = 12 * 3600.0, 3600.0
+"""Seconds: how long a session lasts at most, and how long it lasts while nobody uses it."""
+NOTED = 60.0
+"""Seconds between two notes that a session is in use: not every request writes."""
+ID = 12
+"""Characters of a key's id: the beginning of its hash."""
 _SCHEMA = """
 create table if not exists user (name text primary key, role text not null, groups text not null, created_at real not null);
 create table if not exists key (hash text primary key, user text not null, hint text not null, created_at real not null);
 create table if not exists session (hash text primary key, user text not null, until real not null);
 """
+_VERSION = 1
+_UPGRADE = """
+alter table key add column expires real not null default 0;
+delete from session;
+alter table session add column key text not null default '';
+alter table session add column seen real not null default 0;
+"""
+"""Sessions that do not know their key could outlive it: whoever had one logs in again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,65 +45,117 @@ class User:
     run: str = ""
 
 
-class Users:
-    """The users of one store. Any process may change the file; a change counts from the next request on."""
+@dataclass(frozen=True, slots=True)
+class Key:
+    """What is known of a key. `id` names it, `hint` is how it ends; `expires_at` None: it does not end by itself."""
 
-    def __init__(self, path: str = "") -> None:
-        """`path`: the file, made readable for its owner only; empty: in memory, for as long as the object lives."""
-        self._path = path or ":memory:"
+    id: str
+    user: str
+    hint: str
+    created_at: float
+    expires_at: float | None
+
+
+class Users:
+    """The users of one store. Any process may change the file; a change counts from the next request on.
+
+    Names that differ only in case or in width are one name: `Ana` is nobody else than `ana`.
+    """
+
+    def __init__(self, path: str = "", *, clock: Callable[[], float] = time.time) -> None:
+        """`path`: the file, closed to everybody but its owner; empty: in memory, for as long as the object lives.
+
+        `clock` gives the time by which keys and sessions end.
+        """
+        self._path, self._now = path or ":memory:", clock
         if path:
-            os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+            make_private(path)
         self._db = sqlite3.connect(self._path, timeout=5, check_same_thread=False, isolation_level=None)
-        self._db.executescript(_SCHEMA)
         self._version = -1
         self._users: dict[str, User] = {}
-        self._keys: dict[str, str] = {}
+        self._folded: dict[str, list[str]] = {}
+        self._keys: dict[str, tuple[str, float]] = {}
+        if self._is_old():
+            self._upgrade()
 
     # People
 
-    def add(self, name: str, role: str, groups: Iterable[str] = ()) -> str:
-        """Make a user and a key for them; the key is shown once and never again."""
+    def add(self, name: str, role: str, groups: Iterable[str] = (), *, expires_in: float | None = None) -> str:
+        """Make a user and a key for them; the key is shown once and never again.
+
+        `expires_in`: seconds until the key ends; None: it does not end by itself.
+        """
         if not name or len(name) > 100 or not name.isprintable() or name.startswith("@") or name != name.strip():
             raise Invalid(f"a user's name is a short text that does not begin with '@', not {name!r:.80}")
-        if role not in ROLES:
-            raise Invalid(f"a role is one of {', '.join(ROLES)}, not {role!r:.40}")
-        named = tuple(groups)
-        if any(not g or "\n" in g for g in named):
-            raise Invalid("a group's name is one line of text")
-        if self.get(name) is not None:
-            raise Invalid(f"there is a user {name!r} already; remove them first, or make a new key")
-        self._write("insert into user values (?, ?, ?, ?)", (name, role, "\n".join(named), time.time()))
-        return self.new_key(name)
+        with self._changing():
+            if (there := self.get(name)) is not None:
+                raise Invalid(f"there is a user {there.name!r} already; remove them first, or make a new key")
+            row = (name, _checked_role(role), _checked_groups(groups), self._now())
+            self._db.execute("insert into user values (?, ?, ?, ?)", row)
+            return self._new_key(name, expires_in)
 
-    def new_key(self, name: str) -> str:
-        """Another key for a user."""
-        if self.get(name) is None:
-            raise NotFound(f"there is no user {name!r:.80}")
-        return self._new_key(name)
+    def new_key(self, name: str, *, expires_in: float | None = None) -> str:
+        """Another key for a user; `expires_in` as for `add`."""
+        with self._changing():
+            return self._new_key(self._known(name).name, expires_in)
 
     def run_key(self, run: str) -> str:
         """A key for a run itself, for its tools: it reads that run and nothing else, and never decides."""
         name = f"@run:{run}"
-        sql = "insert into user values (?, 'run', '', ?) on conflict (name) do nothing"
-        self._write(sql, (name, time.time()))
-        return self._new_key(name)
+        with self._changing():
+            sql = "insert into user values (?, 'run', '', ?) on conflict (name) do nothing"
+            self._db.execute(sql, (name, self._now()))
+            return self._new_key(name, None)
 
-    def _new_key(self, name: str) -> str:
-        key = f"adj_{secrets.token_urlsafe(32)}"
-        self._write("insert into key values (?, ?, ?, ?)", (_hash("key", key), name, key[-4:], time.time()))
+    def _new_key(self, name: str, expires_in: float | None) -> str:
+        if expires_in is not None and not 0 < expires_in < float("inf"):
+            raise Invalid(f"a key lasts for a positive number of seconds, not {expires_in!r}")
+        key, now = f"adj_{secrets.token_urlsafe(32)}", self._now()
+        expires = now + expires_in if expires_in is not None else 0.0
+        row = (_hash("key", key), name, key[-4:], now, expires)
+        self._db.execute("insert into key (hash, user, hint, created_at, expires) values (?, ?, ?, ?, ?)", row)
         return key
 
-    def revoke(self, key: str) -> None:
-        """End one key."""
-        if not self._write("delete from key where hash = ?", (_hash("key", key),)):
-            raise NotFound("this key is not known")
+    def keys(self, name: str) -> list[Key]:
+        """The keys of a user, oldest first; also those that have expired."""
+        sql = "select hash, user, hint, created_at, expires from key where user = ? order by rowid"
+        rows = self._db.execute(sql, (self._known(name).name,)).fetchall()
+        return [Key(hash[:ID], user, hint, at, expires or None) for hash, user, hint, at, expires in rows]
+
+    def revoke(self, key: str) -> Key:
+        """End one key, given as itself or by its id, and every session that was opened with it."""
+        with self._changing():
+            like = f"{key}%" if _is_id(key) else _hash("key", key)
+            rows = self._db.execute("select hash, user, hint, created_at, expires from key where hash like ?", (like,))
+            found = rows.fetchall()
+            if len(found) != 1:
+                raise NotFound("this key is not known; `adjourn user keys NAME` lists the keys of a user")
+            [(hash, user, hint, at, expires)] = found
+            self._db.execute("delete from session where key = ?", (hash,))
+            self._db.execute("delete from key where hash = ?", (hash,))
+        return Key(hash[:ID], user, hint, at, expires or None)
+
+    def set_role(self, name: str, role: str) -> User:
+        """Give a user another role; it counts from the next request on, also in sessions that are open."""
+        return self._changed(name, "role", _checked_role(role))
+
+    def set_groups(self, name: str, groups: Iterable[str]) -> User:
+        """Put a user into these groups, and into no others."""
+        return self._changed(name, "groups", _checked_groups(groups))
+
+    def _changed(self, name: str, column: str, value: str) -> User:
+        with self._changing():
+            user = self._known(name)
+            self._db.execute(f"update user set {column} = ? where name = ?", (value, user.name))
+        return self._known(user.name)
 
     def remove(self, name: str) -> None:
-        """Remove a user, all their keys and all their sessions."""
-        if not self._write("delete from user where name = ?", (name,)):
-            raise NotFound(f"there is no user {name!r:.80}")
-        self._write("delete from key where user = ?", (name,))
-        self._write("delete from session where user = ?", (name,))
+        """Remove a user, all their keys and all their sessions, at once."""
+        with self._changing():
+            user = self._known(name)
+            self._db.execute("delete from session where user = ?", (user.name,))
+            self._db.execute("delete from key where user = ?", (user.name,))
+            self._db.execute("delete from user where name = ?", (user.name,))
 
     def all(self) -> list[User]:
         """Every person, by name."""
@@ -96,35 +163,63 @@ class Users:
         return sorted((u for u in self._users.values() if not u.run), key=lambda u: u.name)
 
     def get(self, name: str) -> User | None:
-        """The user of this name."""
+        """The user of this name, however it is written."""
         self._look()
-        return self._users.get(name)
+        alike = self._folded.get(folded(name), [])
+        return self._users.get(name if name in alike or len(alike) != 1 else alike[0])
+
+    def _known(self, name: str) -> User:
+        if (found := self.get(name)) is None:
+            raise NotFound(f"there is no user {name!r:.80}")
+        return found
 
     def by_key(self, key: str) -> User | None:
-        """Whose key this is."""
+        """Whose key this is; None for one that is not known, or has expired."""
+        return self._owner(_hash("key", key))
+
+    def _owner(self, hash: str) -> User | None:
         self._look()
-        return self._users.get(self._keys.get(_hash("key", key), ""))
+        name, expires = self._keys.get(hash, ("", 0.0))
+        return None if expires and expires <= self._now() else self._users.get(name)
 
     # Sessions
 
-    def open_session(self, name: str) -> str:
-        """A browser has shown a key: the cookie that it shows from now on. It outlives this process."""
-        cookie = secrets.token_urlsafe(32)
-        self._write("delete from session where until < ?", (time.time(),))
-        self._write(
-            "insert into session values (?, ?, ?)", (_hash("session", cookie), name, time.time() + SESSION_LIFE)
-        )
+    def open_session(self, name: str, key: str = "", *, life: float = SESSION_LIFE) -> str:
+        """A browser has shown a key: the cookie that it shows from now on. It outlives this process.
+
+        The session ends with `key`, after `life` seconds, or when nobody has used it for long.
+        """
+        cookie, now = secrets.token_urlsafe(32), self._now()
+        with self._changing():
+            self._db.execute("delete from session where until < ?", (now,))
+            row = (_hash("session", cookie), name, now + life, _hash("key", key) if key else "", now)
+            self._db.execute("insert into session (hash, user, until, key, seen) values (?, ?, ?, ?, ?)", row)
         return cookie
 
-    def session(self, cookie: str) -> str | None:
-        """Whose session a cookie is."""
-        sql = "select user from session where hash = ? and until > ?"
-        found = self._db.execute(sql, (_hash("session", cookie), time.time())).fetchone() if cookie else None
-        return found[0] if found else None
+    def session(self, cookie: str, *, idle: float = SESSION_IDLE, used: bool = True) -> str | None:
+        """Whose session a cookie is; None if it has ended, its key has, or nobody has used it for `idle` seconds.
+
+        `used` False: the look itself is no use, because no person is behind it.
+        """
+        now, hash = self._now(), _hash("session", cookie)
+        sql = "select user, key, seen from session where hash = ? and until > ? and seen > ?"
+        found = self._db.execute(sql, (hash, now, now - idle)).fetchone() if cookie else None
+        if found is None:
+            return None
+        user, key, seen = found
+        if key and self._owner(key) is None:
+            return None
+        if used and now - seen > NOTED:
+            self._db.execute("update session set seen = ? where hash = ?", (now, hash))
+        return user
 
     def end_session(self, cookie: str) -> None:
         """Forget a session."""
-        self._write("delete from session where hash = ?", (_hash("session", cookie),))
+        self._db.execute("delete from session where hash = ?", (_hash("session", cookie),))
+
+    def logout(self, name: str) -> int:
+        """End every session of a user; their keys stay. How many there were."""
+        return self._db.execute("delete from session where user = ?", (self._known(name).name,)).rowcount
 
     def close(self) -> None:
         """Let go of the file."""
@@ -132,20 +227,42 @@ class Users:
 
     # The file
 
-    def _write(self, sql: str, values: tuple[object, ...]) -> int:
-        self._version = -1  # our own writes do not change the version that we see
-        return self._db.execute(sql, values).rowcount
+    @contextmanager
+    def _changing(self) -> Generator[None]:
+        """One transaction: everything in it counts, or nothing."""
+        self._db.execute("begin immediate")
+        try:
+            yield
+        except BaseException:
+            self._db.execute("rollback")
+            raise
+        else:
+            self._db.execute("commit")
+        finally:
+            self._version = -1  # our own writes do not change the version that we see
+
+    def _is_old(self) -> bool:
+        return self._db.execute("pragma user_version").fetchone()[0] < _VERSION
+
+    def _upgrade(self) -> None:
+        with self._changing():
+            if self._is_old():  # still: another process may have been faster
+                for statement in (_SCHEMA + _UPGRADE).split(";"):
+                    self._db.execute(statement)
+                self._db.execute(f"pragma user_version = {_VERSION}")
 
     def _look(self) -> None:
         """Read everything again if any process has written."""
         [version] = self._db.execute("pragma data_version").fetchone()
         if version == self._version:
             return
-        self._users = {}
-        for name, role, groups, at in self._db.execute("select name, role, groups, created_at from user"):
+        self._users, self._folded = {}, {}
+        for name, role, groups, at in self._db.execute("select name, role, groups, created_at from user order by name"):
             run = name.removeprefix("@run:") if role == "run" else ""
             self._users[name] = User(name, role, tuple(g for g in groups.split("\n") if g), at, run)
-        self._keys = dict(self._db.execute("select hash, user from key").fetchall())
+            self._folded.setdefault(folded(name), []).append(name)
+        rows = self._db.execute("select hash, user, expires from key").fetchall()
+        self._keys = {hash: (user, expires) for hash, user, expires in rows}
         self._version = version
 
 
@@ -153,6 +270,28 @@ def users_path(address: str) -> str:
     """Where the users of a store are: beside its file; "" for a store without one."""
     scheme, _, rest = address.partition("://")
     return f"{rest[1:]}-users" if scheme == "sqlite" and len(rest) > 1 else ""
+
+
+def folded(name: str) -> str:
+    """A name as it is compared: without case, and with one form for letters that have several."""
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
+
+
+def _checked_role(role: str) -> str:
+    if role not in ROLES:
+        raise Invalid(f"a role is one of {', '.join(ROLES)}, not {role!r:.40}")
+    return role
+
+
+def _checked_groups(groups: Iterable[str]) -> str:
+    named = tuple(groups)
+    if any(not g or "\n" in g for g in named):
+        raise Invalid("a group's name is one line of text")
+    return "\n".join(named)
+
+
+def _is_id(text: str) -> bool:
+    return len(text) == ID and all(c in "0123456789abcdef" for c in text)
 
 
 def _hash(what: str, secret: str) -> str:

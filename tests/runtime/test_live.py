@@ -1,0 +1,60 @@
+"""The channel of live text is for those who may read the database, and for nobody else."""
+
+import asyncio
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.runtime.test_watch import collect
+from tests.runtime.world import LIMIT, Ledger, notes
+
+from adjourn import Runtime
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="rights of files are those of POSIX")
+
+
+@pytest.fixture(autouse=True)
+def _careless() -> Iterator[None]:
+    before = os.umask(0o022)
+    yield
+    os.umask(before)
+
+
+def modes(folder: Path) -> dict[str, int]:
+    return {p.name: stat.S_IMODE(p.stat().st_mode) for p in folder.iterdir() if "-live" in p.name}
+
+
+async def test_what_models_write_is_closed_to_others(address: str, ledger: Ledger) -> None:
+    """The file is made by whoever watches a run of another process."""
+    folder = Path(address.removeprefix("sqlite:///")).parent
+    async with Runtime(address, work=False) as rt:
+        run = await rt.start(notes(ledger), "go")
+        watching = asyncio.create_task(collect(run.watch()))
+        async with asyncio.timeout(LIMIT):
+            while len(modes(folder)) < 3:
+                await asyncio.sleep(0.01)
+        assert modes(folder) == dict.fromkeys(["runs.db-live", "runs.db-live-wal", "runs.db-live-shm"], 0o600)
+        watching.cancel()
+
+
+@pytest.mark.parametrize("part", ["", "-wal", "-shm"])
+async def test_a_file_that_an_older_version_left_open_is_closed_at_the_next_start(address: str, part: str) -> None:
+    path = Path(address.removeprefix("sqlite:///") + "-live" + part)
+    async with Runtime(address):
+        path.touch()
+        path.chmod(0o644)
+    async with Runtime(address):
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+async def test_where_a_group_may_read_the_database_it_may_read_the_text_as_well(address: str) -> None:
+    database = Path(address.removeprefix("sqlite:///"))
+    async with Runtime(address):
+        database.chmod(0o660)
+        live = Path(f"{database}-live")
+        live.touch()
+        live.chmod(0o666)
+    async with Runtime(address):
+        assert stat.S_IMODE(live.stat().st_mode) == 0o660
