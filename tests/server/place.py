@@ -23,7 +23,7 @@ def rows(path: Path) -> dict[str, list[Any]]:
     db: Any = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
     try:
         tables = [str(name) for (name,) in db.execute("select name from sqlite_schema where type = 'table' order by 1")]
-        return {name: list(db.execute(f"select * from {name} order by 1, 2")) for name in tables}
+        return {name: sorted(db.execute(f"select * from {name}"), key=repr) for name in tables}
     finally:
         db.close()
 

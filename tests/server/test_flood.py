@@ -8,7 +8,7 @@ import ssl
 import subprocess
 import time
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -164,7 +164,8 @@ async def test_a_head_that_comes_byte_by_byte_is_late_all_the_same() -> None:
             while not reading.done():
                 writer.write(b"G")
                 await asyncio.sleep(0.02)
-        assert reading.result() == b"" or reading.result().startswith(b"HTTP/1.1 4")
+        with suppress(ConnectionError):  # what was sent after the end is answered with a reset
+            assert reading.result().startswith(b"HTTP/1.1 408 ")
         writer.close()
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from starlette.responses import Response
 
+from adjourn.core.authority import person
 from adjourn.core.decision import Decision
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.records import Started
@@ -25,7 +26,6 @@ from adjourn.server.auth import set_cookie
 from adjourn.server.changed import conflict, ref
 from adjourn.server.operation import Call, answered
 from adjourn.server.translate import digest_of, halt_json, identity_json
-from adjourn.server.users import folded
 from adjourn.stores.store import Halt
 
 # Runs
@@ -215,7 +215,7 @@ async def unhalt(c: Call) -> Any:
 def _may_lift(c: Call, halt: Halt) -> bool:
     """Somebody of whom nothing is known here (the command line, a program) counts as an admin."""
     setter = c.desk.guard.users.get(halt.by)
-    own = folded(halt.by) == folded(c.who.name)
+    own = person(halt.by) == person(c.who.name)
     return c.who.may("admin") or own or (setter is not None and setter.role == "operator")
 
 

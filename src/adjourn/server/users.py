@@ -4,11 +4,11 @@ import hashlib
 import secrets
 import sqlite3
 import time
-import unicodedata
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from adjourn.core.authority import person
 from adjourn.errors import Invalid, NotFound
 from adjourn.stores.private_file import make_private
 
@@ -73,7 +73,7 @@ class Users:
         self._db = sqlite3.connect(self._path, timeout=5, check_same_thread=False, isolation_level=None)
         self._version = -1
         self._users: dict[str, User] = {}
-        self._folded: dict[str, list[str]] = {}
+        self._named: dict[str, list[str]] = {}
         self._keys: dict[str, tuple[str, float]] = {}
         if self._is_old():
             self._upgrade()
@@ -165,7 +165,7 @@ class Users:
     def get(self, name: str) -> User | None:
         """The user of this name, however it is written."""
         self._look()
-        alike = self._folded.get(folded(name), [])
+        alike = self._named.get(person(name), [])
         return self._users.get(name if name in alike or len(alike) != 1 else alike[0])
 
     def _known(self, name: str) -> User:
@@ -256,11 +256,11 @@ class Users:
         [version] = self._db.execute("pragma data_version").fetchone()
         if version == self._version:
             return
-        self._users, self._folded = {}, {}
+        self._users, self._named = {}, {}
         for name, role, groups, at in self._db.execute("select name, role, groups, created_at from user order by name"):
             run = name.removeprefix("@run:") if role == "run" else ""
             self._users[name] = User(name, role, tuple(g for g in groups.split("\n") if g), at, run)
-            self._folded.setdefault(folded(name), []).append(name)
+            self._named.setdefault(person(name), []).append(name)
         rows = self._db.execute("select hash, user, expires from key").fetchall()
         self._keys = {hash: (user, expires) for hash, user, expires in rows}
         self._version = version
@@ -270,11 +270,6 @@ def users_path(address: str) -> str:
     """Where the users of a store are: beside its file; "" for a store without one."""
     scheme, _, rest = address.partition("://")
     return f"{rest[1:]}-users" if scheme == "sqlite" and len(rest) > 1 else ""
-
-
-def folded(name: str) -> str:
-    """A name as it is compared: without case, and with one form for letters that have several."""
-    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
 
 
 def _checked_role(role: str) -> str:
