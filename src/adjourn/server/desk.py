@@ -11,6 +11,7 @@ from starlette.requests import Request
 from adjourn.runtime.runtime import Runtime
 from adjourn.server.auth import Guard
 from adjourn.server.folds import Folds
+from adjourn.server.gists import Gists
 from adjourn.server.hub import Hub
 from adjourn.server.views import Glances
 
@@ -26,7 +27,7 @@ class Desk:
         self.runtime, self.guard = runtime, guard
         self.folds = Folds(runtime)
         self.hub = Hub(runtime)
-        self.glances = Glances()
+        self.glances, self.gists = Glances(), Gists()
         self.guide: Guide | None = None
         self.closing = asyncio.Event()
         self.verifying, self.parsing = asyncio.Lock(), asyncio.Lock()

@@ -1,8 +1,11 @@
 """The operations that look. None of them changes anything."""
 
+import asyncio
+from collections.abc import AsyncIterator
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 from starlette.responses import Response
 
 from adjourn.core.interrupt import Interrupt, local_event, local_id
@@ -23,7 +26,10 @@ from adjourn.server.translate import (
     said,
     state_json,
 )
-from adjourn.stores.store import Filter
+from adjourn.stores.store import Filter, Store
+
+AT_ONCE = 25
+"""Interrupts that are read from the store at once."""
 
 
 def _label(query: dict[str, Any]) -> tuple[str, str] | None:
@@ -120,15 +126,29 @@ async def list_inbox(c: Call) -> Any:
     """A page of what waits for people."""
     q, limit = c.query, c.query.get("limit", 50)
     mine = c.who.groups if q.get("mine") else None
-    found = await c.rt.store.inbox(
-        Filter(
-            program=q.get("agent", ""), kind=q.get("kind", ""), run=q.get("run", ""), session=q.get("session", ""), label=_label(q),
-            text=q.get("text", ""), since=q.get("since", 0), until=q.get("until", 0), group=q.get("group", ""), members=mine,
-            after=q.get("after", ""), limit=limit,
-        )
+    wanted = Filter(
+        program=q.get("agent", ""), kind=q.get("kind", ""), run=q.get("run", ""), session=q.get("session", ""), label=_label(q),
+        text=q.get("text", ""), since=q.get("since", 0), until=q.get("until", 0), group=q.get("group", ""), members=mine,
+        after=q.get("after", ""), limit=limit,
     )  # fmt: skip
-    items = [interrupt_json(i, await c.desk.program_of(i.run_id), "") for i in found]
-    return {"items": items, "after": items[-1]["ref"] if len(found) == limit else None}
+    items: list[dict[str, Any]] = []
+    async for i in _some_at_a_time(c.rt.store, wanted):
+        items.append(c.desk.gists.line(i, await c.desk.program_of(i.run_id)))
+    return {"items": items, "after": items[-1]["ref"] if len(items) == limit else None}
+
+
+async def _some_at_a_time(store: Store, wanted: Filter) -> AsyncIterator[Interrupt]:
+    """Each may be a megabyte: others have their turn in between."""
+    left = wanted.limit
+    while left:
+        step = min(left, AT_ONCE)
+        found = await store.inbox(replace(wanted, limit=step))
+        for i in found:
+            yield i
+            await asyncio.sleep(0)
+        if len(found) < step:
+            return
+        left, wanted = left - step, replace(wanted, after=f"{found[-1].run_id}:{local_id(found[-1])}")
 
 
 async def watch_inbox(c: Call) -> Any:

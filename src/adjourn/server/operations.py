@@ -39,7 +39,7 @@ from adjourn.server.schemas import (
 )
 
 DONE, OK, RUN_REF = answer(seq=WHOLE), answer(ok=FLAG), answer(id=TEXT)
-RUNS, INBOX, HALTS, AUDIT = many(ref("Run")), many(ref("Interrupt")), many(ref("Halt")), many(ref("Audit"))
+RUNS, INBOX, HALTS, AUDIT = many(ref("Run")), many(ref("InboxItem")), many(ref("Halt")), many(ref("Audit"))
 FILTERS: dict[str, Schema] = {
     "agent": SEARCH,
     "session": SEARCH,

@@ -70,6 +70,7 @@ INTERRUPT = answer(
     path=TEXT, opened_at=NUMBER, expires_at=maybe(NUMBER), choices=OBJECT, on_expiry=TEXT, approvers=WHOLE, groups=TEXTS, digest=TEXT,
     action=TEXT, seq=WHOLE, said=TEXT, slots={"type": "array", "items": SEAT}, requesters=TEXTS,
 )  # fmt: skip
+INBOX_ITEM = answer(**INTERRUPT["properties"], whole=FLAG)
 CLOSED = answer(
     why=TEXT, by=TEXT, at=maybe(NUMBER), seq=maybe(WHOLE), note=TEXT, edit=maybe(OBJECT), value=ANYTHING,
 )  # fmt: skip
@@ -118,7 +119,8 @@ PROBLEM["properties"] |= {  # of a decision that came too late: what was seen, w
 }  # fmt: skip
 
 COMPONENTS: dict[str, Schema] = {
-    "Usage": USAGE, "Interrupt": INTERRUPT, "Run": RUN, "RunState": RUN_STATE, "Glance": GLANCE, "Step": STEP, "Task": TASK,
+    "Usage": USAGE, "Interrupt": INTERRUPT, "InboxItem": INBOX_ITEM,
+    "Run": RUN, "RunState": RUN_STATE, "Glance": GLANCE, "Step": STEP, "Task": TASK,
     "Record": RECORD, "Halt": HALT, "Audit": AUDIT,
     "Endpoint": ENDPOINT, "Letter": LETTER, "Shown": SHOWN, "Problem": PROBLEM,
 }  # fmt: skip

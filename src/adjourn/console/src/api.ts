@@ -46,10 +46,22 @@ export function address(path: string, query: Query = {}): string {
 /** An id as one segment of a path. */
 export const at = encodeURIComponent;
 
+const UNTOUCHED = 60_000;
+let touched = 0;
+for (const input of ["pointerdown", "keydown", "wheel", "touchstart"])
+  addEventListener(input, () => (touched = performance.now()), { capture: true, passive: true });
+
+/** A request of our own. While nobody touches the page it says so: what a page does by itself keeps no session alive. */
+export function fetchHere(url: string, init: RequestInit): Promise<Response> {
+  const headers = new Headers(init.headers);
+  if (performance.now() - touched > UNTOUCHED) headers.set("X-Idle", "1");
+  return fetch(url, { ...init, headers, credentials: "same-origin", cache: "no-store" });
+}
+
 async function send<T>(url: string, init: RequestInit): Promise<T> {
   let response: Response;
   try {
-    response = await fetch(url, { ...init, credentials: "same-origin", cache: "no-store" });
+    response = await fetchHere(url, init);
   } catch (e) {
     if (e instanceof DOMException && e.name === "AbortError") throw e;
     throw new Problem(0, "no_answer", "the server does not answer; what was recorded is safe in the store");
@@ -110,21 +122,45 @@ export function denied(right: Right): string {
   return `you are ${who.role}; this needs ${roles.join(" or ")}`;
 }
 
-/** Use the token of the address, if there is one, and remove it from there; or go on with the session that there is. */
+/** The token of the link by which somebody came who is logged in already: they are asked before it makes them somebody else. */
+export const offered = signal("");
+/** Why the link by which somebody came opened nothing, or "". */
+export const wrongLink = signal("");
+
+/**
+ * Go on with the session that there is; without one, use the token of the address. It is removed from there in any case.
+ *
+ * A link carries the token of this start of the server and nothing else: with a key in it, whoever wrote the link would let its
+ * reader act under the writer's name.
+ */
 export async function begin(): Promise<void> {
-  const token = new URLSearchParams(location.hash.slice(1)).get("token");
+  const token = new URLSearchParams(location.hash.slice(1)).get("token") ?? "";
   if (token) history.replaceState(history.state, "", location.pathname + location.search);
   try {
-    if (token) await login(token);
-    else await whoami();
-  } catch (e) {
-    if (!(e instanceof Problem)) throw e;
-    if (e.status === 401 && token) {
-      // A link of an earlier start: the session that this browser has may still be good.
-      await whoami().catch(() => undefined);
-    } else if (e.status !== 401) throw e;
+    await whoami().catch(unauthorized);
+    if (!token || me.value?.link) return;
+    if (me.value) offered.value = token;
+    else await loginByLink(token);
   } finally {
     known.value = true;
+  }
+}
+
+/** Nobody is logged in; everything else that went wrong is told. */
+function unauthorized(e: unknown): void {
+  if (!(e instanceof Problem) || e.status !== 401) throw e;
+}
+
+/** Use the token of a link; if it is not of this start of the server, that is said, and whoever is logged in stays so. */
+export async function loginByLink(token: string): Promise<void> {
+  const was = me.value;
+  try {
+    me.value = await post<Me>("/session", { token });
+    await whoami();
+  } catch (e) {
+    unauthorized(e);
+    me.value = was;
+    wrongLink.value = (e as Problem).detail;
   }
 }
 

@@ -1,7 +1,8 @@
 /** Without a session: where the link is, or a key. */
 import { useState } from "preact/hooks";
-import { login, Problem } from "./api";
+import { login, loginByLink, me, offered, Problem, wrongLink } from "./api";
 import { Button, Icon } from "./ui";
+import { Visible } from "./visible";
 
 export function LoginPage() {
   const [key, setKey] = useState("");
@@ -24,7 +25,12 @@ export function LoginPage() {
           Adjourn
         </div>
         <h1>Who are you?</h1>
-        <p class="t2">Open the address that the server printed when it started, or enter your key.</p>
+        <p class="t2">Enter your key, or open the address that the server printed when it started.</p>
+        {wrongLink.value ? (
+          <p class="fail sm" data-link>
+            The link opened nothing: {wrongLink.value}.
+          </p>
+        ) : null}
         <label class="stack">
           <span class="lb">Key</span>
           <input
@@ -45,6 +51,46 @@ export function LoginPage() {
           <span class="grow sm t3">An administrator makes one: adjourn user add</span>
           <Button look="p" type="submit" off={key.trim() ? "" : "enter your key first"} busy={busy ? "Sending…" : ""}>
             Log in
+          </Button>
+        </div>
+      </form>
+    </main>
+  );
+}
+
+/** Somebody who is logged in came by a link that would make them somebody else. Nothing has happened yet. */
+export function SwitchPage() {
+  const [busy, setBusy] = useState(false);
+  const who = me.value;
+  const stay = (): void => {
+    offered.value = "";
+  };
+  const change = (): void => {
+    setBusy(true);
+    void loginByLink(offered.value).finally(stay);
+  };
+  return (
+    <main class="login">
+      <form class="card stack" onSubmit={(e) => e.preventDefault()}>
+        <div class="brand">
+          <Icon name="mark" size="l" />
+          Adjourn
+        </div>
+        <h1>Stay who you are?</h1>
+        <p class="t2">
+          You are logged in as{" "}
+          <b>
+            <Visible text={who?.name ?? ""} />
+          </b>
+          , {who?.role}. The link that you opened would make you whoever started this server, for all pages of this browser. What you decide
+          then is recorded under that name.
+        </p>
+        <div class="row wrap">
+          <Button look="p" onClick={stay} name="stay">
+            Stay <Visible text={who?.name ?? ""} />
+          </Button>
+          <Button onClick={change} busy={busy ? "Sending…" : ""} name="switch">
+            Use the link
           </Button>
         </div>
       </form>

@@ -2,7 +2,7 @@
 import { effect } from "@preact/signals";
 import { render } from "preact";
 import "./theme";
-import { begin, known, me } from "./api";
+import { begin, known, me, offered } from "./api";
 import { Frame } from "./frame";
 import { helping, useKeys } from "./keys";
 import { connect, disconnect, waiting } from "./live";
@@ -13,6 +13,7 @@ import { useState } from "preact/hooks";
 import { Button } from "./ui";
 
 const LoginPage = later(async () => (await import("./overlays")).LoginPage);
+const SwitchPage = later(async () => (await import("./overlays")).SwitchPage);
 const RunsPage = later(async () => (await import("./runs")).RunsPage);
 const RunPage = later(async () => (await import("./run")).RunPage);
 const InboxPage = later(async () => (await import("./inbox")).InboxPage);
@@ -61,6 +62,7 @@ function App({ failed }: { failed: unknown }) {
     );
   if (!known.value) return null;
   if (!me.value) return <LoginPage />;
+  if (offered.value) return <SwitchPage />;
   return (
     <Frame on={place.value[0] ?? "runs"}>
       <Page />

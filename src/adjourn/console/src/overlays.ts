@@ -1,4 +1,4 @@
 /** What opens over a page, or instead of it. */
 export { HaltDialogs } from "./halting";
 export { KeysHelp } from "./help";
-export { LoginPage } from "./login";
+export { LoginPage, SwitchPage } from "./login";

@@ -1,5 +1,5 @@
 /** Server-sent events, read by hand: unlike `EventSource` it sees refusals, silence, and where a broken stream has to go on. */
-import { refusal } from "./api";
+import { fetchHere, refusal } from "./api";
 
 export interface Event {
   kind: string;
@@ -33,7 +33,7 @@ export function follow(url: string, listener: Listener): () => void {
     control = new AbortController();
     const headers: Record<string, string> = { Accept: "text/event-stream" };
     if (last) headers["Last-Event-ID"] = last;
-    const response = await fetch(url, { headers, signal: control.signal, credentials: "same-origin", cache: "no-store" });
+    const response = await fetchHere(url, { headers, signal: control.signal });
     if (response.status === 204) return finish(null);
     if (!response.ok || !response.body) {
       const problem = await refusal(response);

@@ -15,6 +15,8 @@ export interface Me {
   role: Role;
   groups: string[];
   csrf: string;
+  /** They came by the link of this start of the server. */
+  link: boolean;
   now?: number;
   demo?: boolean;
 }
