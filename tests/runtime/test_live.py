@@ -1,16 +1,20 @@
-"""The channel of live text is for those who may read the database, and for nobody else."""
+"""The channel of live text: for those who may read the database and for nobody else; each word once."""
 
 import asyncio
 import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.runtime.test_watch import collect
 from tests.runtime.world import LIMIT, Ledger, notes
 
-from adjourn import Runtime
+from adjourn import Runtime, TextArrived
+from adjourn.driver.feed import Feed, Live
+from adjourn.runtime import live
+from adjourn.runtime.live import LiveChannel
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="rights of files are those of POSIX")
 
@@ -58,3 +62,31 @@ async def test_where_a_group_may_read_the_database_it_may_read_the_text_as_well(
         live.chmod(0o666)
     async with Runtime(address):
         assert stat.S_IMODE(live.stat().st_mode) == 0o660
+
+
+async def test_a_word_that_comes_while_somebody_joins_is_sent_once(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever joins gets all that was written so far: what arrives just then is in it, and must not follow once more."""
+    feed = Feed()
+    channel = LiveChannel(address.removeprefix("sqlite:///"), feed)
+    sent: list[Live] = []
+
+    async def ask(work: Any) -> Any:
+        if work is live._interested:
+            if len(sent) == 0:
+                feed.send(TextArrived("r", "", "two "))
+            return {"r": 1.0}
+        sent.extend(work.args[0])
+        return None
+
+    monkeypatch.setattr(channel, "_ask", ask)
+    feed.send(TextArrived("r", "", "one "))
+    assert channel._sender is not None
+    await channel._sender
+    heard = ""
+    for item in sent:
+        assert isinstance(item, TextArrived)
+        heard = item.text if item.whole else heard + item.text
+    assert heard == "one two "
+    await channel.close()

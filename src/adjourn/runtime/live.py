@@ -71,6 +71,7 @@ class LiveChannel:
                 fresh = [i for run in joined for i in self._feed.so_far(run)]
                 self._wanted = wanted
                 caught = {i.run_id for i in fresh}
+                self._waiting = [i for i in self._waiting if not (i.run_id in caught and _is_text(i))]  # `fresh` has it
                 rows = [i for i in items if i.run_id in wanted and i.run_id not in caught] + fresh
                 if rows:
                     await self._ask(partial(_write, rows, self._id))
@@ -141,6 +142,10 @@ class LiveChannel:
         await asyncio.gather(*tasks, return_exceptions=True)
         if self._worker is not None:
             await self._worker.close()
+
+
+def _is_text(item: Live) -> bool:
+    return isinstance(item, TextArrived) and not item.thinking
 
 
 def _open(path: str, database: str) -> Any:
