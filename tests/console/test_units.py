@@ -4,12 +4,14 @@ import json
 import os
 import shutil
 import subprocess
+import unicodedata
 from pathlib import Path
 
 import pytest
-from tests import hostile
+from tests import hostile, posing
 
-from adjourn.cli.visible import hidden, visible
+from adjourn.cli.look_alikes import LOOK_ALIKES, for_the_console
+from adjourn.cli.visible import hidden, shown, visible
 
 CONSOLE = Path(__file__).parents[2] / "src" / "adjourn" / "console"
 NODE = shutil.which("node")
@@ -21,14 +23,52 @@ MORE = [
 ]  # fmt: skip
 
 
+def table() -> list[dict[str, object]]:
+    """What the table says, whatever the implementations do."""
+    cases: list[dict[str, object]] = [{"text": text, "visible": text, "hidden": 0} for text in posing.ORDINARY]
+    for text, marked in posing.MARKED.items():
+        left, seen = list(marked), ""
+        for char in text:
+            seen += shown(left.pop(0)) if left and left[0] == char else char
+        assert not left, text
+        cases.append({"text": text, "visible": seen, "hidden": len(marked)})
+    return cases
+
+
+def inside_names() -> list[str]:
+    """Every character that has another form, and every look-alike, inside a host; and beside one."""
+    forms = [c for n in range(0xA1, 0x2FA1E) if unicodedata.normalize("NFKC", c := chr(n)) != c]
+    return [text for c in [*forms, *LOOK_ALIKES] for text in (f"a{c}b.com", f"{c} c.com")]
+
+
+@pytest.mark.parametrize("case", table(), ids=lambda case: case["text"])
+def test_the_command_line_marks_what_the_table_says(case: dict[str, object]) -> None:
+    assert visible(str(case["text"])) == case["visible"]
+    assert hidden(str(case["text"])) == case["hidden"]
+
+
+def test_in_a_host_everything_that_has_another_form_is_marked() -> None:
+    """But for signs that end a name, as their ASCII form does."""
+    ends = set(" !\"$'()*,;<>[]^`{|}")
+    for text in inside_names():
+        if text.endswith("b.com") and unicodedata.normalize("NFKC", text[1])[0] not in ends:
+            assert text[1] not in visible(text), text
+
+
+def test_the_console_has_the_same_table() -> None:
+    copy = CONSOLE / "src" / "look_alikes.ts"
+    again = "python -m adjourn.cli.look_alikes > src/adjourn/console/src/look_alikes.ts"
+    assert copy.read_text("utf-8") == for_the_console(), f"make it again: {again}"
+
+
 @pytest.mark.skipif(not NODE, reason="needs node")
 @pytest.mark.skipif(
     not (CONSOLE / "node_modules" / "esbuild").is_dir(), reason="needs the console's packages: make console"
 )
 def test_the_units_of_the_console(tmp_path: Path) -> None:
-    texts = [*MORE, *hostile.STRINGS.values()]
+    texts = [*MORE, *hostile.STRINGS.values(), *inside_names()]
     expected = tmp_path / "visible.json"
-    cases = [{"text": text, "visible": visible(text), "hidden": hidden(text)} for text in texts]
+    cases = [{"text": text, "visible": visible(text), "hidden": hidden(text)} for text in texts] + table()
     expected.write_text(json.dumps(cases), "utf-8")
     done = subprocess.run(
         [NODE or "", "test/run.mjs"], cwd=CONSOLE, env={**os.environ, "ADJOURN_VISIBLE": str(expected)}, capture_output=True,

@@ -4,6 +4,8 @@ import re
 import unicodedata
 from functools import lru_cache
 
+from adjourn.cli.look_alikes import FORMS, LOOK_ALIKES, ORDINARY, SCRIPTS, SMALL
+
 _CONTROLS = (
     "NULL", "START OF HEADING", "START OF TEXT", "END OF TEXT", "END OF TRANSMISSION", "ENQUIRY", "ACKNOWLEDGE",
     "BELL", "BACKSPACE", "CHARACTER TABULATION", "LINE FEED", "LINE TABULATION", "FORM FEED", "CARRIAGE RETURN",
@@ -39,14 +41,25 @@ _UNUSUAL = re.compile(r"[^ -~]")
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _ALIKE = frozenset("ΑΒΕΖΗΙΚΜΝΟΡΤΥΧαικνορτυχϲϳ")
 """Greek letters that look Latin; the others (Δt, µm) are ordinary in mixed words."""
+_LETTER = re.compile("[A-Za-z]")
+_READ_WORD = re.compile("[A-Za-z\x01]+")
+_NAME = re.compile(r"[A-Za-z0-9_\-./:@#%?=&+~\\\x01\x02]+")
+_HOST = re.compile(
+    r"://|[A-Za-z0-9\x01\x02]@[A-Za-z0-9\x01\x02]|[A-Za-z0-9\x01\x02]\.[A-Za-z\x01]{2}|[0-9]\.[0-9]+\.[0-9]+\.[0-9]"
+)
+_IDENTIFIER = re.compile(
+    r"^(?:~|\.{1,2})?[/\\][A-Za-z]|[A-Za-z0-9]_|_[A-Za-z0-9]"  # paths, names in programs
+    r"|[A-Za-z][0-9]|[0-9][A-Za-z]{2}|0[xX][0-9A-Fa-f]|[A-Za-z]-[0-9]{3}"  # numbers of things
+)
 _FOREIGN = ("CYRILLIC", "ARMENIAN", "CHEROKEE", "COPTIC", "LISU", "FULLWIDTH", "MATHEMATICAL")
 
 
 def visible(text: str) -> str:
     """`text` with every character that cannot normally be seen written as ⟨U+202E RIGHT-TO-LEFT OVERRIDE⟩.
 
-    Controls (line feeds and tabs too), bidi, zero-width and blank characters, unassigned ones, piled-up marks, and
-    letters of another script that pass for Latin in a Latin word. The result is one line and cannot be ambiguous.
+    Controls (line feeds and tabs too), bidi, zero-width and blank characters, unassigned ones, piled-up marks; letters of
+    another script in a Latin word; and in what looks like a host, an address or an identifier everything that passes for
+    ASCII. Ordinary text of any script stays as it is. The result is one line and cannot be ambiguous.
     """
     if text.isascii() and text.isprintable():
         return text
@@ -89,7 +102,7 @@ def _positions(text: str) -> set[int]:
         if category[0] in "CZ" or c in _BLANK or c == _BRACKET or marks > _MARKS:
             found.add(n)
     if not text.isascii():
-        found |= _disguised(text)
+        found |= _disguised(text) | _compatible(text) | _posing(text)
     return found
 
 
@@ -106,4 +119,66 @@ def _disguised(text: str) -> set[int]:
                 for n, (c, name) in enumerate(zip(word[0], names, strict=True))
                 if name.startswith(_FOREIGN) or c in _ALIKE
             }
+    return found
+
+
+def _compatible(text: str) -> set[int]:
+    """Letters that are another way to write Latin ones: bold, circled, joined."""
+    return {match.start() for match in _UNUSUAL.finditer(text) if _is_form(match[0])}
+
+
+@lru_cache(4096)
+def _is_form(char: str) -> bool:
+    plain = unicodedata.normalize("NFKC", char)
+    if plain == char or char in ORDINARY or _is_in(char, FORMS) or _is_in(char, SMALL):
+        return False
+    return 0x1D400 <= ord(char) <= 0x1D7FF or bool(_LETTER.search(plain))
+
+
+def _is_in(char: str, ranges: tuple[tuple[int, int], ...]) -> bool:
+    return any(first <= ord(char) <= last for first, last in ranges)
+
+
+# A text as somebody reads it who knows ASCII only, one character for each: what passes for nothing is a gap.
+_GAP, _FOREIGNER, _FORM = "\0", "\1", "\2"
+"""Nothing; a letter that looks like itself; another way to write something, which matters only inside a name."""
+
+
+class _Skeleton(dict[int, str]):
+    def __missing__(self, code: int) -> str:
+        self[code] = found = _read(chr(code)) if code > 0x7E else chr(code)
+        return found
+
+
+def _read(char: str) -> str:
+    plain = unicodedata.normalize("NFKC", char)
+    alike = LOOK_ALIKES.get(char) or LOOK_ALIKES.get(plain[0], plain[0])
+    if char in ORDINARY or _is_in(char, SMALL):
+        return _FORM
+    if " " < alike <= "~":
+        return alike
+    if unicodedata.category(char)[0] == "L" and _is_in(char, SCRIPTS):
+        return _FOREIGNER
+    return _GAP if plain in (char, " ") else _FORM
+
+
+_read_as = _Skeleton()
+
+
+def _posing(text: str) -> set[int]:
+    """Whatever is not ASCII in something that looks like a host, an address, a path or an identifier.
+
+    A word with a letter that passes for no Latin one is what it looks like, unless Latin words stand beside it in one name.
+    """
+    read = text.translate(_read_as)
+    found: set[int] = set()
+    for token in _NAME.finditer(read):
+        written = text[token.start() : token.end()]
+        if not written.isascii() and _FOREIGNER in token[0] and _LETTER.search(written) and _HOST.search(token[0]):
+            found |= {token.start() + n for n, c in enumerate(written) if not c.isascii()}
+    honest = _READ_WORD.sub(lambda word: _GAP * len(word[0]) if _FOREIGNER in word[0] else word[0], read)
+    for token in _NAME.finditer(honest):
+        written = text[token.start() : token.end()]
+        if not written.isascii() and (_HOST.search(token[0]) or _IDENTIFIER.search(token[0])):
+            found |= {token.start() + n for n, c in enumerate(written) if not c.isascii()}
     return found

@@ -1,9 +1,11 @@
 /**
  * Text from outside, with the characters that hide made visible: the same rules as `cli/visible.py`.
  *
- * Controls, bidi, zero-width and blank characters, unassigned ones, piled-up marks, and letters of another script that pass
- * for Latin in a Latin word. A character is shown by its number, as text that can be selected, copied and read aloud.
+ * Controls, bidi, zero-width and blank characters, unassigned ones, piled-up marks; letters of another script in a Latin word;
+ * and in what looks like a host, an address or an identifier everything that passes for ASCII. A character is shown by its
+ * number, as text that can be selected, copied and read aloud.
  */
+import { FORMS, LOOK_ALIKES, ORDINARY, SCRIPTS, SMALL } from "./look_alikes";
 
 /** A stretch of text; with a `code`, that character, `times` times in a row. */
 export interface Piece {
@@ -30,6 +32,12 @@ const FOREIGN =
   /(?![\u1d78\ua69c\ua69d\u{1e030}-\u{1e06d}])[\p{Script=Cyrillic}\p{Script=Armenian}\p{Script=Cherokee}\p{Script=Coptic}\p{Script=Lisu}\uff21-\uff3a\uff41-\uff5a\u{102e1}-\u{102fb}\u{1d400}-\u{1d7ff}]/u;
 /** Greek letters that look Latin; the others (Δt, µm) are ordinary in mixed words. */
 const ALIKE = "ΑΒΕΖΗΙΚΜΝΟΡΤΥΧαικνορτυχϲϳ";
+
+const NAME = /[A-Za-z0-9_\-./:@#%?=&+~\\\x01\x02]+/g;
+const HOST =
+  /:\/\/|[A-Za-z0-9\x01\x02]@[A-Za-z0-9\x01\x02]|[A-Za-z0-9\x01\x02]\.[A-Za-z\x01]{2}|[0-9]\.[0-9]+\.[0-9]+\.[0-9]/;
+const IDENTIFIER =
+  /^(?:~|\.{1,2})?[/\\][A-Za-z]|[A-Za-z0-9]_|_[A-Za-z0-9]|[A-Za-z][0-9]|[0-9][A-Za-z]{2}|0[xX][0-9A-Fa-f]|[A-Za-z]-[0-9]{3}/;
 
 const CONTROLS =
   "NULL|START OF HEADING|START OF TEXT|END OF TEXT|END OF TRANSMISSION|ENQUIRY|ACKNOWLEDGE|BELL|BACKSPACE|CHARACTER TABULATION|" +
@@ -77,6 +85,7 @@ const ROWS: [number, string, string][] = [
   [0x430, "CYRILLIC SMALL LETTER ", "~A|~BE|~VE|~GHE|~DE|~IE|~ZHE|~ZE|~I|~SHORT I|~KA|~EL|~EM|~EN|~O|~PE|~ER|~ES|~TE|~U|~EF|~HA"],
   [0x455, "CYRILLIC SMALL LETTER ", "~DZE|~BYELORUSSIAN-UKRAINIAN I|~YI|~JE"],
   [0x4bb, "CYRILLIC SMALL LETTER ", "~SHHA"],
+  [0x4cf, "CYRILLIC SMALL LETTER ", "~PALOCHKA"],
   [0x501, "CYRILLIC SMALL LETTER ", "~KOMI DE"],
   [0x51b, "CYRILLIC SMALL LETTER ", "~QA|CYRILLIC CAPITAL LETTER WE|~WE"],
   [
@@ -99,6 +108,8 @@ export function nameOf(code: number): string {
   const letter = String.fromCharCode(code & 0x7f);
   if (code >= 0xfe00 && code <= 0xfe0f) return `VARIATION SELECTOR-${code - 0xfe00 + 1}`;
   if (code >= 0xe0100 && code <= 0xe01ef) return `VARIATION SELECTOR-${code - 0xe0100 + 17}`;
+  if (code >= 0xff21 && code <= 0xff3a) return `FULLWIDTH LATIN CAPITAL LETTER ${String.fromCharCode(code - 0xfee0)}`;
+  if (code >= 0xff41 && code <= 0xff5a) return `FULLWIDTH LATIN SMALL LETTER ${String.fromCharCode(code - 0xff00)}`;
   if (code >= 0xe0041 && code <= 0xe005a) return `TAG LATIN CAPITAL LETTER ${letter}`;
   if (code >= 0xe0061 && code <= 0xe007a) return `TAG LATIN SMALL LETTER ${letter.toUpperCase()}`;
   return table.get(code) ?? kindOf(String.fromCodePoint(code));
@@ -116,7 +127,66 @@ export const numberOf = (code: number): string => `U+${code.toString(16).toUpper
 const HIDES = 1;
 const MARKED = 2;
 const LETTER = 4;
+const FORM = 8;
 const known = new Map<number, number>();
+
+const among = (code: number, ranges: [number, number][]): boolean => ranges.some(([first, last]) => code >= first && code <= last);
+
+/** Whether it is another way to write a Latin letter: bold, circled, joined. */
+function isForm(c: string, code: number): boolean {
+  const plain = c.normalize("NFKC");
+  if (plain === c || ORDINARY.includes(c) || among(code, FORMS) || among(code, SMALL)) return false;
+  return (code >= 0x1d400 && code <= 0x1d7ff) || /[A-Za-z]/.test(plain);
+}
+
+// A text as somebody reads it who knows ASCII only, one character for each: what passes for nothing is a gap.
+const GAP = "\0";
+const FOREIGNER = "\x01";
+const REWRITTEN = "\x02";
+const readings = new Map<string, string>();
+
+function readAs(c: string): string {
+  const had = readings.get(c);
+  if (had !== undefined) return had;
+  const code = c.codePointAt(0)!;
+  const plain = c.normalize("NFKC");
+  const first = String.fromCodePoint(plain.codePointAt(0)!);
+  const alike = LOOK_ALIKES[c] ?? LOOK_ALIKES[first] ?? first;
+  let out = plain === c || plain === " " ? GAP : REWRITTEN;
+  if (code <= 0x7e) out = c;
+  else if (ORDINARY.includes(c) || among(code, SMALL)) out = REWRITTEN;
+  else if (alike > " " && alike <= "~") out = alike;
+  else if (/\p{L}/u.test(c) && among(code, SCRIPTS)) out = FOREIGNER;
+  readings.set(c, out);
+  return out;
+}
+
+/**
+ * Whatever is not ASCII in something that looks like a host, an address, a path or an identifier.
+ *
+ * A word with a letter that passes for no Latin one is what it looks like, unless Latin words stand beside it in one name.
+ */
+function* posing(text: string): Iterable<number> {
+  const chars = [...text];
+  const read = chars.map(readAs).join("");
+  const honest = read.replace(/[A-Za-z\x01]+/g, (word) => (word.includes(FOREIGNER) ? GAP.repeat(word.length) : word));
+  const starts: number[] = [];
+  let at = 0;
+  for (const c of chars) {
+    starts.push(at);
+    at += c.length;
+  }
+  const foreign = function* (from: number, to: number): Iterable<number> {
+    for (let n = from; n < to; n += 1) if (chars[n]! > "\x7f") yield starts[n]!;
+  };
+  const written = (from: number, to: number): string => text.slice(starts[from]!, starts[to] ?? text.length);
+  for (const m of read.matchAll(NAME)) {
+    const to = m.index + m[0].length;
+    if (m[0].includes(FOREIGNER) && HOST.test(m[0]) && /[A-Za-z]/.test(written(m.index, to))) yield* foreign(m.index, to);
+  }
+  for (const m of honest.matchAll(NAME))
+    if (HOST.test(m[0]) || IDENTIFIER.test(m[0])) yield* foreign(m.index, m.index + m[0].length);
+}
 
 /** What a character is, for the rules; each is looked up once. */
 function flags(code: number): number {
@@ -124,7 +194,11 @@ function flags(code: number): number {
   if (had !== undefined) return had;
   const c = String.fromCodePoint(code);
   const hides = OTHER_OR_SPACE.test(c) || BLANK.test(c) || code === BRACKET;
-  const out = (hides ? HIDES : 0) | (MARK.test(c) ? MARKED : 0) | (FOREIGN.test(c) || ALIKE.includes(c) ? LETTER : 0);
+  const out =
+    (hides ? HIDES : 0) |
+    (MARK.test(c) ? MARKED : 0) |
+    (FOREIGN.test(c) || ALIKE.includes(c) ? LETTER : 0) |
+    (isForm(c, code) ? FORM : 0);
   known.set(code, out);
   return out;
 }
@@ -134,20 +208,23 @@ function found(text: string): number[] {
   const at: number[] = [];
   let marks = MARKS; // a text that begins with a mark would put it on what is shown before it
   let foreign = false;
+  let ascii = true;
   for (let n = 0; n < text.length; n += 1) {
     const unit = text.charCodeAt(n);
     if (unit >= 0x20 && unit <= 0x7e) {
       marks = 0;
       continue;
     }
+    ascii &&= unit <= 0x7f;
     const code = text.codePointAt(n)!;
     const is = flags(code);
     marks = is & MARKED ? marks + 1 : 0;
-    if (is & HIDES || marks > MARKS) at.push(n);
+    if (is & (HIDES | FORM) || marks > MARKS) at.push(n);
     foreign ||= (is & LETTER) !== 0;
     if (code > 0xffff) n += 1;
   }
-  return foreign ? [...new Set([...at, ...disguised(text)])].sort((a, b) => a - b) : at;
+  if (ascii) return at;
+  return [...new Set([...at, ...(foreign ? disguised(text) : []), ...posing(text)])].sort((a, b) => a - b);
 }
 
 /** Letters that make a Latin word look like another one. */
