@@ -194,10 +194,12 @@ class NotFound(AdjournError, LookupError):
 
 
 class UnknownRun(NotFound):
-    """No run of that id."""
+    """No run of exactly that id. `near` are ids that are like it."""
 
-    def __init__(self, run_id: str, hint: str = "") -> None:
-        super().__init__(f"no run {run_id!r} in this store" + (f"; {hint}" if hint else ""))
+    def __init__(self, run_id: str, near: Sequence[str] = ()) -> None:
+        self.run_id, self.near = run_id, tuple(near)
+        listed = ", ".join(map(repr, near))
+        super().__init__(f"no run {run_id!r:.200} in this store" + (f"; did you mean {listed}?" if near else ""))
 
 
 class UnknownInterrupt(NotFound):

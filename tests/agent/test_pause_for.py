@@ -264,8 +264,8 @@ async def test_a_body_that_leaves_a_recorded_step_unused_is_refused_not_guessed(
 # Ids
 
 
-@pytest.mark.parametrize("wrong", ["", "a:b", "a?b", "a!b", "a\nb", "x" * 201, 5])
-async def test_an_id_that_could_be_mistaken_for_a_generated_one_is_refused(wrong: Any) -> None:
+@pytest.mark.parametrize("wrong", ["", "a:b", "a?b", "a!b", "a\nb", "x" * 201, "a/b", "-a", "ü", 5, ["a"]])
+async def test_an_id_that_could_be_mistaken_for_something_else_is_refused(wrong: Any) -> None:
     @tool
     async def work() -> str:
         """Work."""

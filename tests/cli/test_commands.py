@@ -15,6 +15,7 @@ from typer.main import get_command
 
 from adjourn.cli.app import COMMANDS, app
 from adjourn.cli.terminal import _ASCII
+from adjourn.core.records import Started
 
 SHOP, YARD = str(Path(shop.__file__)), str(Path(yard.__file__))
 
@@ -58,11 +59,11 @@ def test_every_command_is_called_for_its_data() -> None:
 
 
 @pytest.mark.parametrize("name", JSON)
-def test_its_json_is_data_on_stdout(name: str, adjourn: Run, waiting: str) -> None:
+def test_its_json_is_data_on_stdout(name: str, adjourn: Run, waiting: str, monkeypatch: pytest.MonkeyPatch) -> None:
     asked, paused = asyncio.run(begin(shop.asker, shop.refunds))
     adjourn("pause", paused)
     Path("saved.json").write_text(adjourn("show", waiting, "--checkpoint").out)
-    adjourn("user", "add", "ben")
+    monkeypatch.setenv("ADJOURN_KEY", adjourn("user", "add", "ben", "--role", "admin").out.strip())
     names = {"RUN": waiting, "ASK": asked, "PAUSED": paused}
     said = adjourn(*name.split(), *(names.get(word, word) for word in JSON[name]), "--json")
     assert said.code in (0, 3), said.err
@@ -148,8 +149,9 @@ def test_completion_hands_a_shell_nothing_to_run(process: Run) -> None:
         from adjourn import Runtime
 
         async with Runtime("sqlite:///adjourn.db") as rt:
-            for id in ("$(touch owned)", "`touch owned`", "a'b", "fine"):
-                await rt.start(shop.make(), "\"$(touch owned)`touch owned`' \x1b[31m", run_id=id)
+            for id in ("$(touch owned)", "`touch owned`", "a'b", "fine"):  # ids as earlier versions allowed them
+                words = "\"$(touch owned)`touch owned`' \x1b[31m"
+                await rt.store.create(Started(run=id, kind="agent", program="made", input=words))
 
     asyncio.run(start())
     done = process(_ADJOURN_COMPLETE="complete_zsh", _TYPER_COMPLETE_ARGS="adjourn show ")

@@ -116,7 +116,7 @@ def test_an_item_is_shown_whole_with_types_reasons_and_digest(adjourn: Run, wait
         "Every glass is broken.", "not checked",
     ):  # fmt: skip
         assert text in out
-    assert f"adjourn approve {waiting[:9]}/2.0 --digest " in said.err
+    assert f"adjourn approve '{waiting}:2.0?0' --digest " in said.err
     item = adjourn("inbox", waiting, "--json")
     assert item.code == 0 and item.json["call"]["digest"][:4] in out and item.json["open"]
 

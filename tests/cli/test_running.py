@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import shlex
 import subprocess
 import sys
 import time
@@ -196,9 +197,9 @@ def test_in_a_pipe_stdout_is_the_output_and_nothing_else(process: Run) -> None:
 def test_in_a_pipe_an_approval_is_not_asked_but_told(process: Run) -> None:
     said = process("run", f"{YARD}:guarded", "Two servers")
     assert said.code == 3 and said.out == ""
-    command = next(line for line in said.err.splitlines() if "adjourn approve" in line).split()
+    command = shlex.split(next(line for line in said.err.splitlines() if "adjourn approve" in line))
     assert process(*command[2:]).code == 0, "what was printed can be typed"
-    here = next(line for line in said.err.splitlines() if line.strip().startswith("here")).split()
+    here = shlex.split(next(line for line in said.err.splitlines() if line.strip().startswith("here")))
     again = process(*here[2:])
     assert again.code == 3 and ledger() == ["create a"]
 

@@ -25,7 +25,7 @@ from adjourn.core.messages import Assistant, Result, User
 from adjourn.models.scripted import ScriptedModel
 
 
-async def test_a_run_is_found_by_its_whole_id_only(address: str, ledger: Ledger) -> None:
+async def test_a_run_is_found_by_its_whole_id_and_by_nothing_else(address: str, ledger: Ledger) -> None:
     async with Runtime(address, resources={"ledger": ledger}) as rt:
         await rt.start(refunds(ledger), "go", run_id="alpha-1")
         await rt.start(refunds(ledger), "go", run_id="alpha-2")
@@ -50,7 +50,7 @@ async def test_starting_an_existing_id_with_the_same_input_gives_that_run(addres
     assert ledger.lines() == ["note a", "note b"]
 
 
-@pytest.mark.parametrize("wrong", ["", "a:b", "a?b", "a/b", "a!b", "a#b", "x" * 201, "a\nb", 7])
+@pytest.mark.parametrize("wrong", ["", "a:b", "a?b", "a/b", "a!b", "a#b", "x" * 201, "a\nb", "a;b", "-a", "ü", 7])
 async def test_a_run_id_that_cannot_be_one_is_refused(address: str, ledger: Ledger, wrong: Any) -> None:
     async with Runtime(address) as rt:
         with pytest.raises(Invalid, match="run_id"):

@@ -118,7 +118,7 @@ async def test_cancel_says_before_what_it_will_undo_and_then_does(admin: Client)
 async def test_a_message_may_drop_the_question(admin: Client) -> None:
     item = await admin.waiting("desk")
     answer = await admin.post(f"runs/{item['run_id']}/say", json={"text": "never mind", "abandon": True})
-    assert answer.json() == {"dropped": [GIVEN]}
+    assert answer.json() == {"dropped": [item["ref"]]}
     await admin.until(item["run_id"], "completed")
 
 

@@ -16,9 +16,8 @@ from adjourn.server import Serving, Users
 
 LIMIT = 60.0
 ROLES = ("viewer", "operator", "approver", "admin")
-WEIRD = "a/b?c#d[e] 50%/approve"
-"""Given ids must not contain some of these; this one is for paths only."""
-GIVEN = "desk/a#b[c] 50%&d=e"
+GIVEN = "desk 7.a~b_c-d"
+"""Everything that an id may contain which its author chose."""
 
 
 @tool(policy="ask", effect="idempotent")

@@ -8,6 +8,7 @@ from adjourn.agent.signature import answer_schema as schema_of
 from adjourn.core.codec import plain
 from adjourn.core.digest import idempotency_key, question_digest
 from adjourn.core.duration import Duration, seconds
+from adjourn.core.ids import check_chosen
 from adjourn.core.records import Stepped
 from adjourn.core.state import Call
 from adjourn.core.status import Status
@@ -183,15 +184,8 @@ class ToolContext:
             raise InvalidDefinition(f"on_expiry is 'deny' or 'cancel', not {on_expiry!r}")
         if not isinstance(type, str) or not type:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidDefinition(f"type is a word of your own, not {type!r}")
-        if interrupt_id is not None and (
-            not isinstance(interrupt_id, str)  # pyright: ignore[reportUnnecessaryIsInstance]
-            or not interrupt_id
-            or any(c in interrupt_id for c in ":?!\n")
-            or len(interrupt_id) > 200
-        ):
-            raise InvalidDefinition(
-                f"interrupt_id must be a short text without ':', '?' and '!', not {interrupt_id!r:.80}"
-            )
+        if interrupt_id is not None:
+            self._check_given(interrupt_id)
         own = self._pauses if interrupt_id is None else plain(interrupt_id, "interrupt_id")
         key = self._use(f"?{own}", "pause_for")
         self._pauses += 1
@@ -210,6 +204,11 @@ class ToolContext:
             type=type, payload=payload, key=key, i=interrupt_id or "", resume_to=resume_to,
             schema=schema_of(answer_schema), expires=expires, on_expiry=on_expiry,
         )  # fmt: skip
+
+    def _check_given(self, id: Any) -> None:
+        """An id that earlier versions allowed, and that this run has recorded, stays good."""
+        if not (isinstance(id, str) and (id in self._desk.state.ids or f"?{id}" in self._memo)):
+            check_chosen(id, "interrupt_id")
 
     def _is_same(self, key: str, type: str, payload: Any) -> bool:
         """Whether this is the question that was answered. Another payload is asked anew; another type is another body."""

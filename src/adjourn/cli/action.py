@@ -8,15 +8,16 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from adjourn.cli.fields import fields, marked, rows, schema_word
-from adjourn.cli.finding import address_in_run, handle
+from adjourn.cli.finding import address_in_run
+from adjourn.cli.hints import quoted
 from adjourn.cli.terminal import wrap
 from adjourn.cli.visible import lines, visible
-from adjourn.cli.words import DIM, EFFECTS, STATUSES, arguments, cut, duration, exact, grouped, short_id
+from adjourn.cli.words import BRIEF, DIM, EFFECTS, STATUSES, arguments, brief, cut, duration, exact, grouped
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.state import State
 from adjourn.runtime.glance import title
 from adjourn.runtime.runtime import Runtime
-from adjourn.runtime.timeline import Numbered, Timeline, gist
+from adjourn.runtime.timeline import GISTS, Numbered, Timeline, gist
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +96,9 @@ def _facts(item: Item) -> Iterator[tuple[str, str]]:
     for name, what in i.choices.items():
         yield "choice", f"{name}: {what}"
     yield "expires", _expiry(i, item.now)
-    if i.call and i.call.digest:
-        yield "digest", grouped(i.call.digest)
-    yield "run", f"{short_id(i.run_id)}   item {handle(i)}"
+    yield "digest", grouped(i.digest)
+    yield "run", i.run_id
+    yield "item", quoted(i.ref)
 
 
 def _expiry(i: Interrupt, now: float) -> str:
@@ -120,15 +121,37 @@ def as_json(item: Item) -> dict[str, Any]:
     """The item as data; nothing is left out because it has its default."""
     i = item.interrupt
     call = i.call and {name: getattr(i.call, name) for name in i.call.__struct_fields__}
-    return {**{name: getattr(i, name) for name in i.__struct_fields__}, "call": call, "open": item.open,
-            "where": item.where, "words": item.words}  # fmt: skip
+    return {**{name: getattr(i, name) for name in i.__struct_fields__}, "ref": i.ref, "digest": i.digest, "call": call,
+            "open": item.open, "where": item.where, "words": item.words}  # fmt: skip
 
 
-def gist_of(i: Interrupt) -> str:
-    """The item in one line that may be shortened, for a list."""
+@dataclass(frozen=True, slots=True)
+class ListLine:
+    """An item in one line of a list, and whether the line says all that would be decided about."""
+
+    text: str
+    whole: bool
+
+
+def list_line(i: Interrupt) -> ListLine:
+    """The item for a list, shortened if it is long."""
+    content = i.call.arguments if i.call else i.payload
+    kept = cut(content)
+    text = _line(i, kept)
+    return ListLine(brief(text), kept == content and len(text) <= BRIEF)
+
+
+def _line(i: Interrupt, content: Any) -> str:
     if i.call and i.kind == "approval":
-        return f"{visible(i.call.tool)} {arguments(cut(i.call.arguments))}".rstrip()
-    if i.call or i.payload is None:
+        return f"{visible(i.call.tool)} {arguments(content)}".rstrip()
+    if i.call:
+        return f"{visible(title(i))}: {arguments(content)}"
+    if content is None:
         return visible(title(i))
-    what = cut(gist(i.payload))
-    return visible(what) if isinstance(what, str) else exact(what)
+    what = gist(content)
+    text = visible(what) if isinstance(what, str) else exact(what)
+    if what is content:
+        return text
+    named = next(name for name in GISTS if content.get(name) is what)
+    rest = {name: value for name, value in content.items() if name != named}
+    return f"{text} {exact(rest)}" if rest else text

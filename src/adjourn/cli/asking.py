@@ -49,7 +49,6 @@ class Choice:
     edit: dict[str, Any] | None = None
     scope: Literal["once", "run"] = "once"
     note: str = ""
-    groups: tuple[str, ...] = ()
 
 
 def read(question: Text) -> str:

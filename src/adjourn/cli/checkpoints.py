@@ -14,17 +14,20 @@ from rich.text import Text
 
 from adjourn.agent.agent import Agent
 from adjourn.cli.action import as_json as item_json
-from adjourn.cli.action import item_of, render
+from adjourn.cli.action import item_of, list_line, render
 from adjourn.cli.asking import parse
 from adjourn.cli.database import address_of
 from adjourn.cli.ending import Place
 from adjourn.cli.failure import says
+from adjourn.cli.finding import full_digest
 from adjourn.cli.findings import Finding, exit_of, fine, look, print_findings, wrong
 from adjourn.cli.foreground import Foreground
+from adjourn.cli.hints import DIGITS, command
 from adjourn.cli.logs import log_to
 from adjourn.cli.options import By, Json, Note, Program, Resources, who
+from adjourn.cli.person import Person, person
 from adjourn.cli.programs import NotImportable, program_of, resources_of
-from adjourn.cli.running import EARLIER, view_of
+from adjourn.cli.running import EARLIER, decider_here, view_of
 from adjourn.cli.terminal import out, print_json, print_line, say, to_json
 from adjourn.cli.view import TextView
 from adjourn.cli.visible import lines, visible
@@ -78,16 +81,18 @@ def show(file: File, as_json: Json = False) -> None:
     for i in saved.interrupts:
         terminal.print("", *render(item_of(records, i, time.time()), terminal.width))
     if state.ended is None:
-        answer = _flag(saved.interrupts)
-        typed = f"adjourn checkpoint resume {visible(file)} app.py:{visible(envelope.program)}{answer}"
+        wanted = _flags(saved.interrupts)
+        typed = command(None, "checkpoint resume", file, f"app.py:{envelope.program}", options=wanted)
         say("", Text.assemble(("Resume  ", DIM), typed))
 
 
-def _flag(waiting: list[Interrupt]) -> str:
+def _flags(waiting: list[Interrupt]) -> list[str]:
     if not waiting:
-        return ""
-    flag = " --approve" if waiting[0].kind == "approval" else " --answer VALUE"
-    return flag + (f" --item {visible(waiting[0].id)}" if len(waiting) > 1 else "")
+        return []
+    first = waiting[0]
+    flags = ["--approve"] if first.kind == "approval" else ["--answer", next(iter(first.choices), "VALUE")]
+    named = ["--item", first.ref] if len(waiting) > 1 else []
+    return [*flags, *named, "--digest", first.digest[:DIGITS]]
 
 
 def _shown(saved: Checkpoint, envelope: Envelope) -> dict[str, Any]:
@@ -160,14 +165,14 @@ class Resumption:
     program: Agent[Any] | Flow
     answers: Mapping[str, Any] | None
     instruction: str
-    by: str
+    by: Person
     on_change: str
 
     async def begin(self, rt: Runtime, *, attended: bool) -> Run[Any]:
         """The run, in this runtime; what it waits for may also be asked here."""
         try:
             return await rt.resume(
-                self.data, MISSING, answers=self.answers, instruction=self.instruction or None, by=self.by,
+                self.data, MISSING, answers=self.answers, instruction=self.instruction or None, by=self.by.name,
                 on_change="warn" if self.on_change == "warn" else "refuse",
             )  # fmt: skip
         except AnswerRequired:
@@ -202,6 +207,10 @@ def resume(
         str, typer.Option(metavar="TEXT", help="What the agent reads as it goes on.", show_default=False)
     ] = "",
     note: Note = "",
+    digest: Annotated[
+        str,
+        typer.Option(metavar="HEX", help="The digest of what you saw: anything else is refused.", show_default=False),
+    ] = "",
     by: By = None,
     output: Annotated[
         str,
@@ -223,9 +232,10 @@ def resume(
         raise Invalid(f"--on-change is 'refuse' or 'warn', not {on_change!r}")
     data = _read(file)
     saved = Checkpoint.from_json(data)
-    answers = _answers(saved, item, approve, deny, answer, edit, note)
+    answers = _answers(saved, item, approve, deny, answer, edit, note, digest)
+    by_whom = person(db, by, right="decide" if answers else None) if db is not None else Person(who(by))
     try:
-        wanted = Resumption(data, _its_program(saved, program), answers, instruction, who(by), on_change)
+        wanted = Resumption(data, _its_program(saved, program), answers, instruction, by_whom, on_change)
         given = resources_of(resources)
     except NotImportable as e:
         say(*lines(e.trace.rstrip()))
@@ -247,7 +257,7 @@ def _its_program(saved: Checkpoint, reference: str) -> Agent[Any] | Flow:
 
 
 def _answers(
-    saved: Checkpoint, item: str, approve: bool, deny: bool, answer: str | None, edit: str, note: str
+    saved: Checkpoint, item: str, approve: bool, deny: bool, answer: str | None, edit: str, note: str, digest: str
 ) -> dict[str, Any] | None:
     if (approve, deny, answer is not None).count(True) > 1:
         raise Invalid("say one of --approve, --deny and --answer")
@@ -256,6 +266,11 @@ def _answers(
     if not (approve or deny or answer is not None):
         return None
     i = _meant(saved, item)
+    if not full_digest(i, digest) and not deny and not list_line(i).whole:
+        raise Invalid(
+            f"{i.ref!r} does not fit into a line; nothing was decided; look at it with `adjourn checkpoint show`, "
+            "and say what you saw with --digest"
+        )
     if approve:
         changed = loads(edit, what="--edit") if edit else None
         return {i.id: Decision.approve(note, changed)}
@@ -267,12 +282,12 @@ def _answers(
 
 def _meant(saved: Checkpoint, item: str) -> Interrupt:
     waiting = [i for i in saved.interrupts if i.kind not in ("timer", "event")]
-    named = [i for i in waiting if not item or item in (i.id, i.id.removeprefix(f"{i.run_id}:"), _call_of(i))]
+    named = [i for i in waiting if not item or item in (i.ref, i.id, i.local, _call_of(i))]
     if len(named) == 1:
         return named[0]
     if not named:
-        raise UnknownInterrupt(item or saved.run_id, [i.id for i in waiting])
-    raise Invalid(f"it waits for {len(named)} things; name one with --item: {', '.join(i.id for i in named)}")
+        raise UnknownInterrupt(item or saved.run_id, [i.ref for i in waiting])
+    raise Invalid(f"it waits for {len(named)} things; name one with --item: {', '.join(i.ref for i in named)}")
 
 
 def _call_of(i: Interrupt) -> str:
@@ -284,13 +299,13 @@ async def _resumed(
 ) -> tuple[int, Checkpoint]:
     view = view_of(as_json)
     log_to(lambda *said: (view.rest(), say(*said)))
-    attended = not as_json and sys.stdin.isatty() and sys.stderr.isatty()
+    decider = decider_here(place, wanted.by, as_json)
     address = address_of(place.db) if place.db is not None else "memory://"
     async with Runtime(address, [wanted.program], resources=resources) as rt:
-        run = await wanted.begin(rt, attended=attended)
+        run = await wanted.begin(rt, attended=decider is not None)
         if isinstance(view, TextView):
             view.recall(await rt.store.load(run.id), EARLIER)
-        code = await Foreground(rt, run, view, place, by=wanted.by, attended=attended).follow()
+        code = await Foreground(rt, run, view, place, by=wanted.by.name, decider=decider).follow()
         return code, await run.checkpoint()
 
 

@@ -6,15 +6,21 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
+from adjourn.cli.asking import Later, confirm
 from adjourn.cli.database import with_runtime
 from adjourn.cli.failure import says
-from adjourn.cli.finding import run_at
-from adjourn.cli.options import By, Db, Json, Reason, RequestId, RunId, Wait, who
+from adjourn.cli.finding import find_run
+from adjourn.cli.hints import command
+from adjourn.cli.options import By, Db, Json, Reason, RequestId, RunId, Wait
+from adjourn.cli.person import person
 from adjourn.cli.settling import come_to_rest
 from adjourn.cli.steps import Look, look_at
-from adjourn.cli.terminal import out, print_json
+from adjourn.cli.terminal import is_attended, out, print_json
+from adjourn.cli.terminal import say as tell
 from adjourn.cli.visible import visible
-from adjourn.cli.words import DIM, EXIT, short_id, status_mark
+from adjourn.cli.words import DIM, EXIT, arguments, status_mark
+from adjourn.core.preview import CancelPreview
+from adjourn.errors import Invalid
 from adjourn.runtime.run import Run
 from adjourn.runtime.runtime import Runtime
 from adjourn.stores.store import Halt
@@ -25,10 +31,10 @@ app = typer.Typer()
 def _steer(
     db: str | None, run: str, verb: Callable[[Run[Any]], Awaitable[Any]], wait: float | None, as_json: bool
 ) -> None:
-    """Do something to a run, then say where it is."""
+    """Do something to a run, then say which one it was, whole, and where it is."""
 
     async def work(rt: Runtime) -> Look:
-        handle = await run_at(rt, run)
+        handle = await rt.get((await find_run(rt, run)).id)
         await verb(handle)
         if wait is not None:
             await come_to_rest(rt, handle.id, wait)
@@ -38,7 +44,7 @@ def _steer(
     if as_json:
         print_json(seen.as_json())
     else:
-        line = Text.assemble(status_mark(seen.status), "  ", short_id(seen.row.id), "  ", (visible(seen.doing), DIM))
+        line = Text.assemble(status_mark(seen.status), "  ", visible(seen.row.id), "  ", (visible(seen.doing), DIM))
         out().print(line)
     if wait is not None:
         raise typer.Exit(EXIT.get(seen.status, 3))
@@ -57,7 +63,8 @@ def pause(
     wait: Wait = None,
 ) -> None:
     """Stop a run at its next boundary. A call in flight finishes and is recorded; nothing new starts."""
-    _steer(db, run, lambda r: r.pause(by=who(by), reason=reason, now=now, request_id=request_id), wait, as_json)
+    name = person(db, by).name
+    _steer(db, run, lambda r: r.pause(by=name, reason=reason, now=now, request_id=request_id), wait, as_json)
 
 
 @app.command()
@@ -75,7 +82,8 @@ def resume(
     wait: Wait = None,
 ) -> None:
     """Let a paused run go on, or try a failed one again. Nothing that was done is done again."""
-    _steer(db, run, lambda r: r.resume(instruction, by=who(by), request_id=request_id), wait, as_json)
+    name = person(db, by).name
+    _steer(db, run, lambda r: r.resume(instruction, by=name, request_id=request_id), wait, as_json)
 
 
 @app.command()
@@ -89,8 +97,44 @@ def cancel(
     request_id: RequestId = "",
     wait: Wait = None,
 ) -> None:
-    """Stop a run, undo what it did, last thing first, and end it. Twice is the same as once."""
-    _steer(db, run, lambda r: r.cancel(by=who(by), reason=reason, request_id=request_id), wait, as_json)
+    """Stop a run, undo what it did, last thing first, and end it. Twice is the same as once.
+
+    The beginning of an id is enough at a terminal only, where the whole id and what would be undone are shown first.
+    """
+    name, meant = person(db, by).name, _meant(db, run)
+    _steer(db, meant, lambda r: r.cancel(by=name, reason=reason, request_id=request_id), wait, as_json)
+
+
+def _meant(db: str | None, run: str) -> str:
+    """The whole id of the run to cancel. If only its beginning was given, a person says whether it is the one."""
+
+    async def look(rt: Runtime) -> tuple[str, CancelPreview | None]:
+        row = await find_run(rt, run)
+        return row.id, None if row.id == run else await (await rt.get(row.id)).cancel_preview()
+
+    id, preview = with_runtime(db, look)
+    if preview is None:
+        return id
+    if not is_attended():
+        raise Invalid(
+            f"{run!r} is only how the id of a run begins; nothing was cancelled; name it whole: {command(db, 'cancel', id)}"
+        )
+    print_preview(preview)
+    try:
+        agreed = confirm(f"Cancel {visible(id)} and undo {len(preview.undo)}?")
+    except (Later, KeyboardInterrupt):
+        agreed = False
+    if not agreed:
+        raise Invalid(f"{id!r} was left as it is; nothing was cancelled")
+    return id
+
+
+def print_preview(preview: CancelPreview) -> None:
+    """Say what a cancel would do, a line for each call."""
+    for call in preview.undo:
+        tell(f"  undo  {visible(call['tool'])} {arguments(call['arguments'])}")
+    for call in preview.residue:
+        tell(Text(f"  stays {visible(call['tool'])} {arguments(call['arguments'])}", style="red"))
 
 
 @app.command()
@@ -105,7 +149,8 @@ def say(
     request_id: RequestId = "",
 ) -> None:
     """Tell a running agent something."""
-    _steer(db, run, lambda r: r.say(text, by=who(by), abandon=abandon, request_id=request_id), None, as_json)
+    name = person(db, by).name
+    _steer(db, run, lambda r: r.say(text, by=name, abandon=abandon, request_id=request_id), None, as_json)
 
 
 Scope = Annotated[str, typer.Argument(metavar="SCOPE", help="'*' for everything, agent:NAME, or tool:NAME.")]
@@ -121,14 +166,16 @@ def halt(
     by: By = None,
 ) -> None:
     """The kill switch: no new call and no new model call starts in SCOPE, whichever process runs it."""
-    _print_halts(with_runtime(db, lambda rt: rt.halt(scope, reason=reason, by=who(by))), as_json)
+    name = person(db, by, right="halt", what="a halt").name
+    _print_halts(with_runtime(db, lambda rt: rt.halt(scope, reason=reason, by=name)), as_json)
 
 
 @app.command()
 @says("Not lifted")
 def unhalt(scope: Scope, reason: Reason = "", db: Db = None, as_json: Json = False, by: By = None) -> None:
     """Lift a halt; held runs go on."""
-    _print_halts(with_runtime(db, lambda rt: rt.unhalt(scope, reason=reason, by=who(by))), as_json)
+    name = person(db, by, right="halt", what="lifting a halt").name
+    _print_halts(with_runtime(db, lambda rt: rt.unhalt(scope, reason=reason, by=name)), as_json)
 
 
 def _print_halts(halts: list[Halt], as_json: bool) -> None:

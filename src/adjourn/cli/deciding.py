@@ -6,14 +6,16 @@ from typing import Annotated, Any, Literal
 import typer
 from rich.text import Text
 
-from adjourn.cli.action import Item, look, render
+from adjourn.cli import listing
+from adjourn.cli.action import Item, list_line, look, render
 from adjourn.cli.action import as_json as item_json
 from adjourn.cli.asking import Choice, Later, decide, parse
 from adjourn.cli.database import address_of, with_runtime
-from adjourn.cli.failure import report, says
+from adjourn.cli.failure import NotShown, report, says
 from adjourn.cli.finding import Found, find, full_digest
 from adjourn.cli.hints import how_to_decide
-from adjourn.cli.options import By, Db, InterruptId, Json, Note, RequestId, Wait, who
+from adjourn.cli.options import By, Db, Group, InterruptId, Json, Note, RequestId, Wait
+from adjourn.cli.person import Person, person
 from adjourn.cli.reading import list_inbox
 from adjourn.cli.settling import NOT, Settled, settle
 from adjourn.cli.terminal import is_attended, out, print_json, say
@@ -54,6 +56,7 @@ def inbox(
         return await look(rt, (await find(rt, address_of(db), given)).interrupt)
 
     seen = with_runtime(db, work)
+    listing.look(address_of(db), seen.interrupt.ref, seen.interrupt.digest)
     if as_json:
         print_json(item_json(seen))
         return
@@ -66,10 +69,10 @@ def inbox(
         for word, typed in how_to_decide(db, seen.interrupt):
             say(f"{word:<7}  {typed}")
         raise typer.Exit(3)
-    raise typer.Exit(_at_the_prompt(db, seen.interrupt, who(by)))
+    raise typer.Exit(_at_the_prompt(db, seen.interrupt, person(db, by, right="decide")))
 
 
-def _at_the_prompt(db: str | None, i: Interrupt, by: str) -> int:
+def _at_the_prompt(db: str | None, i: Interrupt, by: Person) -> int:
     """Ask and decide; what was shown is what is decided about. A refusal says who won."""
     try:
         choice = decide(i)
@@ -77,22 +80,23 @@ def _at_the_prompt(db: str | None, i: Interrupt, by: str) -> int:
         say("", Text("Left as it is.", style=DIM))
         return 3
     try:
-        done = with_runtime(db, lambda rt: settle(rt, i, choice, by, i.call.digest if i.call else "", "", PATIENCE))
+        done = with_runtime(db, lambda rt: settle(rt, i, choice, by, i.digest, "", PATIENCE))
     except Conflict as e:
-        return report(e, NOT[choice.verb])
+        return report(e, NOT[choice.verb], db=db)
     done.print()
     return 0
 
 
 def _command(
-    db: str | None, item: str, by: str | None, make: Callable[[Interrupt], Choice], digest: str, request_id: str,
+    db: str | None, item: str, by: Person, make: Callable[[Interrupt], Choice], digest: str, request_id: str,
     wait: float | None, as_json: bool,
 ) -> None:  # fmt: skip
     async def work(rt: Runtime) -> Settled:
         found: Found = await find(rt, address_of(db), item)
         i = found.interrupt
-        seen = full_digest(i, digest) or found.seen
-        return await settle(rt, i, make(i), who(by), seen, request_id, wait or 0.0)
+        choice = make(i)
+        seen = full_digest(i, digest) or shown_digest(found, choice)
+        return await settle(rt, i, choice, by, seen, request_id, wait or 0.0)
 
     done = with_runtime(db, work)
     if as_json:
@@ -103,9 +107,22 @@ def _command(
         raise typer.Exit(EXIT.get(done.status, 3))
 
 
+def shown_digest(found: Found, choice: Choice) -> str:
+    """The digest of what the person was shown; raises `NotShown` if they say yes to more than that.
+
+    A line of a list that was not cut shows all of it; so does a line that would not be, of an item that was not listed.
+    Saying no needs no look.
+    """
+    i, seen = found.interrupt, found.seen
+    whole = list_line(i).whole if seen is None else seen.whole
+    if not whole and choice.verb != "deny" and i.kind in ("approval", "question", "in_doubt"):
+        raise NotShown(i.ref)
+    return seen.digest if seen else ""
+
+
 Digest = Annotated[
     str,
-    typer.Option(metavar="HEX", help="The digest of what you saw: another action is refused.", show_default=False),
+    typer.Option(metavar="HEX", help="The digest of what you saw: anything else is refused.", show_default=False),
 ]
 
 
@@ -122,9 +139,7 @@ def approve(
         str, typer.Option(metavar="JSON", help="Run it with these arguments instead: all of them.", show_default=False)
     ] = "",
     scope: Annotated[str, typer.Option(help="once, or run: again in this run for these exact arguments.")] = "once",
-    group: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="A group for which you decide.", show_default=False)
-    ] = None,
+    group: Group = None,
     request_id: RequestId = "",
     wait: Wait = None,
 ) -> None:
@@ -135,9 +150,9 @@ def approve(
     edited = _object(edit) if edit else None
 
     def make(i: Interrupt) -> Choice:
-        return Choice("approve", note=note, edit=edited, scope=width, groups=tuple(group or ()))
+        return Choice("approve", note=note, edit=edited, scope=width)
 
-    _command(db, item, by, make, digest, request_id, wait, as_json)
+    _command(db, item, person(db, by, group or (), right="decide"), make, digest, request_id, wait, as_json)
 
 
 def _object(text: str) -> dict[str, Any]:
@@ -160,7 +175,8 @@ def deny(
     wait: Wait = None,
 ) -> None:
     """Refuse an action; the agent reads the refusal and goes on."""
-    _command(db, item, by, lambda i: Choice("deny", note=note), digest, request_id, wait, as_json)
+    decider = person(db, by, right="decide")
+    _command(db, item, decider, lambda i: Choice("deny", note=note), digest, request_id, wait, as_json)
 
 
 @app.command()
@@ -173,6 +189,8 @@ def answer(
     by: By = None,
     note: Note = "",
     text: Annotated[bool, typer.Option("--text", help="Take VALUE as a text, even if it is JSON.")] = False,
+    digest: Digest = "",
+    group: Group = None,
     request_id: RequestId = "",
     wait: Wait = None,
 ) -> None:
@@ -183,4 +201,4 @@ def answer(
             "answer", value if text else parse(value, i.answer_schema if i.kind == "question" else None), note=note
         )
 
-    _command(db, item, by, make, "", request_id, wait, as_json)
+    _command(db, item, person(db, by, group or (), right="decide"), make, digest, request_id, wait, as_json)

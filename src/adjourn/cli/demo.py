@@ -20,6 +20,7 @@ from adjourn.cli.demo_cast import PACE
 from adjourn.cli.demo_teller import Teller
 from adjourn.cli.demo_tour import RETURN, Tour, TourFailed
 from adjourn.cli.failure import says
+from adjourn.cli.hints import command
 from adjourn.cli.options import Json
 from adjourn.cli.terminal import err, is_attended, out, print_json, say
 from adjourn.cli.visible import visible
@@ -120,7 +121,7 @@ def _tour(folder: Path | None, asks: bool, as_json: bool) -> None:
         say(Text(f"  Its files are in {visible(str(tour.folder))}", style=DIM))
         raise typer.Exit(1) from None
     except Later:
-        say(f"Left as it is. It waits: adjourn inbox --db {visible(tour.database)}")
+        say(f"Left as it is. It waits: {command(tour.database, 'inbox')}")
         raise typer.Exit(3) from None
     finally:
         tour.close()
@@ -141,6 +142,5 @@ def _leave(tour: Tour, *, keep: bool) -> None:
     if not keep:
         shutil.rmtree(tour.folder, ignore_errors=True)
         return
-    db = visible(tour.database)
-    say(Text(f"Look around  adjourn runs --db {db}", style=DIM))
-    say(Text(f"             adjourn show {RETURN} --db {db}", style=DIM))
+    say(Text(f"Look around  {command(tour.database, 'runs')}", style=DIM))
+    say(Text(f"             {command(tour.database, 'show', RETURN)}", style=DIM))

@@ -15,6 +15,7 @@ from adjourn.cli.asking import Choice
 from adjourn.cli.database import with_runtime
 from adjourn.cli.deciding import Settled, settle
 from adjourn.cli.demo_agents import HANG, LEDGER, Entry, entries
+from adjourn.cli.person import Person
 from adjourn.core.records import Returned
 from adjourn.driver.checkpoint import Checkpoint
 from adjourn.runtime.runtime import Runtime
@@ -138,8 +139,8 @@ class Tour:
 
     def decide(self, item: Item, choice: Choice, by: str) -> Settled:
         """A decision, from this process, which has no program."""
-        digest = item.interrupt.call.digest if item.interrupt.call else ""
-        return with_runtime(self.database, lambda rt: settle(rt, item.interrupt, choice, by, digest))
+        seen = item.interrupt.digest
+        return with_runtime(self.database, lambda rt: settle(rt, item.interrupt, choice, Person(by), seen))
 
     def checkpoint(self, run: str) -> Checkpoint:
         """The run's journal as it is now."""

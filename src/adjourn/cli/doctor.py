@@ -57,10 +57,10 @@ async def _all(db: str | None, deep: bool) -> AsyncIterator[Finding]:
         return
     try:
         file = DatabaseFile(path)
-        for finding in health.store(file):
+        for finding in health.store(file, db):
             yield finding
         if file.schema and file.schema <= newest_schema():
-            async for finding in _inside(file, deep):
+            async for finding in _inside(file, db, deep):
                 yield finding
     except NoDatabase:
         start = ("Start one", "adjourn worker app.py:agent")
@@ -70,18 +70,18 @@ async def _all(db: str | None, deep: bool) -> AsyncIterator[Finding]:
         yield health.unreadable(e)
 
 
-async def _inside(file: DatabaseFile, deep: bool) -> AsyncIterator[Finding]:
-    for finding in await health.is_whole(file, deep=deep):
+async def _inside(file: DatabaseFile, db: str | None, deep: bool) -> AsyncIterator[Finding]:
+    for finding in await health.is_whole(file, db, deep=deep):
         yield finding
     yield health.rights(file)
     if file.schema == newest_schema():
         async with Runtime(f"sqlite:///{file.path}") as rt:
             yield health.clock(file, rt.store.now())
             for found in (
-                await health.workers(rt, file.programs()),
-                await health.people(rt),
-                await health.letters(rt),
-                await health.users(rt, Path(f"{file.path}-users")),
+                await health.workers(rt, file.programs(), db),
+                await health.people(rt, db),
+                await health.letters(rt, db),
+                await health.users(rt, Path(f"{file.path}-users"), db),
             ):
                 for finding in found:
                     yield finding

@@ -11,7 +11,7 @@ from adjourn.cli.hints import command, how_to_decide
 from adjourn.cli.terminal import out, print_line, say, to_json
 from adjourn.cli.view import JsonView, View
 from adjourn.cli.visible import lines, visible
-from adjourn.cli.words import DIM, EXIT, arguments, count, duration, sentence_mark, short_id
+from adjourn.cli.words import DIM, EXIT, arguments, count, duration, sentence_mark
 from adjourn.errors import RunFailed
 
 
@@ -33,8 +33,8 @@ class Ending:
     view: View
     place: Place
 
-    def _here(self, *more: str) -> str:
-        return command(self.place.db, "run", visible(self.place.program), "--resume", short_id(self.run_id), *more)
+    def _here(self) -> str:
+        return command(self.place.db, "run", self.place.program, options=("--resume", self.run_id))
 
     def tell(self, outcome: Outcome[Any], now: float) -> int:
         """Say how it rests; the code to exit with."""
@@ -54,7 +54,7 @@ class Ending:
     def _facts(self, now: float) -> Text:
         usage = self.view.state.usage
         worked = duration(self.view.timeline.worked(now))
-        return Text(f"{short_id(self.run_id)} · worked {worked} · {usage.total_tokens:,} tok", style=DIM)
+        return Text(f"{visible(self.run_id)} · worked {worked} · {usage.total_tokens:,} tok", style=DIM)
 
     def _output(self, status: str, value: Any) -> None:
         if isinstance(self.view, JsonView):
@@ -79,7 +79,7 @@ class Ending:
 
     def _waits(self, outcome: Paused) -> None:
         self._output(outcome.status, None)
-        db, run = self.place.db, short_id(self.run_id)
+        db, run = self.place.db, self.run_id
         if outcome.status == "paused":
             at = next((s.id for s in reversed(self.view.timeline.steps) if s.id), "the start")
             where = f"step {visible(at)}" if at != "the start" else at
@@ -87,7 +87,7 @@ class Ending:
             self._hints(
                 [
                     ("resume", command(db, "resume", run)),
-                    ("steer", command(db, "resume", run, '--instruction "…"')),
+                    ("steer", command(db, "resume", run, options=("--instruction", "…"))),
                     ("here", self._here()),
                 ]
             )

@@ -52,7 +52,7 @@ def print_findings(found: Sequence[Finding], terminal: Terminal) -> None:
             head = f"{f.name:<{space - 4}}" if n == 0 else " " * (space - 4)
             terminal.print(Text.assemble((glyph if n == 0 else " ", colour), " ", head, "  ", piece))
         if f.advice:
-            terminal.print(Text.assemble(" " * space, (f"{f.advice[0]}  ", DIM), visible(f.advice[1])))
+            terminal.print(Text.assemble(" " * space, (f"{f.advice[0]}  ", DIM), f.advice[1]))
     levels = [f.level for f in found]
     words = (("fine", "fine"), ("look", "to look at"), ("wrong", "wrong"))
     say(Text(", ".join(f"{levels.count(level)} {word}" for level, word in words if level in levels), style=DIM))

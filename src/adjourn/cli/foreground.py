@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import shlex
 import threading
 from contextlib import suppress
 from typing import Any
@@ -16,6 +15,7 @@ from adjourn.cli.ending import Ending, Place
 from adjourn.cli.failure import report
 from adjourn.cli.hints import command
 from adjourn.cli.interrupting import on_interrupt
+from adjourn.cli.person import Person
 from adjourn.cli.settling import NOT, record
 from adjourn.cli.steps import status_of
 from adjourn.cli.terminal import Line, err, say
@@ -44,9 +44,12 @@ class Foreground:
     The first Ctrl-C pauses it, the second cancels it, the third ends this process; the journal is safe in any case.
     """
 
-    def __init__(self, rt: Runtime, run: Run[Any], view: View, place: Place, *, by: str, attended: bool) -> None:
+    def __init__(
+        self, rt: Runtime, run: Run[Any], view: View, place: Place, *, by: str, decider: Person | None
+    ) -> None:
+        """`by`: who steers it. `decider`: who decides what it waits for; None: nobody here, or nobody is asked."""
         self._rt, self._run, self._view, self._place, self._by = rt, run, view, place, by
-        self._attended = attended
+        self._decider = decider
         self._ending = Ending(run.id, view, place)
         self._presses = 0
         self._news = asyncio.Event()
@@ -130,14 +133,14 @@ class Foreground:
 
     def _tell_held(self, halt: Halt) -> None:
         said = f"{sentence_mark('held').plain}: {halt.scope} is halted by {halt.by}: {halt.reason}. Nothing is lost."
-        lift = command(self._place.db, "unhalt", shlex.quote(visible(halt.scope)), "--reason …")
+        lift = command(self._place.db, "unhalt", halt.scope, options=("--reason", "…"))
         self._say(visible(said), Text.assemble(("   lift it ", DIM), lift))
 
     # Asking
 
     async def _ask(self, outcome: Paused) -> bool:
         """Ask about each open item, in order; True if the run may go on because of that."""
-        if not self._attended or self._left:
+        if self._decider is None or self._left:
             return False
         for i in outcome.interrupts:
             if i.kind in ("timer", "event"):
@@ -147,16 +150,16 @@ class Foreground:
                 return False
             if choice == "gone":
                 return True
-            if isinstance(choice, Choice) and await self._settle(i, choice):
+            if isinstance(choice, Choice) and await self._settle(i, choice, self._decider):
                 return True
         return False
 
-    async def _settle(self, i: Interrupt, choice: Choice) -> bool:
+    async def _settle(self, i: Interrupt, choice: Choice, by: Person) -> bool:
         """Record a decision; also true if somebody else's was first, because the run goes on then too."""
         try:
-            await record(self._rt, i, choice, self._by, i.call.digest if i.call else "")
+            await record(self._rt, i, choice, by, i.digest)
         except Conflict as e:
-            report(e, NOT[choice.verb])
+            report(e, NOT[choice.verb], db=self._place.db)
         return True
 
     async def _decision(self, i: Interrupt) -> Choice | str:
@@ -186,7 +189,7 @@ class Foreground:
     def _still_asks(self, i: Interrupt) -> bool:
         """Whether the run waits for this; not if it was decided elsewhere, or the run was paused."""
         state = self._view.state
-        return state.status not in (Status.PAUSED, Status.PAUSING) and any(x.id == i.id for x in state.interrupts)
+        return state.status not in (Status.PAUSED, Status.PAUSING) and any(x.ref == i.ref for x in state.interrupts)
 
     # Ctrl-C
 
@@ -213,7 +216,7 @@ class Foreground:
             pass
         except AdjournError as e:
             self._view.rest()
-            report(e, "Not paused" if press == 1 else "Not cancelled")
+            report(e, "Not paused" if press == 1 else "Not cancelled", db=self._place.db)
 
     async def _pause(self) -> None:
         await self._run.pause(by=self._by, reason="Ctrl-C")
@@ -251,5 +254,5 @@ class Foreground:
         what = f"{count(owed, 'undo is', 'undos are')} still owed." if owed else "Nothing is lost."
         goes = "They run when a worker starts" if owed else "It goes on when a worker starts"
         say(Text.assemble(("✗ Killed. ", "red"), what))
-        say(Text.assemble((f"   {goes}  ", DIM), command(self._place.db, "worker", visible(self._place.program))))
+        say(Text.assemble((f"   {goes}  ", DIM), command(self._place.db, "worker", self._place.program)))
         os._exit(KILLED)

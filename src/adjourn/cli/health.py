@@ -1,7 +1,6 @@
 """The checks behind `adjourn doctor`: each looks at one thing and says what it found. None of them changes anything."""
 
 import os
-import shlex
 import shutil
 import stat
 import time
@@ -12,7 +11,8 @@ from typing import TYPE_CHECKING
 from adjourn.cli.extras import NotInstalled, needs
 from adjourn.cli.file import DatabaseFile, commit_time, newest_schema
 from adjourn.cli.findings import Finding, fine, look, wrong
-from adjourn.cli.words import count, duration, short_id
+from adjourn.cli.hints import command, quoted
+from adjourn.cli.words import count, duration
 from adjourn.core.status import RUNNABLE, Status
 from adjourn.driver.checkpoint import SECRET, key_ring
 from adjourn.driver.identity import is_dead
@@ -43,7 +43,7 @@ NAMED = 5
 # The file
 
 
-def store(file: DatabaseFile) -> list[Finding]:
+def store(file: DatabaseFile, db: str | None) -> list[Finding]:
     """Whether it can be written, how new its schema is, how long a commit takes, and whether there is room."""
     folder = Path(file.path).absolute().parent
     schema, newest = file.schema, newest_schema()
@@ -58,7 +58,7 @@ def store(file: DatabaseFile) -> list[Finding]:
                 "store",
                 f"{file.path} or its folder cannot be written",
                 "Allow it",
-                f"chmod u+w {shlex.quote(file.path)}",
+                f"chmod u+w {quoted(file.path)}",
             )
         ]
     took = commit_time(folder)
@@ -67,7 +67,7 @@ def store(file: DatabaseFile) -> list[Finding]:
     if took > SLOW:
         found = [look("store", said, "It is slow", "put it on a local disk", commit=took)]
     if schema < newest:
-        advice = ("Migrate", "adjourn db migrate")
+        advice = ("Migrate", command(db, "db migrate"))
         found.append(
             look("schema", f"{schema}; this Adjourn makes {newest}, and migrates it when it opens it", *advice)
         )
@@ -78,14 +78,14 @@ def store(file: DatabaseFile) -> list[Finding]:
     return found
 
 
-async def is_whole(file: DatabaseFile, *, deep: bool) -> list[Finding]:
+async def is_whole(file: DatabaseFile, db: str | None, *, deep: bool) -> list[Finding]:
     """Its structure, every journal, and the audit."""
     if damage := file.damage(deep=deep):
         advice = ("Restore", "the last copy that `adjourn db backup` made; keep this file")
         return [wrong("structure", f"{damage[0]} ({len(damage)} in all)", *advice, damage=damage)]
     found = [fine("structure", "SQLite finds nothing wrong with it")]
     if file.schema != newest_schema():
-        return [*found, look("journals", "not checked: the schema is older", "Migrate", "adjourn db migrate")]
+        return [*found, look("journals", "not checked: the schema is older", "Migrate", command(db, "db migrate"))]
     async with Runtime(f"sqlite:///{file.path}") as rt:
         checked = await rt.verification()
     runs = file.count("select 'runs', count(*) from run")["runs"]
@@ -111,7 +111,7 @@ def rights(file: DatabaseFile) -> Finding:
     modes = {part: stat.S_IMODE(part.stat().st_mode) for part in file.parts()}
     folder = Path(file.path).absolute().parent
     open_folder = stat.S_IMODE(folder.stat().st_mode)
-    names = " ".join(shlex.quote(str(part)) for part in modes)
+    names = " ".join(quoted(str(part)) for part in modes)
     if any(mode & 0o022 for mode in modes.values()) or (open_folder & 0o002 and not open_folder & stat.S_ISVTX):
         return wrong(
             "rights",
@@ -159,7 +159,7 @@ def files() -> Finding:
 # The runs
 
 
-async def workers(rt: Runtime, programs: Sequence[str]) -> list[Finding]:
+async def workers(rt: Runtime, programs: Sequence[str], db: str | None) -> list[Finding]:
     """Runs that could go on and do not: nobody has them, or whoever had them has died."""
     now = rt.store.now()
     halts = frozenset(h.scope for h in await rt.halts())
@@ -167,9 +167,9 @@ async def workers(rt: Runtime, programs: Sequence[str]) -> list[Finding]:
     died = [r for r in due if r.worker and is_dead(r.worker)]
     alone = [r for r in due if r not in died and (not r.worker or r.lease_until <= now)]
     alone = [r for r in alone if now - _due_since(r) > ALONE]
-    found = _named("died", [(r, f"{short_id(r.id)} was left by a worker that died") for r in died])
-    waited = [(r, f"{short_id(r.id)} has had no worker for {duration(now - _due_since(r))}") for r in alone]
-    found += _named("alone", waited)
+    found = _named("died", db, [(r, f"{r.id} was left by a worker that died") for r in died])
+    waited = [(r, f"{r.id} has had no worker for {duration(now - _due_since(r))}") for r in alone]
+    found += _named("alone", db, waited)
     held = len(due) - len(died) - len(alone)
     return found or [fine("workers", f"{count(held, 'run')} to advance, none is left alone")]
 
@@ -178,35 +178,38 @@ def _due_since(row: RunRow) -> float:
     return row.updated_at if row.status in RUNNABLE else max(row.updated_at, row.wake_at)
 
 
-def _named(name: str, rows: list[tuple[RunRow, str]]) -> list[Finding]:
+def _named(name: str, db: str | None, rows: list[tuple[RunRow, str]]) -> list[Finding]:
     found = [
-        look(name, text, "Start one", f"adjourn worker app.py:{r.program}", run_id=r.id) for r, text in rows[:NAMED]
+        look(name, text, "Start one", command(db, "worker", f"app.py:{r.program}"), run_id=r.id)
+        for r, text in rows[:NAMED]
     ]
     if len(rows) > NAMED:
-        found.append(look(name, f"and {len(rows) - NAMED:,} more", "See", "adjourn runs --status ready"))
+        found.append(
+            look(name, f"and {len(rows) - NAMED:,} more", "See", command(db, "runs", options=("--status", "ready")))
+        )
     return found
 
 
-async def people(rt: Runtime) -> list[Finding]:
+async def people(rt: Runtime, db: str | None) -> list[Finding]:
     """What only a person can end: cancels that need help, failures, halts."""
     found: list[Finding] = []
     for row in await rt.store.runs(Filter(status=Status.STUCK.value, limit=NAMED)):
-        text = f"{short_id(row.id)}: its cancel needs a person"
-        found.append(look("stuck", text, "Decide", f"adjourn inbox {short_id(row.id)}", run_id=row.id))
+        text = f"{row.id}: its cancel needs a person"
+        found.append(look("stuck", text, "Decide", command(db, "inbox", row.id), run_id=row.id))
     failed = await rt.store.runs(Filter(status="failed", limit=1000))
     if failed:
-        advice = ("See", "adjourn runs --status failed")
+        advice = ("See", command(db, "runs", options=("--status", "failed")))
         found.append(
             look("failed", f"{count(len(failed), 'run')} failed and can be resumed", *advice, count=len(failed))
         )
     halts: Sequence[Halt] = await rt.halts()
     for h in halts:
         text = f"{h.scope} is halted since {duration(rt.store.now() - h.at)} by {h.by}: {h.reason}"
-        found.append(look("halt", text, "Lift it", f"adjourn unhalt '{h.scope}' --reason …"))
+        found.append(look("halt", text, "Lift it", command(db, "unhalt", h.scope, options=("--reason", "…"))))
     return found
 
 
-async def letters(rt: Runtime) -> list[Finding]:
+async def letters(rt: Runtime, db: str | None) -> list[Finding]:
     """Notifications that nobody will get, or that nobody sends."""
     endpoints = await rt.store.endpoints()
     dead = await rt.store.letters("dead", limit=1000)
@@ -216,17 +219,17 @@ async def letters(rt: Runtime) -> list[Finding]:
     if dead:
         last = dead[-1]
         text = f"{count(len(dead), 'dead letter')}, the last for {last.endpoint}: {last.error}"
-        found.append(look("letters", text, "See", "the Settings page of the console: adjourn serve", count=len(dead)))
+        found.append(look("letters", text, "See", command(db, "serve"), count=len(dead)))
     if late:
         text = f"{count(len(late), 'letter')} on the way for more than {duration(LATE)}"
-        found.append(look("letters", text, "Start", "adjourn serve, which sends them", count=len(late)))
+        found.append(look("letters", text, "Start", command(db, "serve"), count=len(late)))
     return found or [fine("letters", f"{count(len(endpoints), 'endpoint')}, nothing is held up")]
 
 
 # The people who may decide
 
 
-async def users(rt: Runtime, path: Path) -> list[Finding]:
+async def users(rt: Runtime, path: Path, db: str | None) -> list[Finding]:
     """Whether somebody may decide, and is in every group that something waits for."""
     try:
         found = _users(path)
@@ -236,19 +239,21 @@ async def users(rt: Runtime, path: Path) -> list[Finding]:
         return [fine("users", "none: the console is served on this machine only")]
     said: list[Finding] = []
     if not any(u.role == "admin" for u in found):
-        said.append(look("users", "nobody is an admin", "Add one", "adjourn user add NAME --role admin"))
+        said.append(look("users", "nobody is an admin", "Add one", _add_user(db, "admin")))
     deciders = [u for u in found if u.role in ("approver", "admin")]
     if not deciders:
-        said.append(look("users", "nobody can decide over the API", "Add one", "adjourn user add NAME --role approver"))
+        said.append(look("users", "nobody can decide over the API", "Add one", _add_user(db, "approver")))
     there = {group for u in deciders for group in u.groups}
     wanted = {group for i in await rt.inbox(limit=1000) for group in i.groups}
     for group in sorted(wanted - there):
         text = f"something waits for the group {group}, and no approver is in it"
-        said.append(
-            look("users", text, "Add one", f"adjourn user add NAME --role approver --group {shlex.quote(group)}")
-        )
+        said.append(look("users", text, "Add one", _add_user(db, "approver", "--group", group)))
     decide = count(len(deciders), "of them decides", "of them decide")
     return said or [fine("users", f"{count(len(found), 'user')}, {decide}")]
+
+
+def _add_user(db: str | None, role: str, *more: str) -> str:
+    return command(db, "user add", "NAME", options=("--role", role, *more))
 
 
 def _users(path: Path) -> "list[User]":

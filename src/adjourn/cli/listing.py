@@ -1,15 +1,72 @@
-"""What `adjourn inbox` showed: a number means what that list said, not what has moved into its place since."""
+"""What a person was shown: a number means what the last list said, and a decision is about what was seen."""
 
 import hashlib
 import json
 import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from adjourn.cli.database import file_of
-from adjourn.core.interrupt import Interrupt
 
-Shown = dict[int, tuple[str, str]]
-"""Number → interrupt id, and the digest that was shown."""
+KEPT = 500
+"""Items that were looked at and are remembered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """An item that was shown: its ref, the digest of what was shown, and whether that was all of it."""
+
+    ref: str
+    digest: str
+    whole: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What this machine remembers for a database: the last list in its order (None: there was none), and what was looked at
+    by itself."""
+
+    items: Sequence[Seen] | None = None
+    looked: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    def numbered(self, number: int) -> Seen | None:
+        """The item of this number in the last list."""
+        items = self.items or ()
+        return items[number - 1] if 0 < number <= len(items) else None
+
+    def of(self, ref: str) -> Seen | None:
+        """How an item was shown last; None if it was not."""
+        if digest := self.looked.get(ref):
+            return Seen(ref, digest, True)
+        return next((item for item in self.items or () if item.ref == ref), None)
+
+
+def remember(address: str, items: Sequence[Seen]) -> bool:
+    """Keep what a list showed, refs and digests only; False if this machine has no place for it."""
+    before = recall(address) or Shown()
+    now = {item.ref: item.digest for item in items}
+    looked = {ref: digest for ref, digest in before.looked.items() if now.get(ref, digest) == digest}
+    return _write(address, Shown(items, looked))
+
+
+def look(address: str, ref: str, digest: str) -> bool:
+    """Keep that an item was shown whole; False if this machine has no place for it."""
+    before = recall(address) or Shown()
+    looked = {**{r: d for r, d in before.looked.items() if r != ref}, ref: digest}
+    return _write(address, Shown(before.items, dict(list(looked.items())[-KEPT:])))
+
+
+def recall(address: str) -> Shown | None:
+    """What was shown for this database; None if nothing was."""
+    try:
+        kept: Any = json.loads(_file(address).read_text("utf-8"))
+        listed = kept["items"]
+        items = None if listed is None else [Seen(str(r), str(d), whole is True) for r, d, whole in listed]
+        return Shown(items, {str(ref): str(digest) for ref, digest in kept["looked"].items()})
+    except (OSError, RuntimeError, ValueError, TypeError, KeyError, AttributeError):
+        return None
 
 
 def _file(address: str) -> Path:
@@ -19,24 +76,15 @@ def _file(address: str) -> Path:
     return Path(home) / "adjourn" / f"inbox-{name}.json"
 
 
-def remember(address: str, items: list[Interrupt]) -> bool:
-    """Keep what was shown, ids and digests only; False if this machine has no place for it."""
-    shown = [[i.id, i.call.digest if i.call else ""] for i in items]
+def _write(address: str, shown: Shown) -> bool:
+    items = None if shown.items is None else [[i.ref, i.digest, i.whole] for i in shown.items]
+    kept = {"items": items, "looked": dict(shown.looked)}
     try:
         file = _file(address)
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         new = file.with_suffix(f".{os.getpid()}")
-        new.write_text(json.dumps(shown), "utf-8")
+        new.write_text(json.dumps(kept), "utf-8")
         new.replace(file)
     except (OSError, RuntimeError):
         return False
     return True
-
-
-def recall(address: str) -> Shown | None:
-    """What was shown last for this database; None if nothing was."""
-    try:
-        shown = json.loads(_file(address).read_text("utf-8"))
-        return {n: (str(id), str(digest)) for n, (id, digest) in enumerate(shown, 1)}
-    except (OSError, RuntimeError, ValueError, TypeError):
-        return None

@@ -21,10 +21,19 @@ Db = Annotated[
 ]  # fmt: skip
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 By = Annotated[
-    str | None, typer.Option("--by", metavar="NAME", help="Who does it.", show_default="your user name here")
+    str | None,
+    typer.Option(
+        "--by", metavar="NAME", help="Who does it; with a key, it says who.", show_default="your user name here"
+    ),
 ]
 Reason = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; it is recorded.", show_default=False)]
 Note = Annotated[str, typer.Option("--note", metavar="TEXT", help="A remark; it is recorded.", show_default=False)]
+Group = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--group", metavar="NAME", help="A group for which you decide; with a key, it says which.", show_default=False
+    ),
+]
 Wait = Annotated[
     float | None,
     typer.Option(
@@ -40,12 +49,15 @@ Resources = Annotated[
     str, typer.Option(metavar="APP.PY:DICT", help="The live objects that tools need.", show_default=False)
 ]
 RunId = Annotated[
-    str, typer.Argument(metavar="RUN", help="A run's id, or how it begins.", autocompletion=complete_runs)
+    str,
+    typer.Argument(
+        metavar="RUN", help="A run's id, or how it begins if only one begins so.", autocompletion=complete_runs
+    ),
 ]
 InterruptId = Annotated[
     str,
     typer.Argument(
-        metavar="ITEM", help="A number of `adjourn inbox`, an interrupt's id, RUN/CALL, or RUN.",
+        metavar="ITEM", help="A number of `adjourn inbox`, an interrupt's ref or id, RUN/CALL, or RUN.",
         autocompletion=complete_items,
     ),
 ]  # fmt: skip

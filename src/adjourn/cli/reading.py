@@ -5,15 +5,17 @@ from dataclasses import asdict
 from typing import Annotated, Any
 
 import typer
+from rich.cells import cell_len
 from rich.text import Text
 
 from adjourn.cli import listing
-from adjourn.cli.action import Item, gist_of, look
+from adjourn.cli.action import Item, list_line, look
 from adjourn.cli.action import as_json as item_json
 from adjourn.cli.database import address_of, with_runtime
 from adjourn.cli.failure import says
-from adjourn.cli.finding import handle, run_at
+from adjourn.cli.finding import find_run
 from adjourn.cli.hints import command
+from adjourn.cli.listing import Seen
 from adjourn.cli.options import Db, Json, RunId
 from adjourn.cli.steps import Look, line, look_at
 from adjourn.cli.terminal import Terminal, fit, out, print_json, say, to_json
@@ -23,7 +25,6 @@ from adjourn.core.records import dump
 from adjourn.errors import Invalid
 from adjourn.runtime.runtime import Runtime
 from adjourn.runtime.timeline import Step, Timeline
-from adjourn.stores.store import RunRow
 
 app = typer.Typer()
 
@@ -46,7 +47,7 @@ def runs(
         raise Invalid(f"a label is written NAME=VALUE, not {label!r}")
 
     async def work(rt: Runtime) -> tuple[list[Look], int, float]:
-        before = (await run_at(rt, after)).id if after else ""
+        before = (await find_run(rt, after)).id if after else ""
         pair = (name, value) if label else None
         found = await rt.runs(status=status, agent=agent, session=session, label=pair, after=before, limit=limit)
         halts = list(await rt.halts())
@@ -58,9 +59,11 @@ def runs(
         print_json([g.as_json() for g in seen])
         return
     _print_runs(seen, now)
-    more = f"Older ones: adjourn runs --after {visible(seen[-1].row.id)}. " if len(seen) == limit else ""
-    person = f"{count(waiting, 'item waits', 'items wait')} for a person: adjourn inbox" if waiting else ""
-    say(Text(f"{count(len(seen), 'run')}. {more}{person}".strip(), style=DIM))
+    person = f" {count(waiting, 'item waits', 'items wait')} for a person: {command(db, 'inbox')}" if waiting else ""
+    say(Text(f"{count(len(seen), 'run')}.{person}", style=DIM))
+    if len(seen) == limit:
+        older = command(db, "runs", options=("--after", seen[-1].row.id))
+        say(Text(f"Older ones: {older}", style=DIM))
 
 
 def _print_runs(seen: list[Look], now: float) -> None:
@@ -105,7 +108,7 @@ def show(
     """Show one run: where it is and how it came there."""
 
     async def work(rt: Runtime) -> tuple[Look, Timeline, str, float]:
-        row: RunRow = await rt.store.get((await run_at(rt, run)).id)
+        row = await find_run(rt, run)
         g = await look_at(rt, row, list(await rt.halts()))
         saved = (await (await rt.get(row.id)).checkpoint()).to_json() if checkpoint else ""
         now = rt.store.now()
@@ -179,54 +182,63 @@ def _step_line(step: Step, ids: int, names: int, terminal: Terminal, rail: str) 
 
 
 def _hints(g: Look, db: str | None) -> None:
-    run, hints = short_id(g.row.id), dict[str, str]()
+    run, hints = g.row.id, dict[str, str]()
     if g.state.interrupts and g.status in ("waiting", "stuck"):
         hints["Decide"] = command(db, "inbox", run)
     elif g.status == "failed":
         hints["Try again"] = command(db, "resume", run)
     elif g.status == "paused":
-        hints = {"Resume": command(db, "resume", run), "Steer": command(db, "resume", run, '--instruction "…"')}
+        hints = {
+            "Resume": command(db, "resume", run),
+            "Steer": command(db, "resume", run, options=("--instruction", "…")),
+        }
     elif g.status == "ready":
-        hints["Advance it"] = command(db, "worker", f"app.py:{visible(g.row.program)}")
+        hints["Advance it"] = command(db, "worker", f"app.py:{g.row.program}")
     if g.status not in ("completed", "stopped", "cancelled"):
         hints["Watch"] = command(db, "watch", run)
     if hints:
-        said = Text("   ").join(Text.assemble((f"{word}  ", DIM), typed) for word, typed in hints.items())
-        say("", said)
+        space = max(len(word) for word in hints)
+        say("", *(Text.assemble((f"{word:<{space}}  ", DIM), typed) for word, typed in hints.items()))
 
 
 def list_inbox(db: str | None, agent: str, kind: str, run: str, limit: int, as_json: bool) -> None:
     """Print what waits for a person, numbered; a number means this list from then on."""
 
     async def work(rt: Runtime) -> tuple[list[Item], float]:
-        run_id = (await run_at(rt, run)).id if run else ""
+        run_id = (await find_run(rt, run)).id if run else ""
         found = await rt.inbox(agent=agent, kind=kind.replace(" ", "_"), run=run_id, limit=limit)
         return [await look(rt, i) for i in found], rt.store.now()
 
     items, now = with_runtime(db, work)
-    kept = listing.remember(address_of(db), [item.interrupt for item in items])
     if as_json:
+        listing.remember(address_of(db), [_seen(item, whole=True) for item in items])
         print_json([{"number": n, **item_json(item)} for n, item in enumerate(items, 1)])
         return
     if not items:
+        listing.remember(address_of(db), [])
         say(Text("Nothing waits for a person.", style=DIM))
         return
-    _print_inbox(items, now)
-    example = "1" if kept else handle(items[0].interrupt)
-    say(Text(f"{count(len(items), 'item')}. Look at one and decide: adjourn inbox {example}", style=DIM))
+    kept = listing.remember(address_of(db), _print_inbox(items, now))
+    example = command(db, "inbox", "1" if kept else items[0].interrupt.ref)
+    say(Text(f"{count(len(items), 'item')}. Look at one and decide: {example}", style=DIM))
 
 
-def _print_inbox(items: list[Item], now: float) -> None:
+def _seen(item: Item, *, whole: bool) -> Seen:
+    return Seen(item.interrupt.ref, item.interrupt.digest, whole)
+
+
+def _print_inbox(items: list[Item], now: float) -> list[Seen]:
+    """Print the list; what of it was seen, and whether that was all of it."""
     terminal = out()
-    cells = [["", "KIND", "WHAT", "WHERE", "EXPIRES"]]
-    for n, item in enumerate(items, 1):
+    cells, lines = [["", "KIND", "WHAT", "WHERE", "EXPIRES"]], [list_line(item.interrupt) for item in items]
+    for n, (item, gist) in enumerate(zip(items, lines, strict=True), 1):
         i = item.interrupt
         left = duration(i.expires_at - now) if i.expires_at else "–"
-        where = visible(item.where if terminal.tty else f"{item.where} {i.id}")
-        cells.append([str(n), i.kind.replace("_", " "), brief(gist_of(i)), where, left])
-    wide = [max(len(row[n]) for row in cells) for n in range(5)]
+        where = f"{short_id(i.run_id)}  {visible(item.where)}" if terminal.tty else visible(f"{item.where} {i.ref}")
+        cells.append([str(n), i.kind.replace("_", " "), gist.text, where, left])
+    wide = [max(cell_len(row[n]) for row in cells) for n in range(5)]
     if terminal.tty:
-        wide[3] = min(wide[3], 28)
+        wide[3] = min(wide[3], 36)
         wide[2] = max(16, min(wide[2], terminal.width - wide[0] - wide[1] - wide[3] - wide[4] - 8))
     for n, row in enumerate(cells):
         done = [
@@ -240,3 +252,7 @@ def _print_inbox(items: list[Item], now: float) -> None:
         if n:
             line.stylize("yellow", wide[0] + 2, wide[0] + 2 + wide[1])
         terminal.print(line)
+    return [
+        _seen(item, whole=gist.whole and cell_len(gist.text) <= wide[2])
+        for item, gist in zip(items, lines, strict=True)
+    ]

@@ -12,20 +12,21 @@ from rich.text import Text
 from adjourn.agent.agent import Agent
 from adjourn.cli.database import address_of
 from adjourn.cli.ending import Place
-from adjourn.cli.failure import says
-from adjourn.cli.finding import run_at
+from adjourn.cli.failure import report, says
+from adjourn.cli.finding import find_run
 from adjourn.cli.foreground import Foreground
 from adjourn.cli.logs import log_to
-from adjourn.cli.options import By, Db, Json, Program, Resources, who
+from adjourn.cli.options import By, Db, Json, Program, Resources
+from adjourn.cli.person import Person, person
 from adjourn.cli.programs import NotImportable, program_of, resources_of
 from adjourn.cli.screen import Screen
 from adjourn.cli.terminal import err, say
 from adjourn.cli.view import JsonView, TextView, View
 from adjourn.cli.visible import lines, visible
-from adjourn.cli.words import DIM, short_id
+from adjourn.cli.words import DIM
 from adjourn.core.codec import loads
 from adjourn.core.status import ENDED, Status
-from adjourn.errors import Invalid, Refused
+from adjourn.errors import Invalid, NotAllowed, Refused
 from adjourn.flow.flow import Flow
 from adjourn.runtime.run import Run
 from adjourn.runtime.runtime import Runtime
@@ -58,8 +59,8 @@ class Wanted:
             return await rt.start(
                 self.program, self.input, run_id=self.run_id, session=self.session, labels=self.labels, by=by
             )
-        run = await run_at(rt, self.resume)
-        row = await rt.store.get(run.id)
+        row = await find_run(rt, self.resume)
+        run = await rt.get(row.id)
         if row.program != self.program.name:
             raise Invalid(
                 f"{run.id!r} is a run of {row.program!r}, and this is {self.program.name!r}; name its program"
@@ -126,23 +127,37 @@ def run(
         say(*lines(e.trace.rstrip()))
         raise
     place = Place(db, program)
-    raise typer.Exit(asyncio.run(in_foreground(wanted, address_of(db), place, given, who(by), as_json)))
+    raise typer.Exit(asyncio.run(in_foreground(wanted, address_of(db), place, given, by, as_json)))
+
+
+def decider_here(place: Place, by: Person, as_json: bool) -> Person | None:
+    """Who decides at this terminal what a run waits for; None if nobody is there, or if they may not (it is said why)."""
+    if as_json or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return None
+    if not place.saved:  # it lives in this process only, which has no users
+        return by
+    try:
+        return person(place.db, by.name, by.groups, right="decide")
+    except NotAllowed as e:
+        report(e, "Nothing will be decided here", db=place.db)
+        return None
 
 
 async def in_foreground(
-    wanted: Wanted, address: str, place: Place, resources: Mapping[str, Any], by: str, as_json: bool
+    wanted: Wanted, address: str, place: Place, resources: Mapping[str, Any], by: str | None, as_json: bool
 ) -> int:
     """Run it until it rests; the code to exit with."""
+    starter = person(place.db, by)
+    decider = decider_here(place, starter, as_json)
     view = view_of(as_json)
     log_to(lambda *said: (view.rest(), say(*said)))
     async with Runtime(address, [wanted.program], resources=resources) as rt:
-        handle = await wanted.begin(rt, by)
+        handle = await wanted.begin(rt, starter.name)
         if not as_json and place.saved:
-            say(Text(f"{visible(wanted.program.name)} {short_id(handle.id)} on {visible(address)}", style=DIM))
+            say(Text(f"{visible(wanted.program.name)} {visible(handle.id)} on {visible(address)}", style=DIM))
         if wanted.resume and isinstance(view, TextView):
             view.recall(await rt.store.load(handle.id), EARLIER)
-        attended = not as_json and sys.stdin.isatty() and sys.stderr.isatty()
-        return await Foreground(rt, handle, view, place, by=by, attended=attended).follow()
+        return await Foreground(rt, handle, view, place, by=starter.name, decider=decider).follow()
 
 
 def view_of(as_json: bool) -> View:

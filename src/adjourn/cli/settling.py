@@ -7,9 +7,10 @@ from typing import Any
 from rich.text import Text
 
 from adjourn.cli.asking import Choice
+from adjourn.cli.person import Person
 from adjourn.cli.terminal import out, say
 from adjourn.cli.visible import visible
-from adjourn.cli.words import DIM, EXIT, arguments, brief, duration, short_id, status_mark
+from adjourn.cli.words import DIM, EXIT, arguments, brief, duration, status_mark
 from adjourn.core.interrupt import Interrupt
 from adjourn.runtime.glance import title
 from adjourn.runtime.runtime import Runtime
@@ -43,7 +44,7 @@ class Settled:
         if step is not None and step.ran and step.took is not None:
             ran = "ran" if step.status == "completed" else "ran and failed"
             terminal.print(f"  {visible(step.name)} {ran}, {duration(step.took)}.")
-        mark = Text.assemble("  ", short_id(i.run_id), " is ", status_mark(self.status))
+        mark = Text.assemble("  ", visible(i.run_id), " is ", status_mark(self.status))
         say(mark)
         if self.status == "ready":
             say(Text("  It goes on where a worker with its program is open: adjourn worker app.py:agent", style=DIM))
@@ -51,24 +52,36 @@ class Settled:
     def as_json(self) -> dict[str, Any]:
         """The decision as data."""
         i = self.interrupt
-        return {"interrupt_id": i.id, "run_id": i.run_id, "decision": self.choice.verb, "by": self.by, "seq": self.seq,
+        return {"interrupt_id": i.id, "ref": i.ref, "run_id": i.run_id, "decision": self.choice.verb, "by": self.by, "seq": self.seq,
                 "status": self.status}  # fmt: skip
 
 
-async def record(rt: Runtime, i: Interrupt, choice: Choice, by: str, digest: str, request_id: str = "") -> int:
-    """Record a decision; its seq. Raises what the runtime's verbs raise."""
+async def record(rt: Runtime, i: Interrupt, choice: Choice, by: Person, digest: str, request_id: str = "") -> int:
+    """Record a decision; its seq. Whatever is decided on the command line is decided here.
+
+    Args:
+        i: what it is about; only its ref counts, the rest is read again.
+        choice: the decision.
+        by: whose it is.
+        digest: of what the person was shown; "" if they were shown nothing.
+        request_id: the same again gets the same answer.
+
+    Raises what the runtime's verbs raise.
+    """
     if choice.verb == "approve":
         return await rt.approve(
-            i.id, by=by, note=choice.note, digest=digest, edit=choice.edit, scope=choice.scope, groups=choice.groups,
+            i.ref, by=by.name, note=choice.note, digest=digest, edit=choice.edit, scope=choice.scope, groups=by.groups,
             request_id=request_id,
         )  # fmt: skip
     if choice.verb == "deny":
-        return await rt.deny(i.id, by=by, note=choice.note, digest=digest, request_id=request_id)
-    return await rt.answer(i.id, choice.value, by=by, note=choice.note, request_id=request_id)
+        return await rt.deny(i.ref, by=by.name, note=choice.note, digest=digest, request_id=request_id)
+    return await rt.answer(
+        i.ref, choice.value, by=by.name, note=choice.note, digest=digest, groups=by.groups, request_id=request_id
+    )
 
 
 async def settle(
-    rt: Runtime, i: Interrupt, choice: Choice, by: str, digest: str, request_id: str = "", patience: float = 0.0
+    rt: Runtime, i: Interrupt, choice: Choice, by: Person, digest: str, request_id: str = "", patience: float = 0.0
 ) -> Settled:
     """Record a decision, then wait `patience` seconds for the run to come to rest."""
     seq = await record(rt, i, choice, by, digest, request_id)
@@ -77,7 +90,7 @@ async def settle(
     if i.call:
         steps = Timeline.of(await rt.store.load(i.run_id), rt.store.now()).steps
         step = next((s for s in steps if s.id == i.call.call_id), None)
-    return Settled(i, choice, by, seq, status, step)
+    return Settled(i, choice, by.name, seq, status, step)
 
 
 async def come_to_rest(rt: Runtime, run_id: str, patience: float) -> str:

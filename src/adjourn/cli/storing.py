@@ -130,7 +130,7 @@ def backup(
 @says("Not checked")
 def check(db: Db = None, as_json: Json = False) -> None:
     """Check that a database is whole: its structure, every journal and the audit. Exits with 1 if it is not."""
-    found = asyncio.run(is_whole(_file(db), deep=True))
+    found = asyncio.run(is_whole(_file(db), db, deep=True))
     if as_json:
         print_json([f.as_json() for f in found])
     else:

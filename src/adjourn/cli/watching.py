@@ -10,18 +10,21 @@ import typer
 from rich.text import Text
 
 from adjourn.cli.asking import Later, Withdrawn, confirm, read, withdrawable
+from adjourn.cli.controlling import print_preview
 from adjourn.cli.database import with_runtime
 from adjourn.cli.failure import report, says
-from adjourn.cli.finding import run_at
+from adjourn.cli.finding import find_run
+from adjourn.cli.hints import command
 from adjourn.cli.interrupting import on_interrupt
 from adjourn.cli.keys import Keys
-from adjourn.cli.options import By, Db, Json, RunId, who
+from adjourn.cli.options import By, Db, Json, RunId
+from adjourn.cli.person import person
 from adjourn.cli.screen import Screen
 from adjourn.cli.steps import status_of
 from adjourn.cli.terminal import out, print_line, say
 from adjourn.cli.view import JsonView, TextView, View
 from adjourn.cli.visible import visible
-from adjourn.cli.words import DIM, EXIT, arguments, count, short_id
+from adjourn.cli.words import DIM, EXIT, count
 from adjourn.driver.threads import in_thread
 from adjourn.errors import AdjournError
 from adjourn.runtime.run import Run
@@ -49,9 +52,12 @@ def watch(
     At a terminal single keys pause, resume, cancel and talk to it. The exit code says how it ended, 0 if you left.
     """
 
+    name = person(db, by).name
+
     async def work(rt: Runtime) -> int:
         view = JsonView() if as_json else TextView(Screen(out()), {"": KEYS} if sys.stdin.isatty() else {})
-        return await Watcher(rt, await run_at(rt, run), view, who(by), rest).follow(after, keys=not as_json)
+        found = await rt.get((await find_run(rt, run)).id)
+        return await Watcher(rt, found, view, name, rest, db).follow(after, keys=not as_json)
 
     raise typer.Exit(with_runtime(db, work))
 
@@ -59,8 +65,8 @@ def watch(
 class Watcher:
     """Follows one run and does what the keys say."""
 
-    def __init__(self, rt: Runtime, run: Run[Any], view: View, by: str, rest: bool) -> None:
-        self._rt, self._run, self._view, self._by, self._rest = rt, run, view, by, rest
+    def __init__(self, rt: Runtime, run: Run[Any], view: View, by: str, rest: bool, db: str | None) -> None:
+        self._rt, self._run, self._view, self._by, self._rest, self._db = rt, run, view, by, rest, db
         self._news, self._leaves = asyncio.Event(), asyncio.Event()
         self._busy: asyncio.Task[None] | None = None
         self._asks: threading.Event | None = None
@@ -92,8 +98,8 @@ class Watcher:
         view, records = self._view, await self._rt.store.load(self._run.id)
         if isinstance(view, TextView) and view.screen.moves and not after:
             if earlier := view.recall(records, EARLIER):
-                run = short_id(self._run.id)
-                view.screen.write(Text(f"{count(earlier, 'earlier step')}: adjourn show {run}", style=DIM))
+                typed = command(self._db, "show", self._run.id)
+                view.screen.write(Text(f"{count(earlier, 'earlier step')}: {typed}", style=DIM))
             return view.timeline.seq
         for seq, record in records[:after]:
             view.know(seq, record)
@@ -133,7 +139,7 @@ class Watcher:
             output = getattr(ended, "output", None)
             print_line({"event": "end", "run_id": self._run.id, "status": status, "output": output})
         if self._leaves.is_set():
-            say(Text(f"Left. {short_id(self._run.id)} is {status}; leaving stopped nothing.", style=DIM))
+            say(Text(f"Left. {visible(self._run.id)} is {status}; leaving stopped nothing.", style=DIM))
             return 0
         return EXIT.get(status, 0)
 
@@ -158,7 +164,7 @@ class Watcher:
             await verb()
         except AdjournError as e:
             self._view.rest()
-            report(e, {"s": "Not said", "c": "Not cancelled", "r": "Not resumed"}.get(key, "Not paused"))
+            report(e, {"s": "Not said", "c": "Not cancelled", "r": "Not resumed"}.get(key, "Not paused"), db=self._db)
         except (Later, Withdrawn):
             pass
         finally:
@@ -172,10 +178,7 @@ class Watcher:
     async def _cancel(self) -> None:
         preview = await self._run.cancel_preview()
         self._view.rest()
-        for call in preview.undo:
-            say(f"  undo  {visible(call['tool'])} {arguments(call['arguments'])}")
-        for call in preview.residue:
-            say(Text(f"  stays {visible(call['tool'])} {arguments(call['arguments'])}", style="red"))
+        print_preview(preview)
         question = f"Cancel and undo {len(preview.undo)}?" if preview.undo else "Cancel? Nothing has to be undone."
         if await self._typed(lambda: confirm(question)):
             await self._run.cancel(by=self._by)

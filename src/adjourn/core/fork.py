@@ -12,7 +12,7 @@ import msgspec
 
 from adjourn.core.authority import chosen, requesters
 from adjourn.core.call import Call, Phase
-from adjourn.core.interrupt import local_event
+from adjourn.core.ids import local_event
 from adjourn.core.records import (
     AnyRecord,
     Cancelled,

@@ -7,6 +7,8 @@ import msgspec
 
 from adjourn.core.authority import Vote, gate_of, seated
 from adjourn.core.decision import Decision
+from adjourn.core.digest import digest as digest_all
+from adjourn.core.ids import local_of, public_id, ref_of
 from adjourn.core.records import Asked, Decided, Suspended
 from adjourn.errors import InvalidAnswer, StaleDecision
 
@@ -56,8 +58,11 @@ class Seat(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Interrupt(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Something a run waits for. `kind` is ours (a closed set), `type` is the author's own word. `disowned`: who decided it
-    before without a signature that a worker trusts, so that it is open again."""
+    """Something a run waits for. `kind` is ours (a closed set), `type` is the author's own word.
+
+    `id` is unique in its run; `ref` is unique in the store. Every verb takes either, or the interrupt itself. `disowned`: who
+    decided it before without a signature that a worker trusts, so that it is open again.
+    """
 
     id: str
     run_id: str
@@ -78,20 +83,29 @@ class Interrupt(msgspec.Struct, frozen=True, omit_defaults=True):
     requesters: tuple[str, ...] = ()
     disowned: tuple[str, ...] = ()
 
+    @property
+    def local(self) -> str:
+        """Its id inside its run."""
+        return local_of(self.run_id, self.id)
+
+    @property
+    def ref(self) -> str:
+        """Its name that is unique in the store: `RUN:local`."""
+        return ref_of(self.run_id, self.local)
+
+    @property
+    def digest(self) -> str:
+        """Names what a person is shown of it: the call's digest, or one over everything that a question says."""
+        if self.call and self.call.digest:
+            return self.call.digest
+        return digest_all(
+            "interrupt", self.run_id, self.id, self.seq, self.kind, self.type, self.payload, self.answer_schema
+        )
+
 
 def unsigned(names: Iterable[str]) -> str:
     """Why something is open again, in words."""
     return f"not signed by anybody this worker trusts: {', '.join(name or 'nobody' for name in names)}"
-
-
-def public_id(run: str, i: str) -> str:
-    """Generated ids (they contain `?`) are qualified by their run; given ones stay as their author wrote them."""
-    return f"{run}:{i}" if "?" in i else i
-
-
-def local_event(event: str) -> str:
-    """An event's own name: a sub-flow's are recorded behind the flow's path, so that each flow has its own events."""
-    return event.rpartition("/")[2]
 
 
 def choices(record: Asked | Suspended) -> dict[str, str]:
@@ -174,17 +188,12 @@ def _arguments(value: Any) -> dict[str, Any]:
     return _dict(value) if value is None or isinstance(value, dict) else {"input": value}
 
 
-def local_id(interrupt: Interrupt) -> str:
-    """Its id inside its run."""
-    return interrupt.id.removeprefix(f"{interrupt.run_id}:")
-
-
 def decided(interrupt: Interrupt, answer: Any, by: str = "", digest: str = "") -> Decided:
     """`answer` (a `Decision`, True/False, or a value) as the record to deliver; raises `InvalidAnswer` if it does not fit.
 
     The schema is not looked at here.
     """
-    kind, i = interrupt.kind, local_id(interrupt)
+    kind, i = interrupt.kind, interrupt.local
     if kind in ("event", "timer"):
         raise InvalidAnswer(f"interrupt {i!r} waits for {'an event' if kind == 'event' else 'time'}, not for an answer")
     if kind == "approval":
@@ -214,7 +223,7 @@ def _approval(interrupt: Interrupt, answer: Any, by: str, digest: str) -> Decide
     if digest and shown and digest != shown:
         raise StaleDecision(interrupt.id, digest, shown)
     return Decided(
-        i=local_id(interrupt), verdict=answer.verdict, edit=answer.edit, by=by, note=answer.note,
+        i=interrupt.local, verdict=answer.verdict, edit=answer.edit, by=by, note=answer.note,
         digest=digest or shown, scope="" if answer.scope == "once" else answer.scope,
     )  # fmt: skip
 

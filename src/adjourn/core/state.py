@@ -16,7 +16,8 @@ from adjourn.core.conversation import Pending, Thread, messages_from
 from adjourn.core.deciding import DECIDED, LOST, forked, is_settled, memo_of
 from adjourn.core.flowing import Flowing
 from adjourn.core.graph import read_graph
-from adjourn.core.interrupt import Interrupt, local_event, public_id, view
+from adjourn.core.ids import local_event
+from adjourn.core.interrupt import Interrupt, view
 from adjourn.core.messages import Message, Usage, User
 from adjourn.core.signatures import Trust
 from adjourn.core.status import ENDED, Status, after
@@ -496,4 +497,4 @@ _ON: dict[type, Callable[[State, int, Any], None]] = {
     r.Parked: State._parked, r.Completed: State._completed, r.Cancelled: State._completed,
 }  # fmt: skip
 
-__all__ = ["ENDED", "OWING", "Call", "Fault", "Grant", "Open", "Phase", "State", "input_text", "public_id"]
+__all__ = ["ENDED", "OWING", "Call", "Fault", "Grant", "Open", "Phase", "State", "input_text"]

@@ -7,7 +7,8 @@ import msgspec
 
 from adjourn.core.codec import plain
 from adjourn.core.decision import Decision
-from adjourn.core.interrupt import Interrupt, decided, local_event, public_id
+from adjourn.core.ids import local_event, public_id
+from adjourn.core.interrupt import Interrupt, decided
 from adjourn.core.records import Decided, Suspended
 from adjourn.core.schema_document import EndlessDefaults, filled
 from adjourn.core.state import State
@@ -80,7 +81,7 @@ async def answers_for(
         raise InvalidAnswer("pass one of answer=, answers= and approved=, not several")
     waiting = {i.id: i for i in state.interrupts if i.kind not in ("timer", "event")}
     if answers is not None:
-        return [await _answer(_find(state, waiting, id), value, by, now) for id, value in answers.items()]
+        return [await _answer(_find(waiting, id), value, by, now) for id, value in answers.items()]
     if not given:
         return [await answered(i, "retry", by=by) for i in waiting.values() if i.kind == "error"]
     if not waiting:
@@ -103,8 +104,8 @@ async def _answer(interrupt: Interrupt, answer: Any, by: str, now: float) -> Dec
     return await answered(interrupt, answer, by=by)
 
 
-def _find(state: State, waiting: Mapping[str, Interrupt], id: str) -> Interrupt:
-    found = waiting.get(id) or waiting.get(public_id(state.run, id))
+def _find(waiting: Mapping[str, Interrupt], id: str) -> Interrupt:
+    found = next((i for i in waiting.values() if id in (i.id, i.local, i.ref)), None)
     if found is None:
         raise UnknownInterrupt(id, list(waiting))
     return found

@@ -11,6 +11,7 @@ import msgspec
 from adjourn.agent.outcome import Outcome, failure, outcome_of
 from adjourn.agent.storeless import TTL, check_program
 from adjourn.core.codec import plain
+from adjourn.core.ids import local_of
 from adjourn.core.interrupt import Interrupt, view
 from adjourn.core.records import Asked, CancelAsked, Command, Completed, Emitted, PauseAsked, Resumed, Said, Started
 from adjourn.core.state import State
@@ -162,9 +163,9 @@ class Execution:
     # What people do
 
     async def continue_with(
-        self, interrupt_id: str, value: Any = None, *, by: str = "", request_id: str = ""
+        self, interrupt_id: str | Interrupt, value: Any = None, *, by: str = "", request_id: str = ""
     ) -> "Execution":
-        """Answer an interrupt; returns when every chain has ended or waits again.
+        """Answer an interrupt (by its id or ref, or the interrupt itself); returns when every chain has ended or waits again.
 
         Everything is checked before anything is consumed. The same `request_id` again is the same answer again.
         """
@@ -175,11 +176,12 @@ class Execution:
         await self._tell(await answered(interrupt, value, by=by), request_id)
         return self
 
-    async def _interrupt(self, id: str) -> Interrupt:
+    async def _interrupt(self, given: str | Interrupt) -> Interrupt:
         """An interrupt, whatever its state; raises `UnknownInterrupt`, listing the pending ones."""
+        id = given.ref if isinstance(given, Interrupt) else given
         if not isinstance(id, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise Invalid(f"continue_with takes the id of an interrupt, a key of pending_interrupts, not {id!r:.80}")
-        local = id.removeprefix(f"{self._id()}:")
+        local = local_of(self._id(), id)
         if opened := self._now().open.get(local):
             return view(self._run, opened.seq, opened.record)
         found = await self._store.inbox(Filter(run=self._run, interrupt=local, limit=1)) if local else []

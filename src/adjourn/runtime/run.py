@@ -1,7 +1,7 @@
 """A run's handle: what people do to it, and what they see of it."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Literal
 
@@ -207,6 +207,56 @@ class Run(Generic[T]):
         if decides and (await self._rt.store.get(self.id)).opens:
             await check_event(await self._fold(), event, value, by)
         await self._deliver(Emitted(event=event, value=value, by=by, decides=decides), request_id)
+
+    async def approve(
+        self,
+        interrupt_id: str | Interrupt,
+        *,
+        by: str,
+        note: str = "",
+        digest: str = "",
+        edit: dict[str, Any] | None = None,
+        scope: Literal["once", "run"] = "once",
+        groups: Iterable[str] = (),
+        request_id: str = "",
+    ) -> int:
+        """Let a call of this run run; see `Runtime.approve`. `interrupt_id` may also be an id inside this run, such as `2.0?0`."""
+        return await self._rt.approve(
+            await self._own(interrupt_id), by=by, note=note, digest=digest, edit=edit, scope=scope, groups=groups,
+            request_id=request_id,
+        )  # fmt: skip
+
+    async def deny(
+        self, interrupt_id: str | Interrupt, *, by: str, note: str = "", digest: str = "", request_id: str = ""
+    ) -> int:
+        """Refuse a call of this run; see `Runtime.deny`. `interrupt_id` may also be an id inside this run."""
+        return await self._rt.deny(
+            await self._own(interrupt_id), by=by, note=note, digest=digest, request_id=request_id
+        )
+
+    async def answer(
+        self,
+        interrupt_id: str | Interrupt,
+        value: Any,
+        *,
+        by: str,
+        note: str = "",
+        digest: str = "",
+        groups: Iterable[str] = (),
+        request_id: str = "",
+    ) -> int:
+        """Answer a question of this run, or choose; see `Runtime.answer`. `interrupt_id` may also be an id inside this run."""
+        return await self._rt.answer(
+            await self._own(interrupt_id), value, by=by, note=note, digest=digest, groups=groups, request_id=request_id
+        )
+
+    async def _own(self, interrupt: str | Interrupt) -> str | Interrupt:
+        """The interrupt, or its ref; raises if it is not one of this run's."""
+        if isinstance(interrupt, Interrupt):
+            if interrupt.run_id != self.id:
+                raise Invalid(f"interrupt {interrupt.ref!r} is of another run; this is {self.id!r}")
+            return interrupt
+        return (await self._rt.interrupt(interrupt, run_id=self.id)).ref
 
     async def fork(
         self,

@@ -16,6 +16,7 @@ from adjourn.core.decision import Decision
 from adjourn.core.duration import seconds
 from adjourn.core.fork import forked
 from adjourn.core.halt import check_scope
+from adjourn.core.ids import check_chosen, check_imported, local_of, places_of, ref_of
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.records import CancelAsked, Command, PauseAsked, Resumed, Said, Started
 from adjourn.core.status import Status
@@ -36,12 +37,14 @@ from adjourn.errors import (
     Misused,
     Refused,
     RunExists,
+    StaleDecision,
     UnknownInterrupt,
     UnknownRun,
 )
 from adjourn.flow.flow import Flow
 from adjourn.runtime.audit import AuditVerbs
 from adjourn.runtime.live import LiveChannel
+from adjourn.runtime.near import did_you_mean
 from adjourn.runtime.run import Run
 from adjourn.runtime.sealer import Sealer
 from adjourn.runtime.signatures import DecidersSource, Signatures, SigningKeySource
@@ -52,6 +55,8 @@ from adjourn.stores.rules.transaction import stamped
 from adjourn.stores.store import Filter, Halt, RunRow, Store
 
 T = TypeVar("T", default=str)
+NEAR = 5
+"""Names that an error lists where several could be meant."""
 
 
 class Runtime(AuditVerbs):
@@ -214,7 +219,7 @@ class Runtime(AuditVerbs):
         program.program.check_requester(by)
         history, before = next_turn(after, self.secret)
         started = Started(
-            run=_checked_id(run_id) if run_id is not None else new_run_id(), kind=program.program.kind, program=program.name,
+            run=new_run_id() if run_id is None else check_chosen(run_id, "run_id"), kind=program.program.kind, program=program.name,
             fingerprint=program.fingerprint, input=plain(input, "input"), by=by, session=session or before,
             labels=_labels(labels), history=history,
             graph=program.to_dict() if isinstance(program, Flow) else None,
@@ -227,8 +232,11 @@ class Runtime(AuditVerbs):
         return Run(self, started.run)
 
     async def get(self, run_id: str) -> Run[Any]:
-        """The run of this id, or of the only id that begins so; raises `UnknownRun`."""
-        return Run(self, (await self.store.get(run_id)).id)
+        """The run of exactly this id; raises `UnknownRun`, naming ids that are like it."""
+        try:
+            return Run(self, (await self.store.get(run_id)).id)
+        except UnknownRun as unknown:
+            raise await did_you_mean(self.store, unknown) from None
 
     async def runs(
         self,
@@ -261,24 +269,32 @@ class Runtime(AuditVerbs):
 
     # Decisions
 
-    async def interrupt(self, interrupt_id: str) -> Interrupt:
-        """An interrupt by its id, whatever its state; raises `UnknownInterrupt`, listing the pending ones."""
-        run, found, i = interrupt_id.partition(":")  # a run's id has no colon, an error's own id has
-        if not found:
-            run, i = "", interrupt_id
-        items = await self.store.inbox(Filter(run=run, interrupt=i, limit=2)) if i else []
-        if len(items) == 1:
-            return items[0]
-        if items:
-            raise Invalid(f"several runs have an interrupt {interrupt_id!r}; write it as RUN:{interrupt_id}")
-        if run:
-            await self.store.get(run)
-        pending = [x.id for x in await self.store.inbox(Filter(run=run, limit=20))]
-        raise UnknownInterrupt(interrupt_id, pending)
+    async def interrupt(self, interrupt_id: str | Interrupt, *, run_id: str | None = None) -> Interrupt:
+        """An interrupt, whatever its state; raises `UnknownInterrupt`, listing the pending ones.
+
+        Args:
+            interrupt_id: its ref, its id if no other run has the same, or the interrupt itself.
+            run_id: only of this run; the id inside it is then enough.
+        """
+        name = interrupt_id.ref if isinstance(interrupt_id, Interrupt) else interrupt_id
+        if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise Invalid(f"an interrupt is named by its ref or its id, or given itself, not {name!r:.80}")
+        places = places_of(name, run_id)
+        for run, local in places:
+            found = await self.store.inbox(Filter(run=run, interrupt=local, limit=NEAR))
+            if len(found) == 1:
+                return found[0]
+            if found:
+                refs = ", ".join(repr(i.ref) for i in found)
+                raise Invalid(f"several runs have an interrupt {name!r}; name one by its ref: {refs}")
+        run = places[0][0] if places else ""
+        if run or run_id is not None:
+            await self.get(run)
+        raise UnknownInterrupt(name, [i.ref for i in await self.store.inbox(Filter(run=run, limit=20))])
 
     async def approve(
         self,
-        interrupt_id: str,
+        interrupt_id: str | Interrupt,
         *,
         by: str,
         note: str = "",
@@ -288,17 +304,30 @@ class Runtime(AuditVerbs):
         groups: Iterable[str] = (),
         request_id: str = "",
     ) -> int:
-        """Let a call run: once, exactly as shown, or as edited. The record's seq. One decision wins, the others `AlreadyDecided`."""
+        """Let a call run: once, exactly as shown, or as edited. The record's seq. One decision wins, the others `AlreadyDecided`.
+
+        Args:
+            interrupt_id: its ref, its id if no other run has the same, or the interrupt itself: what it shows is then what was seen.
+            by: who decides.
+            note: a remark; it is recorded.
+            digest: of what was seen; anything else is refused as stale.
+            edit: the whole new arguments.
+            scope: `"run"`: again in this run for these exact arguments.
+            groups: those for which `by` decides.
+            request_id: the same again gets the same answer.
+        """
         decision = Decision.approve(note, edit, scope)
         return await self._decide(interrupt_id, decision, by, digest, request_id, tuple(groups))
 
-    async def deny(self, interrupt_id: str, *, by: str, note: str = "", digest: str = "", request_id: str = "") -> int:
-        """Refuse a call; the model reads the refusal and goes on."""
+    async def deny(
+        self, interrupt_id: str | Interrupt, *, by: str, note: str = "", digest: str = "", request_id: str = ""
+    ) -> int:
+        """Refuse a call; the model reads the refusal and goes on. The arguments are those of `approve`."""
         return await self._decide(interrupt_id, Decision.deny(note), by, digest, request_id)
 
     async def answer(
         self,
-        interrupt_id: str,
+        interrupt_id: str | Interrupt,
         value: Any,
         *,
         by: str,
@@ -307,23 +336,35 @@ class Runtime(AuditVerbs):
         request_id: str = "",
         groups: Iterable[str] = (),
     ) -> int:
-        """Answer a question, or choose for a call in doubt, an error, a limit or an undo."""
-        if note and not isinstance(value, Decision):
-            interrupt = await self.interrupt(interrupt_id)
-            if interrupt.kind != "approval":
-                value = Decision.value(value, note)
+        """Answer a question with `value`, or choose for a call in doubt, an error, a limit or an undo.
+
+        The other arguments are those of `approve`.
+        """
+        if note and not isinstance(value, Decision) and (await self.interrupt(interrupt_id)).kind != "approval":
+            value = Decision.value(value, note)
         return await self._decide(interrupt_id, value, by, digest, request_id, tuple(groups))
 
     async def _decide(
-        self, interrupt_id: str, answer: Any, by: str, digest: str, request_id: str, groups: tuple[str, ...] = ()
+        self,
+        given: str | Interrupt,
+        answer: Any,
+        by: str,
+        digest: str,
+        request_id: str,
+        groups: tuple[str, ...] = (),
     ) -> int:
         if not isinstance(by, str) or not by:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise Invalid("a decision needs by=: who decides")
         check_outside("decide")
-        interrupt = await self.interrupt(interrupt_id)
+        interrupt = await self.interrupt(given)
         command = await answered(interrupt, answer, by=by)
-        if groups or digest:  # whether the digest is the right one is for the store to say, and to write down
-            command = msgspec.structs.replace(command, groups=groups, digest=digest or command.digest)
+        seen = given.digest if isinstance(given, Interrupt) and not digest else digest
+        if not (interrupt.call and interrupt.call.digest):  # the store knows no digest of it
+            if seen and seen != interrupt.digest:
+                raise StaleDecision(interrupt.id, seen, interrupt.digest)
+            seen = ""
+        if groups or seen:  # whether the digest is the right one is for the store to say, and to write down
+            command = msgspec.structs.replace(command, groups=groups, digest=seen or command.digest)
         return await self.deliver(interrupt.run_id, command, request_id)
 
     async def deliver(self, run_id: str, command: Command, request_id: str = "") -> int:
@@ -372,6 +413,7 @@ class Runtime(AuditVerbs):
             commands.append(Resumed(instruction=instruction or "", by=by))
         elif instruction:
             commands.append(Said(text=instruction, by=by))
+        check_imported(run)
         if row is None and not await self.store.create(saved.started, saved.records[1:], origin=self.origin):
             _check_same(await self.store.get(run), saved)  # somebody else was first
         try:
@@ -404,7 +446,7 @@ class Runtime(AuditVerbs):
     ) -> Run[T]:
         """See `Run.fork`."""
         old = [record for _, record in await self.store.load(run.id)]
-        new = _checked_id(run_id) if run_id is not None else new_run_id()
+        new = new_run_id() if run_id is None else check_chosen(run_id, "run_id")
         changed = {} if input is MISSING else {"input": plain(input, "input")}
         how = answers if isinstance(answers, str) else "reopen"
         if how not in ("keep", "reopen"):
@@ -415,10 +457,8 @@ class Runtime(AuditVerbs):
         begun, *rest = self._signatures.kept(new, made)
         assert isinstance(begun, Started)
         state = Checkpoint([begun, *rest]).state
-        given = {
-            new + id.removeprefix(run.id) if id.startswith(run.id) else id: value
-            for id, value in (answers.items() if isinstance(answers, Mapping) else ())
-        }
+        answered_here = answers.items() if isinstance(answers, Mapping) else ()
+        given = {ref_of(new, local_of(run.id, id)): value for id, value in answered_here}
         commands: list[Command] = [*await answers_for(state, MISSING, given or None, None, by, self.store.now())]
         if not await self.store.create(begun, rest, origin=self.origin):
             raise RunExists(new)
@@ -456,17 +496,6 @@ def _limit(limit: Any) -> int:
     if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= 1000:
         raise Invalid(f"limit is a whole number from 1 to 1000, not {limit!r}")
     return limit
-
-
-def _checked_id(run_id: Any) -> str:
-    allowed = (
-        isinstance(run_id, str)
-        and 0 < len(run_id) <= 200
-        and not any(c in ":?/!#\\" or not c.isprintable() for c in run_id)
-    )
-    if not allowed:
-        raise Invalid(f"run_id is a text of up to 200 characters without : ? / ! # and backslash, not {run_id!r:.80}")
-    return run_id
 
 
 def _labels(labels: Mapping[str, str] | None) -> dict[str, str]:

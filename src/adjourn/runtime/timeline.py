@@ -349,10 +349,14 @@ def _by(by: str, text: str) -> str:
     return f"by {by or 'somebody'}" + (f": {text}" if text else "")
 
 
+GISTS = ("question", "error", "condition")
+"""Fields that say what a payload is about."""
+
+
 def gist(payload: Any) -> Any:
     """What a payload is about, in one value."""
     if isinstance(payload, dict):
-        for name in ("question", "error", "condition"):
+        for name in GISTS:
             if payload.get(name):  # pyright: ignore[reportUnknownMemberType]
                 return payload[name]  # pyright: ignore[reportUnknownVariableType]
     return payload  # pyright: ignore[reportUnknownVariableType]

@@ -10,7 +10,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from adjourn.errors import AdjournError, Misused
+from adjourn.errors import AdjournError, Misused, UnknownRun
+from adjourn.runtime.near import did_you_mean
 from adjourn.runtime.runtime import Runtime
 from adjourn.server.auth import Guard, Identity
 from adjourn.server.desk import Desk
@@ -125,7 +126,12 @@ class Door:
             allow = sorted({*methods, *(("HEAD",) if "GET" in methods else ())})
             raise Problem(405, "method_not_allowed", f"{request.method} does nothing here", {"Allow": ", ".join(allow)})
         who = await self._allowed(request, operation, places)
-        return await operation(self._desk, who, request, places)
+        try:
+            return await operation(self._desk, who, request, places)
+        except UnknownRun as unknown:
+            if who.run:  # it reads its own run, and learns of no other
+                raise UnknownRun(unknown.run_id) from None
+            raise await did_you_mean(self._desk.runtime.store, unknown) from None
 
     async def _allowed(self, request: Request, operation: Operation, places: dict[str, str]) -> Identity:
         if operation.right == "none":

@@ -3,11 +3,10 @@
 from typing import Any
 
 from adjourn.core.digest import action_digest
-from adjourn.core.interrupt import Interrupt, local_id, view
+from adjourn.core.interrupt import Interrupt, view
 from adjourn.core.records import Asked, Closed, Decided, Suspended
 from adjourn.errors import AlreadyDecided, Conflict, StaleDecision
 from adjourn.server.problem import Problem, code_of
-from adjourn.server.translate import digest_of
 from adjourn.stores.store import Store
 
 
@@ -20,15 +19,15 @@ async def conflict(store: Store, found: Interrupt, digest: str, error: Conflict)
     """
     records = await store.load(found.run_id)
     views = [view(found.run_id, seq, x) for seq, x in records if isinstance(x, Asked | Suspended)]
-    local = local_id(found)
+    local = found.local
     ends = [x for _, x in records if isinstance(x, Decided | Closed) and x.i == local]
     last, later = (ends[-1] if ends else None), _later(views, found)
     asked_again = (
         later is not None and isinstance(last, Decided) and last.edit is not None and not _is_over(records, later)
     )
     if isinstance(error, AlreadyDecided) and asked_again and later is not None:
-        error = StaleDecision(found.id, digest, digest_of(later))
-    was = next((v for v in views if digest_of(v) == digest), None)
+        error = StaleDecision(found.id, digest, later.digest)
+    was = next((v for v in views if v.digest == digest), None)
     edited = isinstance(last, Decided) and last.edit is not None
     more: dict[str, Any] = {
         "was": shown(was) if was else None,
@@ -36,7 +35,7 @@ async def conflict(store: Store, found: Interrupt, digest: str, error: Conflict)
         "by": last.by if isinstance(last, Decided) else "",
         "how": "edit" if edited else last.verdict if isinstance(last, Decided) else last.why if last else "",
         "at": last.at if last else None,
-        "next": ref(later) if asked_again and later else None,
+        "next": later.ref if asked_again and later else None,
     }
     return Problem(error.status, code_of(error), str(error), more=more)
 
@@ -44,12 +43,7 @@ async def conflict(store: Store, found: Interrupt, digest: str, error: Conflict)
 def shown(i: Interrupt) -> dict[str, Any]:
     """The parts of an interrupt that a decision is about."""
     tool, arguments = (i.call.tool, i.call.arguments) if i.call else ("", None)
-    return {"ref": ref(i), "digest": digest_of(i), "tool": tool, "arguments": arguments, "payload": i.payload}
-
-
-def ref(i: Interrupt) -> str:
-    """An interrupt's id that no other run's can be mistaken for."""
-    return f"{i.run_id}:{local_id(i)}"
+    return {"ref": i.ref, "digest": i.digest, "tool": tool, "arguments": arguments, "payload": i.payload}
 
 
 def _later(views: list[Interrupt], found: Interrupt) -> Interrupt | None:
@@ -60,7 +54,7 @@ def _later(views: list[Interrupt], found: Interrupt) -> Interrupt | None:
 
 
 def _is_over(records: list[tuple[int, Any]], i: Interrupt) -> bool:
-    local = local_id(i)
+    local = i.local
     return any(isinstance(x, Decided | Closed) and x.i == local for _, x in records)
 
 

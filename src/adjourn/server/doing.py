@@ -23,9 +23,9 @@ from adjourn.errors import (
     UnknownRun,
 )
 from adjourn.server.auth import set_cookie
-from adjourn.server.changed import conflict, ref
+from adjourn.server.changed import conflict
 from adjourn.server.operation import Call, answered
-from adjourn.server.translate import digest_of, halt_json, identity_json
+from adjourn.server.translate import halt_json, identity_json
 from adjourn.stores.store import Halt
 
 # Runs
@@ -79,7 +79,7 @@ async def say_to_run(c: Call) -> Any:
     run = await c.rt.get(c.path["run"])
     abandon = c.body.get("abandon", False)
     dropped = await run.say(c.body["text"], by=c.who.name, abandon=abandon, request_id=c.request_id)
-    return {"dropped": [i.id for i in dropped]}
+    return {"dropped": [i.ref for i in dropped]}
 
 
 async def emit_to_run(c: Call) -> Any:
@@ -143,13 +143,10 @@ async def _decidable(c: Call) -> Interrupt:
 
 
 async def _decided(c: Call, found: Interrupt, decide: Callable[[str], Awaitable[int]]) -> Any:
-    """Decide, if what was seen is what is there. A call's digest is compared by the store, in the decision's own transaction."""
+    """Decide about what was seen; a refusal because it has changed says how."""
     sent = c.body["digest"]
-    compared = found.call.digest if found.call else ""
     try:
-        if not compared and sent != digest_of(found):
-            raise StaleDecision(found.id, sent, digest_of(found))
-        return {"seq": await decide(sent if compared else "")}
+        return {"seq": await decide(sent)}
     except Conflict as e:
         if isinstance(e, AlreadyDecided | InterruptClosed | StaleDecision):
             raise await conflict(c.rt.store, found, sent, e) from None
@@ -167,7 +164,7 @@ async def approve(c: Call) -> Any:
     b, found = c.body, await _decidable(c)
     _approvable(found)
     return await _decided(c, found, lambda digest: c.rt.approve(
-        ref(found), by=c.who.name, note=b.get("note", ""), digest=digest, edit=b.get("edit"), scope=b.get("scope", "once"),
+        found, by=c.who.name, note=b.get("note", ""), digest=digest, edit=b.get("edit"), scope=b.get("scope", "once"),
         groups=c.who.groups, request_id=c.request_id,
     ))  # fmt: skip
 
@@ -177,7 +174,7 @@ async def deny(c: Call) -> Any:
     b, found = c.body, await _decidable(c)
     _approvable(found)
     return await _decided(c, found, lambda digest: c.rt.deny(
-        ref(found), by=c.who.name, note=b.get("note", ""), digest=digest, request_id=c.request_id,
+        found, by=c.who.name, note=b.get("note", ""), digest=digest, request_id=c.request_id,
     ))  # fmt: skip
 
 
@@ -188,7 +185,7 @@ async def answer_interrupt(c: Call) -> Any:
         raise Invalid("an approval is approved or denied, not answered")
     value = Decision.value(b["value"], b.get("note", "")) if b.get("note") else b["value"]
     return await _decided(c, found, lambda digest: c.rt.answer(
-        ref(found), value, by=c.who.name, digest=digest, groups=c.who.groups, request_id=c.request_id,
+        found, value, by=c.who.name, digest=digest, groups=c.who.groups, request_id=c.request_id,
     ))  # fmt: skip
 
 

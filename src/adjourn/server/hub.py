@@ -12,7 +12,6 @@ from collections import deque
 from collections.abc import AsyncIterator
 from typing import Any, NamedTuple
 
-from adjourn.core.interrupt import local_id
 from adjourn.errors import AdjournError
 from adjourn.runtime.runtime import Runtime
 from adjourn.server.translate import halt_json, run_json
@@ -128,7 +127,7 @@ class Hub:
             found = await store.inbox(Filter(brief=True, limit=AT_ONCE))
             halts = [halt_json(h) for h in await self._rt.halts()]
             runs, more = await self._changed_runs()
-            now = dict.fromkeys(f"{i.run_id}:{local_id(i)}" for i in found)
+            now = dict.fromkeys(i.ref for i in found)
             before, self._open = self._open, now
             was, self._halts = self._halts, halts
             if before is None:

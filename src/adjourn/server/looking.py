@@ -8,7 +8,8 @@ import msgspec
 from msgspec.structs import replace
 from starlette.responses import Response
 
-from adjourn.core.interrupt import Interrupt, local_event, local_id
+from adjourn.core.ids import local_event
+from adjourn.core.interrupt import Interrupt
 from adjourn.core.records import Closed, Decided, Emitted, Suspended
 from adjourn.core.status import ENDED
 from adjourn.errors import Invalid
@@ -161,7 +162,7 @@ async def watch_inbox(c: Call) -> Any:
 async def get_interrupt(c: Call) -> Any:
     """An interrupt, and if it is closed, how."""
     found = await c.rt.interrupt(c.path["interrupt"])
-    local = local_id(found)
+    local = found.local
     row, state = await c.desk.folds.of(found.run_id)
     item = interrupt_json(found, row.program, said(state, found))
     is_open, view = found.id in {i.id for i in state.interrupts}, row.view(c.rt.store.now())

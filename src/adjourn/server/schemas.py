@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from adjourn.core.ids import CHOSEN
 from adjourn.stores.letter import TOPICS
 
 Schema = dict[str, Any]
@@ -16,7 +17,7 @@ TEXTS: Schema = {"type": "array", "items": TEXT}
 ANYTHING: Schema = {}
 NAME: Schema = {"type": "string", "minLength": 1, "maxLength": 200}
 NOTE: Schema = {"type": "string", "maxLength": 10_000}
-RUN_ID: Schema = {"type": "string", "pattern": r"^[A-Za-z0-9][A-Za-z0-9_.~ -]{0,199}$"}
+RUN_ID: Schema = {"type": "string", "pattern": f"^{CHOSEN}$"}
 LABELS: Schema = {"type": "object", "additionalProperties": {"type": "string", "maxLength": 200}, "maxProperties": 50}
 STATUS: Schema = {
     "type": "string",

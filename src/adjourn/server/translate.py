@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from adjourn.core.digest import digest
-from adjourn.core.interrupt import Interrupt, local_id
+from adjourn.core.interrupt import Interrupt
 from adjourn.core.messages import Usage
 from adjourn.core.records import AnyRecord, Cancelled, Completed
 from adjourn.core.state import State
@@ -48,20 +48,13 @@ def interrupt_json(i: Interrupt, agent: str, said: str) -> dict[str, Any]:
     """An interrupt, complete; the agent's own words apart, in `said`. `ref` names it in every run's company."""
     call = {name: getattr(i.call, name) for name in i.call.__struct_fields__} if i.call else None
     return {
-        "id": i.id, "ref": f"{i.run_id}:{local_id(i)}", "run_id": i.run_id, "agent": agent, "kind": i.kind, "type": i.type,
+        "id": i.id, "ref": i.ref, "run_id": i.run_id, "agent": agent, "kind": i.kind, "type": i.type,
         "payload": i.payload, "call": call, "answer_schema": i.answer_schema, "path": i.path, "opened_at": i.opened_at,
         "expires_at": i.expires_at, "choices": i.choices, "on_expiry": i.on_expiry, "approvers": i.approvers, "groups": list(i.groups),
-        "digest": digest_of(i), "action": action_of(i), "seq": i.seq, "said": said,
+        "digest": i.digest, "action": action_of(i), "seq": i.seq, "said": said,
         "slots": [{name: getattr(seat, name) for name in seat.__struct_fields__} for seat in i.slots],
         "requesters": list(i.requesters),
     }  # fmt: skip
-
-
-def digest_of(i: Interrupt) -> str:
-    """What a decision must name: the call's digest, or one over everything that a person is shown of a question."""
-    if i.call and i.call.digest:
-        return i.call.digest
-    return digest("interrupt", i.run_id, i.id, i.seq, i.kind, i.type, i.payload, i.answer_schema)
 
 
 def action_of(i: Interrupt) -> str:

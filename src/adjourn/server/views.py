@@ -5,6 +5,7 @@ from typing import Any
 
 from adjourn.core.codec import encode
 from adjourn.core.digest import idempotency_key
+from adjourn.core.ids import ref_of
 from adjourn.core.state import State
 from adjourn.core.status import Status
 from adjourn.errors import Invalid, UnknownRun
@@ -131,7 +132,7 @@ def step_json(run: str, step: Step, works: bool) -> dict[str, Any]:
         "at": step.at, "took": step.took, "spans": spans, "arguments": step.arguments,
         "result": step.result, "error": step.error, "ran": step.ran, "digest": step.digest, "key": key, "effect": step.effect,
         "undo": step.undo, "reason": step.reason, "rules": list(step.rules), "attempt": step.attempt, "tokens": step.tokens,
-        "interrupt": f"{run}:{step.interrupt}" if step.interrupt else None,
+        "interrupt": ref_of(run, step.interrupt) if step.interrupt else None,
     }  # fmt: skip
 
 

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from adjourn.core.interrupt import Interrupt, public_id
+from adjourn.core.ids import public_id
+from adjourn.core.interrupt import Interrupt
 from adjourn.stores.store import Filter
 
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import msgspec
 
-from adjourn.core.interrupt import Interrupt, public_id
+from adjourn.core.ids import public_id, ref_of
+from adjourn.core.interrupt import Interrupt
 from adjourn.core.records import AnyRecord, Command, Fact, Move, Started, parse
 from adjourn.errors import UnknownRun
 from adjourn.stores import outbox
@@ -174,7 +175,7 @@ class MemoryStore:
             for x in interrupts.values():
                 wanted = x.i == filter.interrupt if filter.interrupt else filters.visible(row, x, now)
                 wanted = wanted and fits and filter.kind in ("", x.kind)
-                last = bool(filter.after) and filter.after in (public_id(id, x.i), f"{id}:{x.i}")
+                last = bool(filter.after) and filter.after in (public_id(id, x.i), ref_of(id, x.i))
                 if wanted or last:
                     journal = self._journals[id]
                     agreed = [journal[seq - 1] for seq in x.votes.values()]
@@ -190,6 +191,8 @@ class MemoryStore:
         """See `Store.runs`."""
         now = self.now()
         rows = list(reversed(self._runs.values()))
+        if filter.prefix:
+            rows.sort(key=lambda row: row.id)
         ids = [r.id for r in rows]
         start = ids.index(filter.after) + 1 if filter.after in ids else len(ids) if filter.after else 0
         return [replace(r) for r in rows[start:] if filters.fits(r, filter, now)][: filter.limit]

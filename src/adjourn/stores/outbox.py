@@ -11,7 +11,7 @@ import msgspec
 
 from adjourn.core.codec import encode
 from adjourn.core.digest import digest
-from adjourn.core.interrupt import public_id
+from adjourn.core.ids import public_id, ref_of
 from adjourn.core.records import AnyRecord, Asked, Cancelled, Completed, Parked, Reminded, Suspended
 from adjourn.core.status import Status
 from adjourn.errors import Invalid
@@ -81,7 +81,7 @@ def _about(row: RunRow, record: AnyRecord) -> tuple[str, dict[str, Any]]:
         case Asked() | Suspended() if record.kind not in ("timer", "event"):
             return "interrupt.opened", _interrupt(row, record)
         case Reminded():
-            return "interrupt.reminded", {"interrupt_id": public_id(row.id, record.i)}
+            return "interrupt.reminded", {"interrupt_id": public_id(row.id, record.i), "ref": ref_of(row.id, record.i)}
         case Completed():
             return "run.completed", {"status": "stopped" if record.stopped else "completed"}
         case Cancelled():
@@ -97,7 +97,8 @@ def _about(row: RunRow, record: AnyRecord) -> tuple[str, dict[str, Any]]:
 def _interrupt(row: RunRow, record: Asked | Suspended) -> dict[str, Any]:
     asked = isinstance(record, Asked)
     return {
-        "interrupt_id": public_id(row.id, record.i), "kind": record.kind, "type": record.kind if asked else record.type[:200],
+        "interrupt_id": public_id(row.id, record.i), "ref": ref_of(row.id, record.i), "kind": record.kind,
+        "type": record.kind if asked else record.type[:200],
         "tool": record.tool if asked else "", "reason": record.reason[:500] if asked else "", "expires_at": record.expires or None,
         "approvers": record.approvers if asked else 1, "groups": list(record.groups) if asked else [],
     }  # fmt: skip

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import sys
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
@@ -276,13 +277,19 @@ class SQLiteStore(SQLiteAudit):
 
         def work(db: Any) -> list[RunRow]:
             if filter.after:
-                where.append("n < (select n from run where id = ?)")
+                column, beyond = ("id", ">") if filter.prefix else ("n", "<")
+                where.append(f"{column} {beyond} (select {column} from run where id = ?)")
                 values.append(filter.after)
             if filter.changed:
                 where.append("updated_at >= ?")
                 values.append(filter.changed)
+            order = "n desc"
+            if filter.prefix:  # a range of the index, however many runs there are
+                where.append("id >= ? and id < ?")
+                values.extend((filter.prefix, f"{filter.prefix}{chr(sys.maxunicode)}"))
+                order = "id"
             found: list[RunRow] = []
-            for row in db.execute(f"select {COLUMNS} from run where {' and '.join(where)} order by n desc", values):
+            for row in db.execute(f"select {COLUMNS} from run where {' and '.join(where)} order by {order}", values):
                 if filters.fits(one := run_row(row), filter, now):
                     found.append(one)
                     if len(found) >= filter.limit:

@@ -101,6 +101,8 @@ class Filter(msgspec.Struct, frozen=True):
     `run:id`, which is unique where authors gave ids). `text` is a part of the title, the id or the program, in an inbox also
     of the tool or the type. `since` and `until` are times of the beginning; `changed`, for runs, of the last record.
 
+    For runs: `prefix`, how their ids begin; they are then in the order of their ids, and only those are looked at.
+
     For inboxes: `kind`; `group`, to whom it is given; `members`, what somebody in these groups may decide; `brief`, without
     what only its record says (type, payload, call; it is then of no group); `interrupt`, its local id: it is then found
     whatever its state.
@@ -117,6 +119,7 @@ class Filter(msgspec.Struct, frozen=True):
     since: float = 0.0
     until: float = 0.0
     changed: float = 0.0
+    prefix: str = ""
     group: str = ""
     members: tuple[str, ...] | None = None
     brief: bool = False
@@ -143,7 +146,7 @@ class Store(Protocol):
         ...
 
     async def get(self, run: str) -> RunRow:
-        """The run's row; raises `UnknownRun`. A unique prefix of an id is enough."""
+        """The row of the run with exactly this id; raises `UnknownRun`."""
         ...
 
     async def load(self, run: str, after: int = 0) -> list[tuple[int, AnyRecord]]:
@@ -201,7 +204,7 @@ class Store(Protocol):
         ...
 
     async def runs(self, filter: Filter) -> list[RunRow]:
-        """Runs, newest first."""
+        """Runs, newest first; with `prefix`, in the order of their ids."""
         ...
 
     async def audit(self, scope: str | None = None, *, after: int = 0, limit: int = 100) -> list[AuditRow]:

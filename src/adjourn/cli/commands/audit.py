@@ -13,7 +13,7 @@ from adjourn.cli.completing import complete_runs
 from adjourn.cli.database import with_runtime
 from adjourn.cli.extras import needs
 from adjourn.cli.failure import says
-from adjourn.cli.finding import run_at
+from adjourn.cli.finding import find_run
 from adjourn.cli.options import Db, Json
 from adjourn.cli.terminal import out, print_json, say, to_json
 from adjourn.cli.visible import visible
@@ -78,7 +78,7 @@ def show(
 
     async def work(rt: Runtime) -> list[dict[str, Any]]:
         if run:
-            return await (await run_at(rt, run)).audit(limit=limit)
+            return await (await rt.get((await find_run(rt, run)).id)).audit(limit=limit)
         return await rt.audit(limit=limit, security=security)
 
     lines = with_runtime(db, work)

@@ -19,7 +19,7 @@ from adjourn.core.authority import (
 from adjourn.core.codec import legible
 from adjourn.core.digest import digest
 from adjourn.core.halt import scopes
-from adjourn.core.interrupt import local_event, public_id
+from adjourn.core.ids import local_event, public_id
 from adjourn.core.records import (
     Asked,
     CancelAsked,

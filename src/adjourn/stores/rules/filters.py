@@ -42,6 +42,7 @@ def fits(row: RunRow, filter: Filter, now: float) -> bool:
     return (
         (not filter.status or filter.status in (row.view(now), row.status.value))
         and (not filter.run or row.id == filter.run)
+        and row.id.startswith(filter.prefix)
         and (not filter.program or row.program == filter.program)
         and (not filter.session or row.session == filter.session)
         and (filter.label is None or row.labels.get(filter.label[0]) == filter.label[1])

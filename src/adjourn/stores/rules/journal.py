@@ -15,7 +15,7 @@ from adjourn.core.authority import (
     violations,
 )
 from adjourn.core.digest import digest
-from adjourn.core.interrupt import local_event
+from adjourn.core.ids import local_event
 from adjourn.core.records import (
     AnyRecord,
     Asked,

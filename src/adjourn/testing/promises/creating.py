@@ -1,6 +1,7 @@
 """`create`, `get` and `load`: runs begin once, and are found again."""
 
 import asyncio
+from typing import Any
 
 import msgspec
 import pytest
@@ -22,7 +23,7 @@ from adjourn.core.records import (
 )
 from adjourn.core.status import Status
 from adjourn.errors import Refused, RunExists, UnknownRun
-from adjourn.stores.store import Store
+from adjourn.stores.store import Filter, Store
 from adjourn.testing.clock import FakeClock
 from adjourn.testing.promises.ground import (
     Ground,
@@ -203,16 +204,32 @@ class Loading(Ground):
         with pytest.raises(UnknownRun, match="'r1'"):
             await store.get("r1")
 
-    async def test_a_run_is_found_by_its_whole_id(self, store: Store) -> None:
-        await store.create(started("job"))
-        await store.create(started("job-2"))
-        assert (await store.get("job")).id == "job"
-
-    @pytest.mark.parametrize("other", ["", "j", "job-", "job-12", "JOB-1", "j_b-1", "j%", "*", "ob-1", " job-1"])
-    async def test_nothing_but_its_whole_id_finds_a_run(self, store: Store, other: str) -> None:
+    @pytest.mark.parametrize(
+        "near", ["", "j", "job-", "job-12", "JOB-1", "job-1 ", " job-1", "j_b-1", "j%", "*", "ob-1"]
+    )
+    async def test_only_the_whole_id_finds_a_run(self, store: Store, near: str) -> None:
         await store.create(started("job-1"))
+        assert (await store.get("job-1")).id == "job-1"
+        for ask in (store.get, store.load):
+            with pytest.raises(UnknownRun):
+                await ask(near)
         with pytest.raises(UnknownRun):
-            await store.get(other)
+            await store.deliver(near, CancelAsked(by="ana"))
+        assert (await store.get("job-1")).status == Status.READY
+
+    async def test_runs_are_listed_by_how_their_ids_begin(self, store: Store) -> None:
+        for id in ("job-2", "job", "job-10", "jo", "Job-1", "j_b-1", "job-1", "kob"):
+            await store.create(started(id))
+
+        async def like(prefix: str, **more: Any) -> list[str]:
+            return [row.id for row in await store.runs(Filter(prefix=prefix, **more))]
+
+        assert await like("job") == ["job", "job-1", "job-10", "job-2"]
+        assert await like("job-1") == ["job-1", "job-10"]
+        assert await like("job", limit=2) == ["job", "job-1"]
+        assert await like("job", after="job-1") == ["job-10", "job-2"]
+        assert await like("j_") == ["j_b-1"] and await like("j%") == []
+        assert await like("job-1x") == []
 
     async def test_a_row_is_a_copy(self, store: Store) -> None:
         await store.create(started())
