@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from msgspec import to_builtins
 from rich.cells import cell_len
 from rich.text import Text
 
@@ -13,7 +14,7 @@ from adjourn.cli.hints import quoted
 from adjourn.cli.terminal import wrap
 from adjourn.cli.visible import lines, visible
 from adjourn.cli.words import BRIEF, DIM, EFFECTS, STATUSES, arguments, brief, cut, duration, exact, grouped
-from adjourn.core.interrupt import Interrupt
+from adjourn.core.interrupt import Interrupt, Seat
 from adjourn.core.state import State
 from adjourn.runtime.glance import title
 from adjourn.runtime.runtime import Runtime
@@ -89,8 +90,8 @@ def _facts(item: Item) -> Iterator[tuple[str, str]]:
     if i.call and i.call.effect:
         undo = "it can be undone" if i.call.undo else "it has no undo"
         yield "effect", f"{EFFECTS.get(i.call.effect, i.call.effect)}; {undo}"
-    if i.approvers > 1 or i.groups:
-        yield "needs", f"{i.approvers} people" + (f" of {', '.join(i.groups)}" if i.groups else "")
+    if needed := seats_line(i):
+        yield "needs", needed
     if i.kind == "question":
         yield "answer", schema_word(i.answer_schema)
     for name, what in i.choices.items():
@@ -99,6 +100,24 @@ def _facts(item: Item) -> Iterator[tuple[str, str]]:
     yield "digest", grouped(i.digest)
     yield "run", i.run_id
     yield "item", quoted(i.ref)
+
+
+def seats_line(i: Interrupt) -> str:
+    """Who must agree and who has: `2 of 3: finance ana · leads – · anybody but eve bob`. "" if one person, whoever it is, will do."""
+    seats = i.slots
+    if not seats or (len(seats) == 1 and not seats[0].groups and not seats[0].not_requester):
+        return ""
+    filled = sum(1 for seat in seats if seat.filled_by)
+    listed = (f"{_who(seat, i.requesters)} {visible(seat.filled_by) or '–'}" for seat in seats)
+    return f"{filled} of {len(seats)}: {' · '.join(listed)}"
+
+
+def _who(seat: Seat, requesters: Sequence[str]) -> str:
+    """Who may sit there."""
+    who = " or ".join(map(visible, seat.groups)) or "anybody"
+    if not seat.not_requester:
+        return who
+    return f"{who} but {', '.join(map(visible, requesters)) or 'whoever asked'}"
 
 
 def _expiry(i: Interrupt, now: float) -> str:
@@ -121,8 +140,10 @@ def as_json(item: Item) -> dict[str, Any]:
     """The item as data; nothing is left out because it has its default."""
     i = item.interrupt
     call = i.call and {name: getattr(i.call, name) for name in i.call.__struct_fields__}
-    return {**{name: getattr(i, name) for name in i.__struct_fields__}, "ref": i.ref, "digest": i.digest, "call": call,
-            "open": item.open, "where": item.where, "words": item.words}  # fmt: skip
+    return {
+        **{name: getattr(i, name) for name in i.__struct_fields__}, "ref": i.ref, "digest": i.digest, "call": call,
+        "slots": to_builtins(i.slots), "open": item.open, "where": item.where, "words": item.words,
+    }  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,7 +94,7 @@ async def _only(rt: Runtime, run_id: str, item: str, call: str = "") -> Interrup
         asked = [(n, x) for n, x in await rt.store.load(run_id) if isinstance(x, Asked | Suspended)]
         closed = [i for i in (view(run_id, n, x) for n, x in asked) if not call or address_in_run(i) == call]
         if closed:
-            return closed[-1]
+            return await rt.interrupt(closed[-1].ref)
         raise UnknownInterrupt(item, [i.ref for i in await rt.inbox(run=run_id, limit=20)])
     raise Invalid(f"{item!r} has {len(items)} open; name one: {', '.join(i.ref for i in items)}")
 

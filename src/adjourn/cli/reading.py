@@ -9,16 +9,16 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from adjourn.cli import listing
-from adjourn.cli.action import Item, list_line, look
+from adjourn.cli.action import Item, list_line, look, seats_line
 from adjourn.cli.action import as_json as item_json
 from adjourn.cli.database import address_of, with_runtime
 from adjourn.cli.failure import says
-from adjourn.cli.finding import find_run
+from adjourn.cli.finding import address_in_run, find_run
 from adjourn.cli.hints import command
 from adjourn.cli.listing import Seen
 from adjourn.cli.options import Db, Json, RunId
 from adjourn.cli.steps import Look, line, look_at
-from adjourn.cli.terminal import Terminal, fit, out, print_json, say, to_json
+from adjourn.cli.terminal import Terminal, fit, out, print_json, say, to_json, wrap
 from adjourn.cli.visible import visible
 from adjourn.cli.words import DIM, STATUSES, age, brief, count, duration, money, short_id, status_mark
 from adjourn.core.records import dump
@@ -160,6 +160,9 @@ def _print_run(g: Look, timeline: Timeline, now: float) -> None:
     for step in timeline.steps:
         rail = "  " * (step.level - 1) + ("└ " if last[step.path] == step.n else "├ ") if step.level else ""
         terminal.print(_step_line(step, ids, names, terminal, rail))
+    for i in g.state.interrupts:
+        if needed := seats_line(i):
+            terminal.print("", *_indented(f"{address_in_run(i)} needs {needed}", 2, terminal))
 
 
 def _step_line(step: Step, ids: int, names: int, terminal: Terminal, rail: str) -> Text:
@@ -223,6 +226,10 @@ def list_inbox(db: str | None, agent: str, kind: str, run: str, limit: int, as_j
     say(Text(f"{count(len(items), 'item')}. Look at one and decide: {example}", style=DIM))
 
 
+def _indented(text: str, space: int, terminal: Terminal) -> list[Text]:
+    return [Text(" " * space + piece, style=DIM) for piece in wrap(text, max(20, terminal.width - space))]
+
+
 def _seen(item: Item, *, whole: bool) -> Seen:
     return Seen(item.interrupt.ref, item.interrupt.digest, whole)
 
@@ -252,6 +259,8 @@ def _print_inbox(items: list[Item], now: float) -> list[Seen]:
         if n:
             line.stylize("yellow", wide[0] + 2, wide[0] + 2 + wide[1])
         terminal.print(line)
+        if n and (needed := seats_line(items[n - 1].interrupt)):
+            terminal.print(*_indented(needed, wide[0] + wide[1] + 4, terminal))
     return [
         _seen(item, whole=gist.whole and cell_len(gist.text) <= wide[2])
         for item, gist in zip(items, lines, strict=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from adjourn.core.authority import Vote, is_filled, objection
-from adjourn.core.interrupt import local_event
+from adjourn.core.ids import local_event
 from adjourn.core.records import AnyRecord, Asked, Decided, Disowned, Emitted, Forked, Slot, Suspended, disowned
 from adjourn.core.signatures import SEALED, Trust, is_genuine, prefix_digest, shown, was_accepted
 

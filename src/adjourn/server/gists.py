@@ -7,7 +7,7 @@ import msgspec
 
 from adjourn.core.codec import encode
 from adjourn.core.interrupt import Interrupt, PendingToolCall
-from adjourn.server.translate import action_of, digest_of, interrupt_json
+from adjourn.server.translate import action_of, interrupt_json
 
 WHOLE = 4_000
 """Bytes of arguments, payload and schema that are shown whole; of more there is a gist."""
@@ -53,7 +53,7 @@ def _gist(i: Interrupt) -> _Gist:
             call, arguments=cast("dict[str, Any]", cut(call.arguments)), description=_text(call.description, LINE),
             reason=_text(call.reason, LINE), rule=_text(call.rule, LINE),
         )  # fmt: skip
-    return _Gist(cut(i.payload), call, digest_of(i), action_of(i))
+    return _Gist(cut(i.payload), call, i.digest, action_of(i))
 
 
 def cut(value: Any) -> Any:

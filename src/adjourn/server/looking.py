@@ -149,7 +149,7 @@ async def _some_at_a_time(store: Store, wanted: Filter) -> AsyncIterator[Interru
             await asyncio.sleep(0)
         if len(found) < step:
             return
-        left, wanted = left - step, replace(wanted, after=f"{found[-1].run_id}:{local_id(found[-1])}")
+        left, wanted = left - step, replace(wanted, after=found[-1].ref)
 
 
 async def watch_inbox(c: Call) -> Any:
