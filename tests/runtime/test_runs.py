@@ -3,6 +3,7 @@
 import asyncio
 from typing import Any
 
+import msgspec
 import pytest
 from tests.runtime.world import LIMIT, Ledger, changed, completed, notes, operator, paused, refunds
 
@@ -133,7 +134,9 @@ async def test_a_pending_call_can_be_read_back_from_the_inbox(address: str, ledg
         assert await rt.interrupt(interrupt.id) == interrupt
         await rt.approve(interrupt.id, by="ann", digest=interrupt.call.digest)
         await run.wait(LIMIT)
-        assert await rt.interrupt(interrupt.id) == interrupt  # found whatever its state
+        found = await rt.interrupt(interrupt.id)  # found whatever its state
+        assert [seat.filled_by for seat in found.slots] == ["ann"]
+        assert msgspec.structs.replace(found, slots=interrupt.slots) == interrupt
 
 
 async def test_messages_and_state_show_where_a_run_is(address: str, ledger: Ledger) -> None:

@@ -32,6 +32,7 @@ def as_before(path: Path) -> None:
         db.execute("update interrupt set votes = ? where i = ?", (json.dumps(list(json.loads(votes))), i))
     db.execute("alter table run drop column requesters")
     db.execute("alter table interrupt drop column lives")
+    db.execute("alter table interrupt drop column disowned")
     for table in [name for (name,) in db.execute("select name from sqlite_master where type = 'table'").fetchall()]:
         if table in ("seal", "touched", "meta"):
             db.execute(f"drop table {table}")
