@@ -106,7 +106,7 @@ async def test_an_argument_that_is_not_given_and_has_no_default_asks_and_says_wh
     assert is_paused(outcome)
     assert pending(outcome) == {}
     assert outcome.interrupts[0].call is not None
-    assert "'path' not given" in outcome.interrupts[0].call.reason
+    assert "depends on 'path', which is not given" in outcome.interrupts[0].call.reason
     assert ran == []
     assert (await approved(agent, outcome)).status == "completed"
     assert ran == [{}]

@@ -212,17 +212,21 @@ def test_a_rule_about_what_there_is_is_taken(rule: Rule) -> None:
 @pytest.mark.parametrize(
     ("rule", "says"),
     [
-        (ask("refunds"), "a tool that this agent and those below it do not have; did you mean 'refund'?"),
-        (deny("delete"), "do not have; there are 'anything', 'extra', 'lookup', 'mcp', 'ping', 'refund'"),
-        (ask("refund", when={"cents": gt(5)}), "tool 'refund' has no argument 'cents'; did you mean 'money.cents'"),
-        (ask("refund", when={"money.cent": gt(5)}), "no argument 'money.cent'; did you mean 'money.cents'"),
-        (ask("refund", when={"money.cents.x": gt(5)}), "no argument 'money.cents.x'"),
-        (ask("refund", when={"notes.cents": gt(5)}), "inside of a list is for a function"),
+        (ask("refunds"), "neither this agent nor one below it has a tool 'refunds'. Did you mean 'refund'?"),
+        (deny("delete"), "'delete'. There are 'anything', 'extra', 'lookup', 'mcp', 'ping', 'refund'."),
+        (ask("refund", when={"cents": gt(5)}), "tool 'refund' has no argument 'cents'. Did you mean 'money.cents'?"),
+        (ask("refund", when={"cent": gt(5)}), "tool 'refund' has no argument 'cent'. Did you mean 'money.cents'?"),
+        (ask("refund", when={"money.cent": gt(5)}), "no argument 'money.cent'. Did you mean 'money.cents'?"),
+        (ask("refund", when={"money.cents.x": gt(5)}), "no argument 'money.cents.x'. Did you mean 'money.cents'?"),
+        (ask("refund", when={"notes.cents": gt(5)}), "what is inside of a list is for a function to judge"),
         (ask("refund", when={"order.id": gt(5)}), "no argument 'order.id'"),
-        (deny("mcp", when={"cent": gt(5)}), "tool 'mcp' has no argument 'cent'; did you mean 'cents'"),
-        (deny("ping", when={"host": eq("a")}), "tool 'ping' has no argument 'host'; there are none"),
-        (ask("[rl]*", when={"path": eq("/")}), "the tools 'refund', 'lookup' have no argument 'path'"),
-        (ask("refund", when={"order": eq("a"), "oder": eq("b")}), "no argument 'oder'; did you mean 'order'"),
+        (deny("mcp", when={"cent": gt(5)}), "tool 'mcp' has no argument 'cent'. Did you mean 'cents'?"),
+        (deny("ping", when={"host": eq("a")}), "tool 'ping' has no argument 'host'. There are none."),
+        (
+            ask("[rl]*", when={"path": eq("/")}),
+            "the tools 'refund', 'lookup' have no argument 'path'. There are 'money',",
+        ),
+        (ask("refund", when={"order": eq("a"), "oder": eq("b")}), "no argument 'oder'. Did you mean 'order'?"),
     ],
 )
 def test_a_rule_about_what_there_is_not_is_refused_with_what_is_near(rule: Rule, says: str) -> None:
@@ -237,9 +241,11 @@ def test_a_policy_is_about_the_tools_of_the_agents_below_as_well() -> None:
     middle = Agent("middle", model=ScriptedModel("x"), tools=[child.as_tool()])
     parent = build(ask("refund", when={"money.cents": gt(5)}), ask("child", when={"input": eq("x")}), tools=[middle])
     assert list(parent.tools) == ["middle"]
-    with pytest.raises(InvalidDefinition, match="did you mean 'refund'"):
+    with pytest.raises(InvalidDefinition, match="Did you mean 'refund'"):
         build(ask("refnd"), tools=[middle])
-    with pytest.raises(InvalidDefinition, match="do not have"):  # a child's policy never judges what is above it
+    with pytest.raises(
+        InvalidDefinition, match="neither this agent nor one below it"
+    ):  # a child's policy never judges what is above it
         Agent("child", model=ScriptedModel("x"), tools=[lookup], policy=Policy([ask("refund")]))
 
 

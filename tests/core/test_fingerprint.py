@@ -97,17 +97,17 @@ def said(then: Rule, *now: Rule) -> list[str]:
 @pytest.mark.parametrize(
     ("then", "now", "why"),
     [
-        (ask("x", approvers=2), ask("x"), "1 instead of 2 must be asked"),
-        (ask("x", groups=["a"]), ask("x"), "0 instead of 1 must be a"),
-        (ask("x", groups=["a"]), ask("x", groups=["a", "b"]), "0 instead of 1 must be a"),
-        (ask("x", groups=["a"]), ask("x", groups=["b"]), "0 instead of 1 must be a"),
-        (ask("x", groups=["a", "b"], each=True), ask("x", groups=["a", "b"]), "0 instead of 1 must be a"),
-        (ask("x", groups=["a", "b"], each=True), ask("x", groups=["a", "c"], each=True), "0 instead of 1 must be b"),
-        (ask("x", groups=["a", "b"], each=True, approvers=2), ask("x", groups=["a", "b"], each=True), "1 instead of 2 must be a"),
+        (ask("x", approvers=2), ask("x"), "1 instead of 2 must agree"),
+        (ask("x", groups=["a"]), ask("x"), "0 instead of 1 must agree of a"),
+        (ask("x", groups=["a"]), ask("x", groups=["a", "b"]), "0 instead of 1 must agree of a"),
+        (ask("x", groups=["a"]), ask("x", groups=["b"]), "0 instead of 1 must agree of a"),
+        (ask("x", groups=["a", "b"], each=True), ask("x", groups=["a", "b"]), "0 instead of 1 must agree of a"),
+        (ask("x", groups=["a", "b"], each=True), ask("x", groups=["a", "c"], each=True), "0 instead of 1 must agree of b"),
+        (ask("x", groups=["a", "b"], each=True, approvers=2), ask("x", groups=["a", "b"], each=True), "1 instead of 2 must agree of a"),
         (ask("x", not_requester=True), ask("x"), "the requester may agree"),
         (ask("x", valid_for=60), ask("x", valid_for=61), "an approval holds longer"),
         (ask("x", valid_for=60), ask("x"), "an approval holds longer"),
-        (ask("x", approvers=2), ask("x", groups=["a"], not_requester=True), "1 instead of 2 must be asked"),
+        (ask("x", approvers=2), ask("x", groups=["a"], not_requester=True), "1 instead of 2 must agree"),
     ],
 )  # fmt: skip
 def test_a_rule_that_became_weaker_is_named_like_one_that_is_gone(then: Rule, now: Rule, why: str) -> None:
@@ -138,7 +138,7 @@ def test_of_two_rules_with_one_text_each_needs_one_that_is_as_strict() -> None:
     two, finance = ask("x", approvers=2), ask("x", groups=["finance"])
     assert said(two, two, finance) == []
     assert said(two, finance, two) == []
-    assert said(two, finance) == ["the policy's «ask x» is weaker: 1 instead of 2 must be asked"]
+    assert said(two, finance) == ["the policy's «ask x» is weaker: 1 instead of 2 must agree"]
 
 
 def test_a_run_from_before_there_was_strictness_has_none_to_compare() -> None:

@@ -130,7 +130,7 @@ def test_a_condition_on_an_argument_that_was_not_given_but_could_have_been_asks(
     for rule in (ask("refund", when={"path": under("/etc")}), deny("*", when={"path": under("/etc")}, reason="no")):
         judged = Policy([rule], default="allow").judge("refund", REFUND, schema)
         assert judged.verdict == Verdict.ASK
-        assert judged.reason == f"'path' not given, which «{rule.text}» depends on"
+        assert judged.reason == f"«{rule.text}» depends on 'path', which is not given"
         assert [one.slots for one in judged.rules] == [rule.asking.slots]
 
 

@@ -20,9 +20,12 @@ from tests.authority.defects import AUTHORITY
 from tests.house.defect import Defect, replacing, rewrite, rewriting
 
 from adjourn.agent import program
+from adjourn.agent import tool as tools
 from adjourn.agent.context import ToolContext
-from adjourn.core import authority, plan, state, status
+from adjourn.core import authority, conditions, pattern, plan, policy, state, status
+from adjourn.core.function_identity import FunctionIdentity
 from adjourn.core.records import Claimed, Said
+from adjourn.core.schema_evaluator import Evaluator
 from adjourn.core.state import State
 from adjourn.driver import loop
 from adjourn.runtime import worker
@@ -79,6 +82,10 @@ def _key_of_the_attempt() -> None:
         return f"{self.run_id} {self.call_id} {self._call.attempt}"
 
     ToolContext.idempotency_key = property(key)  # type: ignore[assignment]
+
+
+async def _nothing(tools: Any, reply: Any) -> dict[str, Any]:
+    return {}
 
 
 def _talkative_ends() -> None:
@@ -191,6 +198,36 @@ DEFECTS: dict[str, Defect] = {
         "an idempotency key is different for every attempt",
         _key_of_the_attempt,
         POINTS + "[idempotent]",
+    ),
+    "functions_are_one": Defect(
+        "rules with functions cannot be told apart, and nobody says so",
+        replacing(policy, "identify", lambda function: FunctionIdentity("one", ())),  # pyright: ignore
+        "tests/agent/test_rules.py::test_an_edit_does_not_walk_into_a_rule_that_nobody_was_asked_about[small_and_large0]",
+    ),
+    "no_defaults": Defect(
+        "what a model left out is not filled in before it is judged",
+        replacing(tools, "filled", lambda schema, args: args),  # pyright: ignore
+        "tests/agent/test_arguments.py::test_a_default_of_an_explicit_schema_is_judged_shown_and_run[cents-properties0-given0-complete0]",
+    ),
+    "drawn_each_time": Defect(
+        "what a tool draws is not recorded",
+        replacing(program, "drawn_for", _nothing),
+        "tests/agent/test_arguments.py::test_what_was_drawn_and_shown_is_what_runs_in_another_process_too",
+    ),
+    "absent_is_present": Defect(
+        "a rule applies without the argument that it is about",
+        rewriting(policy.Rule, "applies", "if absent:", "if False:"),
+        "tests/core/test_policy.py::test_what_is_given_decides_before_what_is_not",
+    ),
+    "part_of_a_string": Defect(
+        "a pattern need not describe the whole string",
+        replacing(conditions, "whole", pattern.anywhere),
+        "tests/core/test_conditions.py::test_a_pattern_is_about_nothing_but_the_whole_string[a|b-ab]",
+    ),
+    "no_budget": Defect(
+        "a schema may ask for any amount of work",
+        replacing(Evaluator, "spend", lambda self, steps: None),  # pyright: ignore
+        "tests/core/test_schema.py::test_a_check_that_needs_more_than_it_was_given_says_so_to_the_caller",
     ),
     **AUTHORITY,
 }  # fmt: skip

@@ -71,8 +71,10 @@ def one_of(*values: Any) -> Condition:
 def _plain(value: Any, name: str) -> Any:
     try:
         return plain(value, name)
-    except NotJSON as e:
-        raise InvalidDefinition(f"arguments are JSON, and {name}(...) compares with something else: {e}") from None
+    except NotJSON:
+        raise InvalidDefinition(
+            f"{name}({value!r:.80}): arguments are JSON, and this is not; compare with a string, a number, a list …"
+        ) from None
 
 
 # Order
@@ -81,25 +83,25 @@ def _plain(value: Any, name: str) -> Any:
 def gt(value: float | str) -> Condition:
     """Greater than `value`, a number or a string."""
     limit = _limit(value, "gt")
-    return Condition(">", limit, lambda x: _comparable(x) > limit)
+    return Condition(">", limit, lambda x: _comparable(x, limit) > limit)
 
 
 def ge(value: float | str) -> Condition:
     """Greater than or equal to `value`, a number or a string."""
     limit = _limit(value, "ge")
-    return Condition(">=", limit, lambda x: _comparable(x) >= limit)
+    return Condition(">=", limit, lambda x: _comparable(x, limit) >= limit)
 
 
 def lt(value: float | str) -> Condition:
     """Less than `value`, a number or a string."""
     limit = _limit(value, "lt")
-    return Condition("<", limit, lambda x: _comparable(x) < limit)
+    return Condition("<", limit, lambda x: _comparable(x, limit) < limit)
 
 
 def le(value: float | str) -> Condition:
     """Less than or equal to `value`, a number or a string."""
     limit = _limit(value, "le")
-    return Condition("<=", limit, lambda x: _comparable(x) <= limit)
+    return Condition("<=", limit, lambda x: _comparable(x, limit) <= limit)
 
 
 def _limit(value: Any, name: str) -> Any:
@@ -113,9 +115,10 @@ def _limit(value: Any, name: str) -> Any:
     return value
 
 
-def _comparable(x: Any) -> Any:
-    if isinstance(x, bool):
-        raise TypeError("a bool is not a number here")
+def _comparable(x: Any, limit: Any) -> Any:
+    alike = isinstance(x, str) if isinstance(limit, str) else isinstance(x, int | float) and not isinstance(x, bool)
+    if not alike:
+        raise TypeError(f"{x!r:.80} cannot be compared with {limit!r:.80}")
     return x
 
 
@@ -131,9 +134,8 @@ def matches(pattern: str) -> Condition:
         compiled = whole(pattern)
     except InvalidPattern as e:
         raise InvalidDefinition(
-            f"matches({pattern!r:.200}): {e}. Patterns are matched in linear time, without look-around and "
-            "backreferences; for addresses, hosts and paths there are email_in, host_in and path_under, and "
-            "~condition means 'not'"
+            f"matches({pattern!r:.80}): {e}. Patterns are matched in linear time, in the syntax of Rust's regex, without "
+            "look-around and backreferences: use email_in, host_in or path_under, or ~matches(...) for 'not'"
         ) from None
     return Condition("matches", pattern, compiled.fits)
 
@@ -200,6 +202,8 @@ def _entry(given: Any, name: str, *, ports: bool) -> tuple[str, str, int | None]
             kind, text = "*.", given[2:]
         elif given.startswith("."):
             kind, text = ".", given[1:]
+        if "://" in given:
+            raise ValueError("a host is wanted, not a URL")
         if ports:
             text, port = _without_port(text)
         return kind, _host(text), port
@@ -266,15 +270,22 @@ def _host(text: str) -> str:
     """A host in the one form in which it is compared; raises ValueError for every other way to write one."""
     host = text.lower()
     if text.startswith("[") and text.endswith("]"):
-        return f"[{ipaddress.IPv6Address(_no_zone(text[1:-1]))}]"
+        return f"[{_address(ipaddress.IPv6Address, _no_zone(text[1:-1]))}]"
     if not text.isascii() or len(text) > 253:
         raise ValueError(f"{text!r:.80} is not a plain ASCII host")
     labels = host.split(".")
     if not all(_LABEL.fullmatch(label) for label in labels):
         raise ValueError(f"{text!r:.80} is not a plain host")
     if _NUMBER.fullmatch(labels[-1]):
-        return str(ipaddress.IPv4Address(host))  # 127.1, 0x7f.1, 2130706433: not everybody reads them alike
+        return _address(ipaddress.IPv4Address, host)  # 127.1, 0x7f.1, 2130706433: not everybody reads them alike
     return host
+
+
+def _address(kind: Callable[[str], object], text: str) -> str:
+    try:
+        return str(kind(text))
+    except ValueError:
+        raise ValueError(f"{text!r:.80} is not an address in its usual form, such as 127.0.0.1 or [::1]") from None
 
 
 def _no_zone(text: str) -> str:

@@ -67,7 +67,8 @@ def _loosened(then: list[Any], now: list[Any]) -> str:
     for groups, count in seats:
         fitting = (many for of, many in new_seats if not groups or (of and set(of) <= set(groups)))
         if (many := sum(fitting)) < count:
-            return f"{many} instead of {count} must be {' or '.join(groups) or 'asked'}"
+            of = f" of {' or '.join(groups)}" if groups else ""
+            return f"{many} instead of {count} must agree{of}"
     if not_requester and not new_not_requester:
         return "the requester may agree"
     if life and (not new_life or new_life > life):

@@ -152,16 +152,16 @@ class Rule:
         named = [name for name in tools if self.is_about(name)]
         if not named and not any(char in self.pattern for char in "*?["):
             raise InvalidDefinition(
-                f"the rule «{self.text}» is about a tool that this agent and those below it do not have"
-                f"{_near(self.pattern, tools)}. If it is for other agents too, write a glob: '{self.pattern}*'"
+                f"the rule «{self.text}»: neither this agent nor one below it has a tool {self.pattern!r}. "
+                f"{_near(self.pattern, tools)} (a glob, such as '{self.pattern}*', may be about tools of other agents)"
             )
         for key in self.conditions if named else ():
             schemas = [tools[name]() for name in named]
             if not any(possible(schema, key) for schema in schemas):
                 known = sorted({name for schema in schemas for name in names_of(schema)})
                 raise InvalidDefinition(
-                    f"the rule «{self.text}»: {_all(named)} no argument {key!r}{_near(key, known)}. "
-                    "'a.b' is the field b of the argument a; what is inside of a list is for a function"
+                    f"the rule «{self.text}»: {_all(named)} no argument {key!r}. {_near(key, known)}"
+                    + (" (what is inside of a list is for a function to judge)" if "." in key else "")
                 )
 
 
@@ -170,13 +170,16 @@ def _all(tools: list[str]) -> str:
 
 
 def _near(name: str, known: Iterable[str]) -> str:
-    """The known names that are nearest, else some of them."""
-    names = list(known)
-    if near := difflib.get_close_matches(name, names, 3):
-        return f"; did you mean {' or '.join(map(repr, near))}?"
+    """The known names that are nearest, else some of them. Of `money.cents` the last part counts as well."""
+    names = sorted(known)
+    ends = {known_name.rpartition(".")[2]: known_name for known_name in reversed(names)}
+    near = difflib.get_close_matches(name, names, 2, 0.8)
+    near += [ends[end] for end in difflib.get_close_matches(name.rpartition(".")[2], ends, 1, 0.8)]
+    if near:
+        return f"Did you mean {' or '.join(map(repr, dict.fromkeys(near)))}?"
     if not names:
-        return "; there are none"
-    return f"; there are {', '.join(map(repr, sorted(names)[:10]))}{' …' if len(names) > 10 else ''}"
+        return "There are none."
+    return f"There are {', '.join(map(repr, names[:10]))}{' …' if len(names) > 10 else ''}."
 
 
 def _read(when: Any, pattern: str) -> When | None:
@@ -317,7 +320,7 @@ class Policy:
                     found.append((rule, rule.reason))
             except Absent as e:
                 if rule.verdict != Verdict.ALLOW:
-                    found.append((rule.asking, f"{e} not given, which «{rule.text}» depends on"))
+                    found.append((rule.asking, f"«{rule.text}» depends on {e}, which is not given"))
             except Exception as e:
                 return Judgement(Verdict.DENY, f"the rule «{rule.text}» could not be judged ({type(e).__name__}: {e})")
         if not found:
