@@ -27,7 +27,7 @@ ORDINARY = [
     "詳細はこちら。「東京」で、１２時から（ＡＢＣ社）。", "詳細はexample.comをご覧ください。",
     "我们明天见！价格：１００元。", "ㅋㅋㅋ 안녕하세요", "ｶﾀｶﾅ",
     "مرحبا بالعالم", "שלום עולם", "สวัสดีชาวโลก", "नमस्ते दुनिया", "Grüße aus Köln, naïve café, Łódź, Ångström",
-    "m² and CO₂, 5 µg/ml, ½ cup, 25 ℃, 1º, Adjourn™", "wait…what? “photos 1–4” ✓",
+    "m² and CO₂, 5 µg/ml, ½ cup, 25 ℃, 1º, Adjourn™", "wait…what? ADJOURN_SECRET=… user_na… A1… “photos 1–4” ✓",
     "Δt = 3 µm, π ≈ 3.14", "ISO-8859-1, order A1, /etc/passwd",
     "ceo@apple.com and http://example.com/a_b?c=1",
 ]  # fmt: skip

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests import hostile, posing
 
-from adjourn.cli.look_alikes import LOOK_ALIKES, for_the_console
+from adjourn.cli.look_alikes import CUT, LOOK_ALIKES, for_the_console
 from adjourn.cli.visible import hidden, shown, visible
 
 CONSOLE = Path(__file__).parents[2] / "src" / "adjourn" / "console"
@@ -37,7 +37,7 @@ def table() -> list[dict[str, object]]:
 
 def inside_names() -> list[str]:
     """Every character that has another form, and every look-alike, inside a host; and beside one."""
-    forms = [c for n in range(0xA1, 0x2FA1E) if unicodedata.normalize("NFKC", c := chr(n)) != c]
+    forms = [c for n in range(0xA1, 0x2FA1E) if unicodedata.normalize("NFKC", c := chr(n)) != c and c != CUT]
     return [text for c in [*forms, *LOOK_ALIKES] for text in (f"a{c}b.com", f"{c} c.com")]
 
 

@@ -116,19 +116,42 @@ async def test_a_session_ends_with_its_key(server: Serving, people: tuple[Users,
         assert (await two.get("me")).status_code == 401
 
 
-async def test_a_page_that_nobody_touches_keeps_no_session_alive(people: tuple[Users, dict[str, str]]) -> None:
+@pytest.mark.parametrize("by", ["key", "link"])
+async def test_a_page_that_nobody_touches_keeps_no_session_alive(by: str) -> None:
     """Also not by its streams, which ask again and again whether they may."""
     clock = Time()
     users = Users(clock=clock)
     key = users.add("ana", "viewer")
-    async with serving("memory://", port=0, users=users, session_idle=600) as server, Client(server) as browser:
-        await login(browser, key)
+    async with (
+        serving("memory://", port=0, users=users, token=True, session_idle=600) as server,
+        Client(server) as browser,
+    ):
+        await login(browser, key if by == "key" else server.token)
         for _ in range(9):
             clock.at += 100
             assert (await browser.get("me")).status_code == 200
         for _ in range(5):
             clock.at += 100
             assert (await browser.get("me", headers={"X-Idle": "1"})).status_code == 200
+        clock.at += 101
+        assert (await browser.get("me")).status_code == 401
+    users.close()
+
+
+@pytest.mark.parametrize("by", ["key", "link"])
+async def test_a_session_ends_after_its_life_also_in_use(by: str) -> None:
+    clock = Time()
+    users = Users(clock=clock)
+    key = users.add("ana", "viewer")
+    async with (
+        serving("memory://", port=0, users=users, token=True, session_life=1000) as server,
+        Client(server) as browser,
+    ):
+        answer = await login(browser, key if by == "key" else server.token)
+        assert "Max-Age=1000;" in answer.headers["set-cookie"]
+        for _ in range(9):
+            clock.at += 100
+            assert (await browser.get("me")).status_code == 200
         clock.at += 101
         assert (await browser.get("me")).status_code == 401
     users.close()

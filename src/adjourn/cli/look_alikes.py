@@ -23,8 +23,11 @@ SCRIPTS = (
 )  # fmt: skip
 """Scripts with letters that pass for Latin ones. A word with a letter that does not is what it looks like."""
 
-ORDINARY = "ªº™℠№℃℉℡…"
+ORDINARY = "ªº™℠№℃℉℡"
 """Written in ordinary texts, although compatibility forms turn them into Latin letters."""
+
+CUT = "…"
+"""Says that a text goes on: it stands beside names and is never a part of one."""
 
 SMALL = ((0xB2, 0xB3), (0xB9, 0xB9), (0xBC, 0xBE), (0x2070, 0x209F), (0x2150, 0x215F), (0x2189, 0x2189))
 """Raised and lowered digits, and fractions: nobody takes them for others, except in a name of the network."""
@@ -45,6 +48,7 @@ def for_the_console() -> str:
         f"export const LOOK_ALIKES: Record<string, string> = {{\n{pairs},\n}};\n"
         f"export const SCRIPTS: [number, number][] = [{ranges(SCRIPTS)}];\n"
         f'export const ORDINARY = "{ORDINARY}";\n'
+        f'export const CUT = "{CUT}";\n'
         f"export const SMALL: [number, number][] = [{ranges(SMALL)}];\n"
         f"export const FORMS: [number, number][] = [{ranges(FORMS)}];\n"
     )

@@ -4,7 +4,7 @@ import re
 import unicodedata
 from functools import lru_cache
 
-from adjourn.cli.look_alikes import FORMS, LOOK_ALIKES, ORDINARY, SCRIPTS, SMALL
+from adjourn.cli.look_alikes import CUT, FORMS, LOOK_ALIKES, ORDINARY, SCRIPTS, SMALL
 
 _CONTROLS = (
     "NULL", "START OF HEADING", "START OF TEXT", "END OF TEXT", "END OF TRANSMISSION", "ENQUIRY", "ACKNOWLEDGE",
@@ -153,6 +153,8 @@ class _Skeleton(dict[int, str]):
 def _read(char: str) -> str:
     plain = unicodedata.normalize("NFKC", char)
     alike = LOOK_ALIKES.get(char) or LOOK_ALIKES.get(plain[0], plain[0])
+    if char == CUT:
+        return _GAP
     if char in ORDINARY or _is_in(char, SMALL):
         return _FORM
     if " " < alike <= "~":

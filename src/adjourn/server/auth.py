@@ -4,7 +4,6 @@ import hashlib
 import hmac
 import ipaddress
 import secrets
-import time
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -200,13 +199,13 @@ class Guard:
         self.users.end_session(cookie)
 
     def _open_local(self) -> str:
-        cookie, now = secrets.token_urlsafe(32), time.monotonic()
+        cookie, now = secrets.token_urlsafe(32), self.users.now()
         self._local = {name: (until, seen) for name, (until, seen) in self._local.items() if until > now}
         self._local[csrf_of(cookie)] = (now + self.session_life, now)
         return cookie
 
     def _of_session(self, cookie: str, *, used: bool) -> Identity | None:
-        csrf, now = csrf_of(cookie), time.monotonic()
+        csrf, now = csrf_of(cookie), self.users.now()
         until, seen = self._local.get(csrf, (0.0, 0.0))
         if until > now and now - seen < self.session_idle:
             self._local[csrf] = (until, now if used else seen)

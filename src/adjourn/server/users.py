@@ -221,6 +221,10 @@ class Users:
         """End every session of a user; their keys stay. How many there were."""
         return self._db.execute("delete from session where user = ?", (self._known(name).name,)).rowcount
 
+    def now(self) -> float:
+        """The time by which sessions end."""
+        return self._now()
+
     def close(self) -> None:
         """Let go of the file."""
         self._db.close()

@@ -5,7 +5,7 @@
  * and in what looks like a host, an address or an identifier everything that passes for ASCII. A character is shown by its
  * number, as text that can be selected, copied and read aloud.
  */
-import { FORMS, LOOK_ALIKES, ORDINARY, SCRIPTS, SMALL } from "./look_alikes";
+import { CUT, FORMS, LOOK_ALIKES, ORDINARY, SCRIPTS, SMALL } from "./look_alikes";
 
 /** A stretch of text; with a `code`, that character, `times` times in a row. */
 export interface Piece {
@@ -152,10 +152,10 @@ function readAs(c: string): string {
   const plain = c.normalize("NFKC");
   const first = String.fromCodePoint(plain.codePointAt(0)!);
   const alike = LOOK_ALIKES[c] ?? LOOK_ALIKES[first] ?? first;
-  let out = plain === c || plain === " " ? GAP : REWRITTEN;
+  let out = plain === c || plain === " " || c === CUT ? GAP : REWRITTEN;
   if (code <= 0x7e) out = c;
   else if (ORDINARY.includes(c) || among(code, SMALL)) out = REWRITTEN;
-  else if (alike > " " && alike <= "~") out = alike;
+  else if (alike > " " && alike <= "~" && c !== CUT) out = alike;
   else if (/\p{L}/u.test(c) && among(code, SCRIPTS)) out = FOREIGNER;
   readings.set(c, out);
   return out;
