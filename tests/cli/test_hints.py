@@ -106,7 +106,8 @@ def everything_printed(adjourn: Run, ids: dict[str, str]) -> list[Said]:
         adjourn(*words, "--db", DB) for words in (["runs"], ["runs", "--limit", "1"], ["inbox"], ["doctor"], ["audit"])
     ]
     for way, id in ids.items():
-        verbs = [["show"], ["inbox"], ["audit"], ["approve"], *([["watch", "--rest"]] if way != "ready" else [])]
+        watched = [["watch", "--rest"]] if way != "ready" else []
+        verbs = [["show"], ["inbox"], ["audit"], *watched, ["approve"]]
         said += [adjourn(*words, "--db", DB, "--", id) for words in verbs]
         said += [adjourn("resume", "--db", DB, "--", f"{id}x"), adjourn("fork", "--at", "999", "--db", DB, "--", id)]
     Path("saved; touch pwned.json").write_text(adjourn("show", "--checkpoint", "--db", DB, "--", ids["long"]).out)
@@ -163,7 +164,7 @@ def assert_it_works(adjourn: Run, words: list[str], known: set[str], hint: str) 
     said = adjourn(*("copy.db" if word == DB else word for word in words))
     assert "Usage:" not in said.err and "No such" not in said.err, (hint, said.err)
     assert not re.search("unknown_run|unknown_interrupt|not_found|invalid ", said.err), (hint, said.err)
-    named = [word for word in words[1:] if not word.startswith("--") and word in known]
+    named = [word for word in words[1:] if word in known]
     assert named or words[0] in ("runs", "inbox", "unhalt"), hint
 
 

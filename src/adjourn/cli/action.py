@@ -103,21 +103,24 @@ def _facts(item: Item) -> Iterator[tuple[str, str]]:
 
 
 def seats_line(i: Interrupt) -> str:
-    """Who must agree and who has: `2 of 3: finance ana · leads – · anybody but eve bob`. "" if one person, whoever it is, will do."""
+    """Who must agree and who has: `2 of 3: finance ana · leads – · anybody but eve bob`. "" if one person, whoever it is, will do.
+
+    Names are as they were recorded.
+    """
     seats = i.slots
     if not seats or (len(seats) == 1 and not seats[0].groups and not seats[0].not_requester):
         return ""
     filled = sum(1 for seat in seats if seat.filled_by)
-    listed = (f"{_who(seat, i.requesters)} {visible(seat.filled_by) or '–'}" for seat in seats)
+    listed = (f"{_who(seat, i.requesters)} {seat.filled_by or '–'}" for seat in seats)
     return f"{filled} of {len(seats)}: {' · '.join(listed)}"
 
 
 def _who(seat: Seat, requesters: Sequence[str]) -> str:
     """Who may sit there."""
-    who = " or ".join(map(visible, seat.groups)) or "anybody"
+    who = " or ".join(seat.groups) or "anybody"
     if not seat.not_requester:
         return who
-    return f"{who} but {', '.join(map(visible, requesters)) or 'whoever asked'}"
+    return f"{who} but {', '.join(requesters) or 'whoever asked'}"
 
 
 def _expiry(i: Interrupt, now: float) -> str:

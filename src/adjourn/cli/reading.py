@@ -227,7 +227,7 @@ def list_inbox(db: str | None, agent: str, kind: str, run: str, limit: int, as_j
 
 
 def _indented(text: str, space: int, terminal: Terminal) -> list[Text]:
-    return [Text(" " * space + piece, style=DIM) for piece in wrap(text, max(20, terminal.width - space))]
+    return [Text(" " * space + piece, style=DIM) for piece in wrap(visible(text), max(20, terminal.width - space))]
 
 
 def _seen(item: Item, *, whole: bool) -> Seen:
