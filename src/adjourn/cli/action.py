@@ -14,7 +14,7 @@ from adjourn.cli.hints import quoted
 from adjourn.cli.terminal import wrap
 from adjourn.cli.visible import lines, visible
 from adjourn.cli.words import BRIEF, DIM, EFFECTS, STATUSES, arguments, brief, cut, duration, exact, grouped
-from adjourn.core.interrupt import Interrupt, Seat
+from adjourn.core.interrupt import Interrupt, Seat, unsigned
 from adjourn.core.state import State
 from adjourn.runtime.glance import title
 from adjourn.runtime.runtime import Runtime
@@ -85,6 +85,8 @@ def _content(i: Interrupt, width: int) -> Iterator[Text]:
 
 def _facts(item: Item) -> Iterator[tuple[str, str]]:
     i = item.interrupt
+    if i.disowned:
+        yield "open", f"again: {unsigned(i.disowned)}"
     if i.call and (why := ": ".join(part for part in (i.call.reason, i.call.rule) if part)):
         yield "why", why
     if i.call and i.call.effect:
@@ -162,7 +164,8 @@ def list_line(i: Interrupt) -> ListLine:
     content = i.call.arguments if i.call else i.payload
     kept = cut(content)
     text = _line(i, kept)
-    return ListLine(brief(text), kept == content and len(text) <= BRIEF)
+    again = f"{visible(unsigned(i.disowned))} · " if i.disowned else ""
+    return ListLine(again + brief(text), kept == content and len(text) <= BRIEF)
 
 
 def _line(i: Interrupt, content: Any) -> str:

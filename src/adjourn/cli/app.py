@@ -15,7 +15,7 @@ COMMANDS = {
     "approve": "deciding", "deny": "deciding", "answer": "deciding", "pause": "controlling", "resume": "controlling",
     "cancel": "controlling", "say": "controlling", "fork": "history", "halt": "controlling", "unhalt": "controlling",
     "audit": "commands.audit", "checkpoint": "checkpoints", "serve": "serving", "worker": "working", "db": "storing",
-    "user": "people", "doctor": "doctor",
+    "user": "people", "keys": "commands.keys", "doctor": "doctor",
     "version": "app",
 }  # fmt: skip
 """Every command, in the order of the help, and the module of this package that has it."""

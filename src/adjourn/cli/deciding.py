@@ -14,7 +14,7 @@ from adjourn.cli.database import address_of, with_runtime
 from adjourn.cli.failure import NotShown, report, says
 from adjourn.cli.finding import Found, find, full_digest
 from adjourn.cli.hints import how_to_decide
-from adjourn.cli.options import By, Db, Group, InterruptId, Json, Note, RequestId, Wait
+from adjourn.cli.options import By, Db, Group, InterruptId, Json, Note, RequestId, SigningKeyFile, Wait
 from adjourn.cli.person import Person, person
 from adjourn.cli.reading import list_inbox
 from adjourn.cli.settling import NOT, Settled, settle
@@ -41,6 +41,7 @@ def inbox(
     kind: Annotated[str, typer.Option(help="Only of this kind: approval, question, …", show_default=False)] = "",
     run: Annotated[str, typer.Option(metavar="RUN", help="Only of this run.", show_default=False)] = "",
     limit: Annotated[int, typer.Option(help="At most so many.", min=1, max=1000)] = 50,
+    signing_key: SigningKeyFile = "",
 ) -> None:
     """List what waits for a person; with ITEM show it whole and, at a terminal, decide.
 
@@ -69,10 +70,10 @@ def inbox(
         for word, typed in how_to_decide(db, seen.interrupt):
             say(f"{word:<7}  {typed}")
         raise typer.Exit(3)
-    raise typer.Exit(_at_the_prompt(db, seen.interrupt, person(db, by, right="decide")))
+    raise typer.Exit(_at_the_prompt(db, seen.interrupt, person(db, by, right="decide"), signing_key))
 
 
-def _at_the_prompt(db: str | None, i: Interrupt, by: Person) -> int:
+def _at_the_prompt(db: str | None, i: Interrupt, by: Person, signing_key: str) -> int:
     """Ask and decide; what was shown is what is decided about. A refusal says who won."""
     try:
         choice = decide(i)
@@ -80,7 +81,9 @@ def _at_the_prompt(db: str | None, i: Interrupt, by: Person) -> int:
         say("", Text("Left as it is.", style=DIM))
         return 3
     try:
-        done = with_runtime(db, lambda rt: settle(rt, i, choice, by, i.digest, "", PATIENCE))
+        done = with_runtime(
+            db, lambda rt: settle(rt, i, choice, by, i.digest, "", PATIENCE), signing_key=signing_key or None
+        )
     except Conflict as e:
         return report(e, NOT[choice.verb], db=db)
     done.print()
@@ -89,7 +92,7 @@ def _at_the_prompt(db: str | None, i: Interrupt, by: Person) -> int:
 
 def _command(
     db: str | None, item: str, by: Person, make: Callable[[Interrupt], Choice], digest: str, request_id: str,
-    wait: float | None, as_json: bool,
+    wait: float | None, as_json: bool, signing_key: str = "",
 ) -> None:  # fmt: skip
     async def work(rt: Runtime) -> Settled:
         found: Found = await find(rt, address_of(db), item)
@@ -98,7 +101,7 @@ def _command(
         seen = full_digest(i, digest) or shown_digest(found, choice)
         return await settle(rt, i, choice, by, seen, request_id, wait or 0.0)
 
-    done = with_runtime(db, work)
+    done = with_runtime(db, work, signing_key=signing_key or None)
     if as_json:
         print_json(done.as_json())
     else:
@@ -142,6 +145,7 @@ def approve(
     group: Group = None,
     request_id: RequestId = "",
     wait: Wait = None,
+    signing_key: SigningKeyFile = "",
 ) -> None:
     """Let an action run, exactly as shown or as edited."""
     if scope not in ("once", "run"):
@@ -152,7 +156,8 @@ def approve(
     def make(i: Interrupt) -> Choice:
         return Choice("approve", note=note, edit=edited, scope=width)
 
-    _command(db, item, person(db, by, group or (), right="decide"), make, digest, request_id, wait, as_json)
+    decider = person(db, by, group or (), right="decide")
+    _command(db, item, decider, make, digest, request_id, wait, as_json, signing_key)
 
 
 def _object(text: str) -> dict[str, Any]:
@@ -173,10 +178,11 @@ def deny(
     digest: Digest = "",
     request_id: RequestId = "",
     wait: Wait = None,
+    signing_key: SigningKeyFile = "",
 ) -> None:
     """Refuse an action; the agent reads the refusal and goes on."""
     decider = person(db, by, right="decide")
-    _command(db, item, decider, lambda i: Choice("deny", note=note), digest, request_id, wait, as_json)
+    _command(db, item, decider, lambda i: Choice("deny", note=note), digest, request_id, wait, as_json, signing_key)
 
 
 @app.command()
@@ -193,6 +199,7 @@ def answer(
     group: Group = None,
     request_id: RequestId = "",
     wait: Wait = None,
+    signing_key: SigningKeyFile = "",
 ) -> None:
     """Answer a question, or choose for a call in doubt, an error, a limit or an undo."""
 
@@ -201,4 +208,5 @@ def answer(
             "answer", value if text else parse(value, i.answer_schema if i.kind == "question" else None), note=note
         )
 
-    _command(db, item, person(db, by, group or (), right="decide"), make, digest, request_id, wait, as_json)
+    decider = person(db, by, group or (), right="decide")
+    _command(db, item, decider, make, digest, request_id, wait, as_json, signing_key)

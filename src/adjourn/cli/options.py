@@ -48,6 +48,13 @@ RequestId = Annotated[
 Resources = Annotated[
     str, typer.Option(metavar="APP.PY:DICT", help="The live objects that tools need.", show_default=False)
 ]
+SigningKeyFile = Annotated[
+    str,
+    typer.Option(
+        "--signing-key", metavar="FILE", help="Sign with this key (`adjourn keys new`): workers that have deciders ask for it.",
+        show_default=False,
+    ),
+]  # fmt: skip
 RunId = Annotated[
     str,
     typer.Argument(

@@ -15,7 +15,7 @@ from adjourn.cli.database import address_of, check_exists, file_of
 from adjourn.cli.extras import needs
 from adjourn.cli.failure import says
 from adjourn.cli.logs import log_to
-from adjourn.cli.options import AuditKeyFile, Db, Json, Resources, sealing_key
+from adjourn.cli.options import AuditKeyFile, Db, Json, Resources, SigningKeyFile, sealing_key
 from adjourn.cli.programs import NotImportable, programs_of, resources_of
 from adjourn.cli.terminal import out, print_line, say
 from adjourn.cli.visible import lines, visible
@@ -104,6 +104,7 @@ def serve(
     work: Work = True,
     resources: Resources = "",
     audit_key: AuditKeyFile = "",
+    signing_key: SigningKeyFile = "",
     as_json: Json = False,
 ) -> None:
     """Serve the API and the console until Ctrl-C. Where to open it is printed on stdout.
@@ -126,8 +127,17 @@ def serve(
         "resources": given, "allow": allow or (), "certfile": certfile, "keyfile": keyfile, "rate": rate,
         "proxies": trusted_proxy or (), "session_idle": session_idle * 60, "session_life": session_life * 3600,
         "connections": max_connections, "connections_each": max_connections_each, "head_seconds": head_timeout, "work": work,
-        "audit_key": sealing_key(audit_key),
+        "audit_key": sealing_key(audit_key), "signing_key": signing_key or None,
     }  # fmt: skip
+
+    if signing_key and loaded and work:
+        say(
+            Text(
+                "! This process signs decisions and runs tools: a tool that reads its memory or its key can decide.",
+                style=DIM,
+            )
+        )
+        say(Text("  Start workers of their own, and add --no-work here.", style=DIM))
 
     def ready(up: "Serving") -> None:
         _tell(up, [program.name for program in loaded], address, as_json)

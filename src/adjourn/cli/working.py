@@ -45,10 +45,19 @@ def worker(
     grace: Annotated[float, typer.Option(help="Seconds that tools in flight get when it stops.")] = 5.0,
     on_change: Annotated[str, typer.Option(help="refuse, or warn: runs of a changed program.")] = "refuse",
     audit_key: AuditKeyFile = "",
+    deciders: Annotated[
+        str,
+        typer.Option(
+            metavar="FILE",
+            help="Public keys, one a line: only decisions count that one of them has signed.",
+            show_default=False,
+        ),
+    ] = "",
 ) -> None:
     """Advance the runs of these programs until Ctrl-C or SIGTERM; then hand them back.
 
-    Every run that comes to rest is one line. Start as many workers as you like: each run has one at a time.
+    Every run that comes to rest is one line. Start as many workers as you like: each run has one at a time. With --deciders
+    no call that needs an agreement starts without a decision that one of them has signed; the file is read again when it changes.
     """
     try:
         loaded = [program for reference in programs for program in programs_of(reference)]
@@ -61,7 +70,7 @@ def worker(
     log_to(say)
     rt = Runtime(
         address_of(db), loaded, resources=given, concurrency=concurrency, lease=lease, grace=grace, on_change=on_change,
-        audit_key=sealing_key(audit_key),
+        audit_key=sealing_key(audit_key), deciders=deciders or None,
     )  # fmt: skip
     asyncio.run(_serve(rt, [p.name for p in loaded], address_of(db), as_json))
 

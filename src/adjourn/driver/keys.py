@@ -112,7 +112,7 @@ def signing_key(given: SigningKey | str | os.PathLike[str] | None) -> SigningKey
         return given
     if isinstance(given, str | os.PathLike) and str(given):  # pyright: ignore[reportUnnecessaryIsInstance]
         return SigningKey.load(given)
-    raise InvalidDefinition(f"signing_key= is the path of a key's file, or a SigningKey, not {type(given).__name__}")
+    raise InvalidDefinition(f"signing_key= is the path of a key's file, or a SigningKey, not {given!r:.40}")
 
 
 class BadDeciders(InvalidDefinition):

@@ -103,6 +103,7 @@ async def serving(
     guide: Guide | None = None,
     work: bool = True,
     audit_key: Any = None,
+    signing_key: Any = None,
 ) -> AsyncGenerator[Serving]:
     """A server while inside. Without programs it reads, decides and controls; with them it also advances their runs.
 
@@ -115,7 +116,7 @@ async def serving(
     `connections`, `connections_each`: how many in all (as far as the limit of open files allows) and for one address (by
     default a quarter of that). `head_seconds`: for the head of a request, and for a TLS handshake.
     With `work=False` it starts runs of its programs and leaves it to workers to advance them.
-    `audit_key` signs the seals of the audit, as for `Runtime`.
+    `audit_key` signs the seals of the audit, `signing_key` what its users decide, as for `Runtime`.
     `resources`: the live objects that tools need. `guide` makes the card of things to try that the console shows.
     """
     async with AsyncExitStack() as stack:
@@ -137,7 +138,9 @@ async def serving(
         )  # fmt: skip
         runtime = address
         if isinstance(runtime, str):
-            runtime = Runtime(runtime, programs, resources=resources, work=work, audit_key=audit_key)
+            runtime = Runtime(
+                runtime, programs, resources=resources, work=work, audit_key=audit_key, signing_key=signing_key
+            )
         app = create_app(runtime, guard=guard, url=found[0], allow=allow)
         app.state.desk.guide = guide
         await stack.enter_async_context(lifespan(app))

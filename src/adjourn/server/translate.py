@@ -53,7 +53,7 @@ def interrupt_json(i: Interrupt, agent: str, said: str) -> dict[str, Any]:
         "expires_at": i.expires_at, "choices": i.choices, "on_expiry": i.on_expiry, "approvers": i.approvers, "groups": list(i.groups),
         "digest": i.digest, "action": action_of(i), "seq": i.seq, "said": said,
         "slots": [{name: getattr(seat, name) for name in seat.__struct_fields__} for seat in i.slots],
-        "requesters": list(i.requesters),
+        "requesters": list(i.requesters), "disowned": list(i.disowned),
     }  # fmt: skip
 
 

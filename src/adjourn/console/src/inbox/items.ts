@@ -37,6 +37,8 @@ export interface Item {
   slots: Seat[];
   /** Everybody who has shaped the run, where a rule wants somebody else. */
   requesters: string[];
+  /** Who decided it before without a signature that a worker trusts: it is open again. */
+  disowned: string[];
 }
 
 /** One person who must agree: of one of the groups (none: anybody). */
@@ -105,6 +107,7 @@ export function itemOf(from: Json | undefined): Item {
     said: text(o.get("said")),
     slots: list(o.get("slots")).map(seatOf),
     requesters: list(o.get("requesters")).map(text),
+    disowned: list(o.get("disowned")).map(text),
   };
 }
 

@@ -57,6 +57,11 @@ export function Head({ seen, editing, heading }: { seen: Seen; editing: boolean;
       {c?.description ? <Definition text={c.description} /> : null}
       {c && hidden(c.tool) ? <Hiding n={hidden(c.tool)} /> : null}
       {words ? <div class="sm t3">the agent’s own words, not checked</div> : null}
+      {i.disowned.length ? (
+        <p class="t2 def" data-disowned>
+          Open again: not signed by anybody this worker trusts: <Visible text={i.disowned.join(", ")} />
+        </p>
+      ) : null}
       {i.kind === "in_doubt" ? <p class="t2 def">The call began, and its end was not recorded. Nobody here knows if it happened.</p> : null}
       <div class="row wrap tags">
         {c?.effect ? (
