@@ -179,7 +179,7 @@ class Visitor:
 
     async def _rest(self) -> None:
         _, found = await self.ask("/audit/verify")
-        self.check(found == {"broken": []}, "every journal and the audit are as they were written")
+        self.check(found["broken"] == [], "every journal and the audit are as they were written")
 
     def _acts(self, tool: str, *, effects: bool = True) -> list[Any]:
         return [e for e in self._stage.ledger if e.tool == tool and (e.effect or not effects)]
