@@ -42,6 +42,7 @@ from adjourn.errors import (
     UnknownRun,
 )
 from adjourn.flow.flow import Flow
+from adjourn.runtime.arguments import checked_labels, limited
 from adjourn.runtime.audit import AuditVerbs
 from adjourn.runtime.live import LiveChannel
 from adjourn.runtime.near import did_you_mean
@@ -221,7 +222,7 @@ class Runtime(AuditVerbs):
         started = Started(
             run=new_run_id() if run_id is None else check_chosen(run_id, "run_id"), kind=program.program.kind, program=program.name,
             fingerprint=program.fingerprint, input=plain(input, "input"), by=by, session=session or before,
-            labels=_labels(labels), history=history,
+            labels=checked_labels(labels), history=history,
             graph=program.to_dict() if isinstance(program, Flow) else None,
         )  # fmt: skip
         started = stamped(started, self.store.now())  # what this process remembers must be what the store has
@@ -257,7 +258,7 @@ class Runtime(AuditVerbs):
             raise Invalid(f"no status {status!r}; there are {', '.join(sorted(known))}")
         found = Filter(
             status=status, program=agent, session=session, label=label, text=text, since=since, until=until, after=after,
-            limit=_limit(limit),
+            limit=limited(limit),
         )  # fmt: skip
         return await self.store.runs(found)
 
@@ -265,7 +266,7 @@ class Runtime(AuditVerbs):
         self, *, agent: str = "", kind: str = "", run: str = "", after: str = "", limit: int = 50
     ) -> list[Interrupt]:
         """What waits for a person, oldest first, across all runs."""
-        return await self.store.inbox(Filter(program=agent, kind=kind, run=run, after=after, limit=_limit(limit)))
+        return await self.store.inbox(Filter(program=agent, kind=kind, run=run, after=after, limit=limited(limit)))
 
     # Decisions
 
@@ -490,16 +491,3 @@ def _check_same(row: RunRow, saved: Checkpoint) -> None:
     """The run is where the checkpoint is: as many records, and the same ones."""
     if row.seq != saved.seq or row.head != saved.head:
         raise AlreadyResumed(row.id, saved.seq, row.seq, row.status.value)
-
-
-def _limit(limit: Any) -> int:
-    if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= 1000:
-        raise Invalid(f"limit is a whole number from 1 to 1000, not {limit!r}")
-    return limit
-
-
-def _labels(labels: Mapping[str, str] | None) -> dict[str, str]:
-    found = dict(labels or {})
-    if not all(isinstance(k, str) and isinstance(v, str) for k, v in found.items()):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise Invalid("labels are texts: {name: text}")
-    return found
