@@ -1,5 +1,6 @@
 """G34: an answer reaches only the question that was asked. A body that runs again and asks something else does not get it."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -16,7 +17,7 @@ NAMED: dict[str, dict[str, Any]] = {"by order": {}, "by name": {"named": True}}
 
 def question(ctx: ToolContext, type: str, payload: Any, named: bool) -> Any:
     """Ask, and go on with the answer."""
-    how: dict[str, Any] = {"interrupt_id": f"{ctx.call_id} pay".replace("/", "-")} if named else {}
+    how: dict[str, Any] = {"interrupt_id": re.sub("[/#]", "-", f"{ctx.call_id} pay")} if named else {}
     return ctx.pause_for(type, payload, resume_to="self", **how)
 
 

@@ -107,13 +107,13 @@ async def test_resources_are_given_by_name() -> None:
         approval().create_execution(resources=names)
 
 
-async def test_an_interrupt_instead_of_its_id_is_refused_and_stays_open() -> None:
+async def test_an_interrupt_is_answered_by_itself_and_something_else_leaves_it_open() -> None:
     one = await started(approval(), "T-1")
     [interrupt] = one.pending_interrupts.values()
-    wrong: Any = interrupt
+    wrong: Any = one.pending_interrupts
     with pytest.raises(Invalid, match="takes the id of an interrupt, a key of pending_interrupts"):
         await one.continue_with(wrong, True)
-    await one.continue_with(interrupt.id, True)
+    await one.continue_with(interrupt, True)
     assert await one.close() == {"decision": True}
 
 
