@@ -206,7 +206,8 @@ async def test_a_flows_picture_shows_what_is_done_and_what_waits(ana: Visit) -> 
 
 
 async def test_the_server_restarts_with_the_page_open_and_nothing_is_missed(browser: Browser, own: World) -> None:
-    async with visit(browser, own) as ana:
+    """With a key: what was opened with the link of one start ends with that start."""
+    async with visit(browser, own, key=own.key_of("olga", "operator")) as ana:
         page = ana.page
         run = await opened(ana, "deployer")
         await expect(page.locator("[data-step][data-status=running]").filter(has_text="hold")).to_be_visible(
