@@ -4,11 +4,11 @@ To adjourn: to break off with the intention of resuming later.
 """
 
 from adjourn.agent.agent import Agent
-from adjourn.agent.context import ToolContext, pause_for
 from adjourn.agent.outcome import Cancelled, Completed, Outcome, Paused, Stopped, is_paused
-from adjourn.agent.signature import Resource
 from adjourn.agent.storeless import Handle
 from adjourn.agent.tool import Tool, ask_human, tool
+from adjourn.bodies.signature import Resource
+from adjourn.bodies.tool_context import ToolContext, pause_for
 from adjourn.core.conditions import (
     email_in,
     eq,

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from tests.house.defect import Defect, replacing, rewrite, rewriting
 
-from adjourn.agent.context import ToolContext
+from adjourn.bodies.tool_context import ToolContext
 from adjourn.core import authority, state
 from adjourn.core.records import Intended
 from adjourn.core.state import State

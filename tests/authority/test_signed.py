@@ -667,7 +667,7 @@ async def test_a_record_cannot_name_a_function_to_be_run_as_a_compensation(store
     async with Runtime(store, [agent], deciders=lines) as worker:
         run = await worker.start(agent, "go", by="eve")
         await waiting(worker, run)
-    from adjourn.agent.context import _registered
+    from adjourn.bodies.compensations import _registered
 
     _registered.clear()  # its process is gone
     async with Runtime(store, [agent], deciders=lines) as worker:

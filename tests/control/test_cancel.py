@@ -233,9 +233,9 @@ async def test_a_compensation_that_cannot_be_found_waits_for_a_person(folder: Pa
         run = await on.start(script("r", does(call("hold_inside", gate="never")), says("done")))
         await on.until(lambda: "holding" in on.ledger.lines("r"))
         await on.die()
-        from adjourn.agent import context
+        from adjourn.bodies import compensations
 
-        context._registered.clear()  # as in another process
+        compensations._registered.clear()  # as in another process
         rt = await on.live()
         run = await rt.get("r")
         await on.rest(run, "waiting")

@@ -21,7 +21,7 @@ from tests.house.defect import Defect, replacing, rewrite, rewriting
 
 from adjourn.agent import program
 from adjourn.agent import tool as tools
-from adjourn.agent.context import ToolContext
+from adjourn.bodies.tool_context import ToolContext
 from adjourn.core import authority, conditions, pattern, plan, policy, state, status
 from adjourn.core.function_identity import FunctionIdentity
 from adjourn.core.records import Claimed, Said

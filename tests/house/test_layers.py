@@ -15,13 +15,14 @@ RANK = {
     "stores": 2,
     "models": 2,
     "driver": 3,
-    "agent": 4,
-    "flow": 5,  # an agent may be a chunk
-    "runtime": 6,
-    "engines": 7,
-    "server": 8,
-    "cli": 9,  # `adjourn serve` starts the server
-    "__main__": 10,
+    "bodies": 4,
+    "agent": 5,
+    "flow": 6,  # an agent may be a chunk
+    "runtime": 7,
+    "engines": 8,
+    "server": 9,
+    "cli": 10,  # `adjourn serve` starts the server
+    "__main__": 11,
 }
 
 # Importer -> imported, where a layer may look beside or above itself. Every entry is a debt with a reason.

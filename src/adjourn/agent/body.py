@@ -6,10 +6,10 @@ import logging
 from collections.abc import Callable, Coroutine
 from typing import Any, Protocol
 
-from adjourn.agent.context import ToolContext, Yield, enter
 from adjourn.agent.isolated import run_isolated
-from adjourn.agent.signature import ArgumentError
 from adjourn.agent.tool import Tool
+from adjourn.bodies.signature import ArgumentError
+from adjourn.bodies.tool_context import ToolContext, Yield, enter
 from adjourn.core.codec import legible, plain
 from adjourn.core.effect import Effect
 from adjourn.core.plan import interrupt_id

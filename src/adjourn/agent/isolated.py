@@ -19,8 +19,8 @@ from dataclasses import dataclass, field
 from multiprocessing import connection, spawn
 from typing import Any
 
-from adjourn.agent.context import ToolContext, enter
 from adjourn.agent.tool import Tool
+from adjourn.bodies.tool_context import ToolContext, enter
 from adjourn.core.call import Call
 from adjourn.core.codec import plain
 from adjourn.core.records import Fact

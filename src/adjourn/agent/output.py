@@ -3,8 +3,8 @@
 from functools import cached_property
 from typing import Any
 
-from adjourn.agent.secret_types import secret_in
-from adjourn.agent.signature import shape
+from adjourn.bodies.secret_types import secret_in
+from adjourn.bodies.signature import shape
 from adjourn.core.codec import loads, plain
 from adjourn.core.conversation import OUTPUT_TOOL
 from adjourn.core.digest import digest

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from adjourn.agent.body import call_body, run_function
-from adjourn.agent.context import ToolContext, compensation, forget
-from adjourn.agent.signature import ArgumentError
 from adjourn.agent.tool import Tool, drawn_for
+from adjourn.bodies.compensations import compensation, forget
+from adjourn.bodies.signature import ArgumentError
+from adjourn.bodies.tool_context import ToolContext
 from adjourn.core.authority import objection, people, shown_digest
 from adjourn.core.codec import legible, plain
 from adjourn.core.conversation import Thread, Words

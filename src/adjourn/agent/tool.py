@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Literal, overload
 
-from adjourn.agent.context import ToolContext, pause_for
-from adjourn.agent.signature import ArgumentError, Signature, shape, summary
+from adjourn.bodies.signature import ArgumentError, Signature, shape, summary
+from adjourn.bodies.tool_context import ToolContext, pause_for
 from adjourn.core.codec import plain
 from adjourn.core.conversation import OUTPUT_TOOL
 from adjourn.core.digest import digest

@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 
 from adjourn.agent.body import ended_badly, paused, run_function, unwrapped
-from adjourn.agent.context import compensation
 from adjourn.agent.program import UNDO_TIMEOUT, retry_at, verified
+from adjourn.bodies.compensations import compensation
 from adjourn.core.call import Call
 from adjourn.core.codec import legible, plain
 from adjourn.core.flowing import Scope

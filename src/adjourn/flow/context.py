@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, MutableMapping
 from typing import Any, Literal, NoReturn, overload
 
-from adjourn.agent.context import ToolContext
+from adjourn.bodies.tool_context import ToolContext
 from adjourn.core.call import Call
 from adjourn.core.changes import changes
 from adjourn.core.codec import decode, encode, plain

@@ -4,7 +4,8 @@ import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Literal, NoReturn, TypeVar, cast, overload
 
-from adjourn.agent.signature import answer_schema as schema_of
+from adjourn.bodies.compensations import register
+from adjourn.bodies.signature import answer_schema as schema_of
 from adjourn.core.codec import plain
 from adjourn.core.digest import idempotency_key, question_digest
 from adjourn.core.duration import Duration, seconds
@@ -17,36 +18,6 @@ from adjourn.driver.program import Desk
 from adjourn.errors import InterruptClosed, InvalidDefinition, Misused, PauseRequest
 
 T = TypeVar("T")
-
-
-_registered: dict[tuple[str, str], dict[int, Callable[..., Any]]] = {}
-"""What bodies of this process gave to `on_cancel`, by run and call, as long as the call has no result."""
-
-
-def compensation(
-    run: str, call: Call, n: int, function: Callable[..., Any], *, by_name: bool = True
-) -> tuple[Callable[..., Any], list[Any]]:
-    """What the body of `function` registered with `on_cancel`, and its arguments.
-
-    After a crash it is found by its name among the globals of the tool's own module: nothing is imported for it. Not
-    `by_name` where the records are not to be trusted with that: whoever can write them could name any function.
-    """
-    value = call.memo[f"undo:{n}"]
-    there: dict[str, Any] = getattr(inspect.unwrap(function), "__globals__", {}) if by_name else {}
-    found = _registered.get((run, call.id), {}).get(n) or there.get(value["fn"])
-    if not callable(found) and not by_name:
-        raise Misused(
-            f"the compensation {value['fn']!r} was registered by a process that is gone; where decisions are signed, a "
-            "function is not run because a record names it: run it by hand"
-        )
-    if not callable(found):
-        raise Misused(f"the compensation {value['fn']!r} is not a function of the tool's module; run it by hand")
-    return found, value["args"]
-
-
-def forget(run: str, call: str) -> None:
-    """Drop what a body registered: its call has a result."""
-    _registered.pop((run, call), None)
 
 
 class Yield(BaseException):
@@ -143,7 +114,7 @@ class ToolContext:
         # A body that runs again registers the same again: that is one compensation, not two.
         key = next((k for k, v in known.items() if v == value and k not in self._used), f"undo:{len(known)}")
         self._used.add(key)
-        _registered.setdefault((self.run_id, self._call.id), {})[int(key.removeprefix("undo:"))] = fn
+        register(self.run_id, self._call.id, int(key.removeprefix("undo:")), fn)
         if key not in known:
             self._memo[key] = value
             await self._desk.record(Stepped(call=self._call.id, key=key, value=value))

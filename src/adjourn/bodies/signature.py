@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Annotated, Any, cast, get_args, get_origin
 
-from adjourn.agent.secret_types import secret_in
+from adjourn.bodies.secret_types import secret_in
 from adjourn.core.codec import plain
 from adjourn.core.schema import check_schema
 from adjourn.errors import InvalidAnswer, InvalidDefinition, NotJSON
@@ -16,7 +16,7 @@ from adjourn.errors import InvalidAnswer, InvalidDefinition, NotJSON
 if typing.TYPE_CHECKING:
     from pydantic import BaseModel, ValidationError
 
-    from adjourn.agent.argument_schema import ArgumentSchema
+    from adjourn.bodies.argument_schema import ArgumentSchema
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class Signature:
 
     @cached_property
     def _in_order(self) -> Callable[[Any, Any, Any], Any]:
-        from adjourn.agent.argument_schema import in_order
+        from adjourn.bodies.argument_schema import in_order
 
         return in_order
 
@@ -112,7 +112,7 @@ class Signature:
 
     @cached_property
     def _schema(self) -> "ArgumentSchema":
-        from adjourn.agent.argument_schema import NOTHING, ArgumentSchema, argument_schema
+        from adjourn.bodies.argument_schema import NOTHING, ArgumentSchema, argument_schema
 
         self.check_secrets()  # again: a type may have been completed since the tool was defined
         return argument_schema(self._model) if self.parameters else ArgumentSchema(NOTHING, NOTHING, None)
