@@ -559,3 +559,14 @@ async def test_the_input_may_be_any_json_and_what_is_not_is_refused_by_path() ->
     assert getattr(model.requests[0].messages[0], "text", "") == '{"order":5,"when":"2025-01-02"}'
     with pytest.raises(NotJSON, match=r"^input\.then: function"):
         await agent.run({"then": lambda: None})
+
+
+def test_a_tool_may_use_what_is_assigned_after_it() -> None:
+    @tool(effect="read")
+    def looks(n: int) -> str:
+        """Look."""
+        return later * n
+
+    later = "a"
+    assert looks.run(2) == "aa"
+    assert looks.schema["properties"]["n"]["type"] == "integer"

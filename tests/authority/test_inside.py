@@ -3,13 +3,16 @@
 import asyncio
 import os
 import sys
+from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from adjourn import Agent, InvalidDefinition, NotAllowed, Policy, Runtime, ask, tool
+from adjourn import Agent, Flow, FlowContext, InvalidDefinition, NotAllowed, Policy, Run, Runtime, ask, tool
 from adjourn.driver.inside import MARK
 from adjourn.models.scripted import Scripted
+from adjourn.server import Users
 from adjourn.testing import ScriptedModel, call
 
 paid: list[int] = []
@@ -159,3 +162,78 @@ def test_what_an_isolated_body_needs_is_named() -> None:
     with pytest.raises(InvalidDefinition, match="env= is for isolate=True"):
         tool(env=["PAYMENT_TOKEN"])(alone.run)
     assert tool(isolate=True, env=["PAYMENT_TOKEN"])(alone.run).env == ("PAYMENT_TOKEN",)
+
+
+async def verbs(rt: Runtime, users: Users) -> list[tuple[str, Awaitable[Any] | Callable[[], Any]]]:
+    """Everything that decides, or changes who may."""
+    run, asks = Run[Any](rt, "first"), Run[Any](rt, "asks")
+    [item] = await rt.inbox(run="first")
+    [question] = await rt.inbox(run="asks")
+    saved = await asks.checkpoint()
+    return [
+        ("approve", rt.approve(item.id, by="ana", groups=["leads"])),
+        ("approve of the run", run.approve(item.local, by="ana", groups=["leads"])),
+        ("deny", rt.deny(item.id, by="ana")),
+        ("answer", rt.answer(question.id, "yes", by="ana")),
+        ("emit", asks.emit("told", "yes", by="ana")),
+        ("resume", rt.resume(saved, "yes", by="ana")),
+        ("fork that keeps", run.fork(answers="keep", by="ana")),
+        ("fork that answers", asks.fork(answers={question.id: "yes"}, by="ana")),
+        ("unhalt", rt.unhalt("tool:other", by="ana")),
+        ("add", lambda: users.add("mallory", "admin")),
+        ("new key", lambda: users.new_key("ana")),
+        ("key of a run", lambda: users.run_key("first")),
+        ("role", lambda: users.set_role("carl", "admin")),
+        ("groups", lambda: users.set_groups("carl", ["leads"])),
+        ("remove", lambda: users.remove("ana")),
+    ]
+
+
+async def refused(rt: Runtime, users: Users) -> dict[str, str]:
+    """What was said to each verb; "" where it was done."""
+    told: dict[str, str] = {}
+    for name, verb in await verbs(rt, users):
+        try:
+            await verb if isinstance(verb, Awaitable) else verb()
+            told[name] = ""
+        except NotAllowed as e:
+            told[name] = str(e)
+    return told
+
+
+@pytest.mark.parametrize("where", ["body", "child process"])
+async def test_g23_no_verb_that_decides_or_changes_who_may_works_from_inside(
+    db: str, where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    users, told = Users(), dict[str, str]()
+    for name, role in (("ana", "approver"), ("carl", "viewer")):
+        users.add(name, role)
+    before = users.all()
+
+    @tool(effect="read")
+    async def holds_the_runtime() -> str:
+        told.update(await refused(rt, users))
+        return "done"
+
+    async def asks(ctx: FlowContext) -> Any:
+        return ctx.pause_for("sure?", resume_event="told")
+
+    holder = Agent("other", model=ScriptedModel([call("holds_the_runtime")], "done"), tools=[holds_the_runtime])
+    asker = Flow("asker")
+    asker.to(asker.chunk(asks))
+    async with Runtime(db, [beside(), holder, asker]) as rt:
+        await rt.halt("tool:other", reason="x", by="ana")
+        for program, run in ((beside(), "first"), (asker, "asks")):
+            await (await rt.start(program, "go", run_id=run, by="eve")).wait(60)
+        seen = [row.seq for row in await rt.runs()]
+        if where == "body":
+            await (await rt.start(holder, "go", run_id="second")).wait(60)
+        else:
+            monkeypatch.setenv(MARK, "1")
+            told.update(await refused(rt, users))
+            monkeypatch.setenv(MARK, str(os.getpid()))
+        assert told and all("a run cannot" in said for said in told.values()), told
+        assert [row.seq for row in await rt.runs() if row.id in ("first", "asks")] == seen
+        assert len(await rt.halts()) == 1
+    assert users.all() == before
+    users.close()

@@ -4,8 +4,10 @@ import inspect
 import re
 import typing
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
+from types import FunctionType
 from typing import Annotated, Any, cast, get_args, get_origin
 
 from adjourn.bodies.secret_types import secret_in
@@ -168,7 +170,7 @@ class Signature:
 
 def _hints(function: Callable[..., Any]) -> dict[str, Any]:
     """Annotations, evaluated, also when they are strings that name local types."""
-    local: dict[str, Any] = dict(inspect.getclosurevars(function).nonlocals) if inspect.isfunction(function) else {}
+    local = _closed_over(function) if inspect.isfunction(function) else {}
     try:
         return typing.get_type_hints(function, localns=local, include_extras=True)
     except Exception as e:
@@ -178,6 +180,15 @@ def _hints(function: Callable[..., Any]) -> dict[str, Any]:
                 f"tool {getattr(function, '__name__', function)!r}: an annotation cannot be resolved ({e}); define its type at module level"
             ) from None
         return dict(raw)
+
+
+def _closed_over(function: FunctionType) -> dict[str, Any]:
+    """What a function sees of the functions around it; not what will be assigned there later only."""
+    local: dict[str, Any] = {}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        with suppress(ValueError):  # still empty
+            local[name] = cell.cell_contents
+    return local
 
 
 def _said(error: Any) -> str:

@@ -4,20 +4,20 @@ import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.text import Text
 
-from adjourn.cli.database import address_of, check_exists
+from adjourn.cli.database import address_of, check_exists, file_of, with_runtime
 from adjourn.cli.expiry import seconds_until
 from adjourn.cli.extras import needs
 from adjourn.cli.failure import says
-from adjourn.cli.options import Db, Json
+from adjourn.cli.options import Db, Json, who
 from adjourn.cli.terminal import fit, out, print_json, say
 from adjourn.cli.visible import visible
 from adjourn.cli.words import DIM, count
-from adjourn.errors import Invalid, NotFound
+from adjourn.errors import AdjournError, Invalid, NotFound
 
 if TYPE_CHECKING:
     from adjourn.server.users import Key, User, Users
@@ -41,14 +41,31 @@ Expires = Annotated[
 
 @contextmanager
 def _users(db: str | None, file: str, *, new: bool = False) -> Generator["Users"]:
-    """The users of a database that exists, or of a file; with `new`, of one that may be made later."""
+    """The users of a database that exists, or of a file; with `new`, of one that may be made later.
+
+    What is changed is written into the security log of the database, if there is one.
+    """
     with needs("server"):
         from adjourn.server.users import Users
-    users = Users(_path(db, file, new))
+    users, changes = Users(_path(db, file, new)), list[dict[str, Any]]()
+    users.told = changes.append
     try:
         yield users
     finally:
         users.close()
+        if changes:
+            _log(db, changes)
+
+
+def _log(db: str | None, changes: list[dict[str, Any]]) -> None:
+    """The change has been made, so it is said and not undone if it cannot be written down."""
+    path = file_of(address_of(db))
+    if path is None or not Path(path).is_file():
+        return
+    try:
+        with_runtime(db, lambda rt: rt.store.note([{**line, "by": who(None), "from": rt.origin} for line in changes]))
+    except AdjournError as e:
+        say(Text(f"! It is not in the security log: {visible(str(e))}", style=DIM))
 
 
 def _path(db: str | None, file: str, new: bool) -> str:

@@ -356,7 +356,6 @@ class Runtime(AuditVerbs):
     ) -> int:
         if not isinstance(by, str) or not by:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise Invalid("a decision needs by=: who decides")
-        check_outside("decide")
         interrupt = await self.interrupt(given)
         command = await answered(interrupt, answer, by=by)
         seen = given.digest if isinstance(given, Interrupt) and not digest else digest
@@ -480,6 +479,7 @@ class Runtime(AuditVerbs):
         """Lift a halt; held runs go on."""
         if not by:
             raise Invalid("an unhalt needs by=: who lifts it")
+        check_outside("lift a halt")
         return await self.store.halt(check_scope(scope), by=by, reason=reason, lift=True, origin=self.origin)
 
     async def halts(self) -> Sequence[Halt]:

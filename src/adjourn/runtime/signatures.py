@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from adjourn.core.interrupt import public_id
 from adjourn.core.records import AnyRecord, Asked, Command, Decided, Emitted, Forked, Suspended
 from adjourn.core.signatures import prefix_digest, shown
+from adjourn.driver.inside import check_outside
 from adjourn.driver.keys import Deciders, SigningKey, StoreTrust, signing_key
 from adjourn.errors import Misused, StaleDecision, UnknownInterrupt
 from adjourn.stores.store import Filter, Store
@@ -45,11 +46,13 @@ class Signatures:
             raise Misused(UNVERIFIED)
 
     async def sealed(self, run: str, command: Command) -> Command:
-        """The command, with a seal if it decides something and there is a key.
+        """The command, with a seal if it decides something and there is a key. Raises `NotAllowed` for what a run decides itself.
 
         What is signed is made of the record that asked, read once: a digest that only stands beside it proves nothing.
         Raises `StaleDecision` if that is not what was seen.
         """
+        if isinstance(command, Decided):
+            check_outside("decide")
         if self._key is None or self._store is None or not isinstance(command, Decided | Emitted):
             return command
         of = ""

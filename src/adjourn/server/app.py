@@ -20,13 +20,15 @@ from adjourn.server.notify import Postman
 from adjourn.server.operation import Operation, answered
 from adjourn.server.operations import OPERATIONS
 from adjourn.server.page import HEADERS, page
-from adjourn.server.problem import Problem, problem, respond
+from adjourn.server.problem import Problem, code_of, problem, respond
 from adjourn.server.routing import Routes, segments
 from adjourn.server.stream import EventStream
 
 log = logging.getLogger("adjourn.server")
 
 NOBODY = Identity("", "viewer")
+REFUSALS: dict[str, tuple[int, ...]] = {"log_in": (401, 403, 429), "start_run": (401, 403, 404, 409, 422, 423)}
+"""Which answers of an operation are in the security log; of all others those that say who may not."""
 
 
 def create_app(runtime: Runtime, *, guard: Guard, url: str = "", allow: Iterable[str] = ()) -> Starlette:
@@ -45,6 +47,9 @@ def create_app(runtime: Runtime, *, guard: Guard, url: str = "", allow: Iterable
             if not _is_open(runtime):
                 await stack.enter_async_context(runtime)
             runtime.keep_sealed()
+            await stack.enter_async_context(desk.security)
+            guard.users.told = desk.security.note
+            stack.callback(setattr, guard.users, "told", None)
             await stack.enter_async_context(Postman(runtime.store, url=told, allow=allow))
             desk.closing.clear()
             stack.callback(desk.closing.set)
@@ -91,6 +96,7 @@ class Door:
         try:
             response = await self._answer(request)
         except (AdjournError, Problem) as e:
+            self._note(request, e)
             response = respond(e)
         except Exception:
             log.exception("a request failed: %s %s", request.method, request.url.path[:200])
@@ -100,6 +106,17 @@ class Door:
         if request.method == "HEAD" and not isinstance(response, EventStream):
             response.body = b""
         await response(scope, receive, send)
+
+    def _note(self, request: Request, error: AdjournError | Problem) -> None:
+        """Who is turned away is in the security log, and so is whoever may start runs and was refused one."""
+        operation, by = getattr(request.state, "operation", ""), getattr(request.state, "by", "")
+        if error.status not in REFUSALS.get(operation, (401, 403)):
+            return
+        cause = error.code if isinstance(error, Problem) else code_of(error)
+        if error.status == 401 and "authorization" in request.headers:
+            cause = "unknown_key"
+        verb = {"log_in": "login", "start_run": "start"}.get(operation, "request")
+        self._desk.security.refused(verb, cause, by=by, address=self._desk.guard.address(request))
 
     async def _answer(self, request: Request) -> Response:
         guard, path = self._desk.guard, segments(request.scope)
@@ -125,6 +142,7 @@ class Door:
         if operation is None:
             allow = sorted({*methods, *(("HEAD",) if "GET" in methods else ())})
             raise Problem(405, "method_not_allowed", f"{request.method} does nothing here", {"Allow": ", ".join(allow)})
+        request.state.operation = operation.name
         who = await self._allowed(request, operation, places)
         try:
             return await operation(self._desk, who, request, places)
@@ -137,6 +155,7 @@ class Door:
         if operation.right == "none":
             return NOBODY
         who = await self._desk.guard.identify(request)
+        request.state.by = who.name
         if not who.may(operation.right):
             raise Problem(403, "forbidden", f"{who.name!r} is {who.role}: that needs the right to {operation.right}")
         if who.run and places.get("run") != who.run and operation.name != "who_am_i":

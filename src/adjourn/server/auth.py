@@ -192,11 +192,13 @@ class Guard:
             raise Problem(401, "unauthorized", "this link is not of this start of the server; log in with a key")
         return self.login(request, token)
 
-    def logout(self, request: Request) -> None:
-        """Forget the session that a request shows."""
+    def logout(self, request: Request) -> str:
+        """Forget the session that a request shows; whose it was, "" if it was nobody's."""
         cookie = request.cookies.get(self.cookie, "")
+        who = self._of_session(cookie, used=False)
         self._local.pop(csrf_of(cookie), None)
         self.users.end_session(cookie)
+        return who.name if who else ""
 
     def _open_local(self) -> str:
         cookie, now = secrets.token_urlsafe(32), self.users.now()

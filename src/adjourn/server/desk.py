@@ -13,6 +13,7 @@ from adjourn.server.auth import Guard
 from adjourn.server.folds import Folds
 from adjourn.server.gists import Gists
 from adjourn.server.hub import Hub
+from adjourn.server.security_log import SecurityLog
 from adjourn.server.views import Glances
 
 KNOWN = 50_000
@@ -27,6 +28,7 @@ class Desk:
         self.runtime, self.guard = runtime, guard
         self.folds = Folds(runtime)
         self.hub = Hub(runtime)
+        self.security = SecurityLog(lambda: runtime.store)
         self.glances, self.gists = Glances(), Gists()
         self.guide: Guide | None = None
         self.closing = asyncio.Event()

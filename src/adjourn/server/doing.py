@@ -226,10 +226,13 @@ async def log_in(c: Call) -> Any:
         cookie, who = guard.login_by_link(c.request, c.body["token"])
     else:
         cookie, who = guard.login(c.request, c.body["key"])
+    c.desk.security.happened("login", by=who.name, address=guard.address(c.request))
     return answered(identity_json(who), {"Set-Cookie": set_cookie(guard, cookie, c.request.headers["host"])})
 
 
 async def log_out(c: Call) -> Response:
     """End a browser's session."""
-    c.desk.guard.logout(c.request)
+    guard = c.desk.guard
+    if who := guard.logout(c.request):
+        c.desk.security.happened("logout", by=who, address=guard.address(c.request))
     return answered({"ok": True}, {"Set-Cookie": set_cookie(c.desk.guard, "", c.request.headers["host"])})

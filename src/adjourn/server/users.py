@@ -7,8 +7,10 @@ import time
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 from adjourn.core.authority import person
+from adjourn.driver.inside import check_outside
 from adjourn.errors import Invalid, NotFound
 from adjourn.stores.private_file import make_private
 
@@ -68,6 +70,8 @@ class Users:
         `clock` gives the time by which keys and sessions end.
         """
         self._path, self._now = path or ":memory:", clock
+        self.told: Callable[[dict[str, Any]], None] | None = None
+        """Is told of every change, for the security log: `verb`, `about` (whom), and what is new. Never of a key itself."""
         if path:
             make_private(path)
         self._db = sqlite3.connect(self._path, timeout=5, check_same_thread=False, isolation_level=None)
@@ -87,25 +91,32 @@ class Users:
         """
         if not name or len(name) > 100 or not name.isprintable() or name.startswith("@") or name != name.strip():
             raise Invalid(f"a user's name is a short text that does not begin with '@', not {name!r:.80}")
-        with self._changing():
+        with self._changing_people():
             if (there := self.get(name)) is not None:
                 raise Invalid(f"there is a user {there.name!r} already; remove them first, or make a new key")
             row = (name, _checked_role(role), _checked_groups(groups), self._now())
             self._db.execute("insert into user values (?, ?, ?, ?)", row)
-            return self._new_key(name, expires_in)
+            key = self._new_key(name, expires_in)
+        self._tell("add user", name, role=role, groups=list(self._known(name).groups), key=key_id(key))
+        return key
 
     def new_key(self, name: str, *, expires_in: float | None = None) -> str:
         """Another key for a user; `expires_in` as for `add`."""
-        with self._changing():
-            return self._new_key(self._known(name).name, expires_in)
+        with self._changing_people():
+            user = self._known(name).name
+            key = self._new_key(user, expires_in)
+        self._tell("make key", user, key=key_id(key))
+        return key
 
     def run_key(self, run: str) -> str:
         """A key for a run itself, for its tools: it reads that run and nothing else, and never decides."""
         name = f"@run:{run}"
-        with self._changing():
+        with self._changing_people():
             sql = "insert into user values (?, 'run', '', ?) on conflict (name) do nothing"
             self._db.execute(sql, (name, self._now()))
-            return self._new_key(name, None)
+            key = self._new_key(name, None)
+        self._tell("make key", name, key=key_id(key))
+        return key
 
     def _new_key(self, name: str, expires_in: float | None) -> str:
         if expires_in is not None and not 0 < expires_in < float("inf"):
@@ -124,7 +135,7 @@ class Users:
 
     def revoke(self, key: str) -> Key:
         """End one key, given as itself or by its id, and every session that was opened with it."""
-        with self._changing():
+        with self._changing_people():
             like = f"{key}%" if _is_id(key) else _hash("key", key)
             rows = self._db.execute("select hash, user, hint, created_at, expires from key where hash like ?", (like,))
             found = rows.fetchall()
@@ -133,6 +144,7 @@ class Users:
             [(hash, user, hint, at, expires)] = found
             self._db.execute("delete from session where key = ?", (hash,))
             self._db.execute("delete from key where hash = ?", (hash,))
+        self._tell("revoke key", user, key=hash[:ID])
         return Key(hash[:ID], user, hint, at, expires or None)
 
     def set_role(self, name: str, role: str) -> User:
@@ -144,18 +156,21 @@ class Users:
         return self._changed(name, "groups", _checked_groups(groups))
 
     def _changed(self, name: str, column: str, value: str) -> User:
-        with self._changing():
+        with self._changing_people():
             user = self._known(name)
             self._db.execute(f"update user set {column} = ? where name = ?", (value, user.name))
-        return self._known(user.name)
+        changed = self._known(user.name)
+        self._tell("change user", user.name, role=changed.role, groups=list(changed.groups))
+        return changed
 
     def remove(self, name: str) -> None:
         """Remove a user, all their keys and all their sessions, at once."""
-        with self._changing():
+        with self._changing_people():
             user = self._known(name)
             self._db.execute("delete from session where user = ?", (user.name,))
             self._db.execute("delete from key where user = ?", (user.name,))
             self._db.execute("delete from user where name = ?", (user.name,))
+        self._tell("remove user", user.name)
 
     def all(self) -> list[User]:
         """Every person, by name."""
@@ -219,7 +234,10 @@ class Users:
 
     def logout(self, name: str) -> int:
         """End every session of a user; their keys stay. How many there were."""
-        return self._db.execute("delete from session where user = ?", (self._known(name).name,)).rowcount
+        user = self._known(name).name
+        ended = self._db.execute("delete from session where user = ?", (user,)).rowcount
+        self._tell("end sessions", user, count=ended)
+        return ended
 
     def now(self) -> float:
         """The time by which sessions end."""
@@ -229,7 +247,19 @@ class Users:
         """Let go of the file."""
         self._db.close()
 
+    def _tell(self, verb: str, about: str, **what: Any) -> None:
+        """Say what has changed, once it is in the file."""
+        if self.told is not None:
+            self.told({"verb": verb, "by": "", "from": "", "about": about, **what})
+
     # The file
+
+    @contextmanager
+    def _changing_people(self) -> Generator[None]:
+        """A transaction that changes who may do what; what runs cannot do that."""
+        check_outside("change users or make keys")
+        with self._changing():
+            yield
 
     @contextmanager
     def _changing(self) -> Generator[None]:
@@ -268,6 +298,11 @@ class Users:
         rows = self._db.execute("select hash, user, expires from key").fetchall()
         self._keys = {hash: (user, expires) for hash, user, expires in rows}
         self._version = version
+
+
+def key_id(key: str) -> str:
+    """How a key is named where it may not be shown."""
+    return _hash("key", key)[:ID]
 
 
 def users_path(address: str) -> str:
