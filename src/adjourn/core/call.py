@@ -89,7 +89,8 @@ class Call(msgspec.Struct):
 
 
 class Open(msgspec.Struct):
-    """An open interrupt. `seq` is for people to find its record; the fold never compares it."""
+    """An open interrupt. `seq` is for people to find its record; the fold never compares it. `heard`: how many events had
+    come before it."""
 
     record: r.Asked | r.Suspended
     seq: int
@@ -97,6 +98,7 @@ class Open(msgspec.Struct):
     disowned: tuple[str, ...] = ()
     reminded: float = 0.0
     once: bool = False
+    heard: int = 0
 
 
 class Fault(msgspec.Struct):

@@ -46,6 +46,8 @@ def forked(state: State, seq: int, x: r.Forked) -> None:
     state.requesters |= frozenset(x.requesters)
     state.pause, state.parked, state.claims = None, None, 0
     state.grants, state.granted = {}, {}
+    if state.flow is not None:
+        state.flow.inherited = state.flow.events
     for i, opened in list(state.open.items()):
         if opened.record.kind == "approval":
             del state.open[i]
@@ -81,7 +83,7 @@ def question(state: State, record: r.Suspended, x: r.Decided) -> None:
     if call is None:
         return
     if record.event and state.flow is not None:  # the answer is that event; others that wait for it have their own
-        state.flow.emit(record.event, x.value)
+        state.flow.emit(record.event, x.value, taken=True)
     state._unsuspend(call, record, "answer", x.value)
 
 

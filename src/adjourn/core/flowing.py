@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from adjourn.core.changes import apply
+from adjourn.core.events import Heard
 from adjourn.core.graph import (
     AgentItem,
     AnyItem,
@@ -22,6 +23,7 @@ from adjourn.core.graph import (
     SideItem,
     meetings,
 )
+from adjourn.core.records import Emitted
 
 Place = tuple[int, int]
 """A place in a graph: which list of items (by identity; the graph outlives every token), and which of them."""
@@ -66,13 +68,15 @@ class Join:
 
 @dataclass(slots=True, eq=False)
 class Token:
-    """One run through a chain. `outer` are the chains it comes back to after a branch of `if_` or `match`."""
+    """One run through a chain. `outer` are the chains it comes back to after a branch of `if_` or `match`. `began`: how many
+    events had come when its chain began."""
 
     items: list[AnyItem]
     label: str
     scope: Scope
     join: Join | None = None
     key: Any = None
+    began: int = 0
     at: int = 0
     input: Any = None
     tested: int = 0
@@ -102,6 +106,9 @@ class Flowing:
         self.done: dict[Place, int] = {}
         self.touched = 0.0
         self.closing = ""
+        self.events = self.inherited = 0
+        self.heard: list[Heard] = []
+        self._chains = 0
         self._counts: dict[str, int] = {}
         self._agenda: deque[tuple[Token, Any]] = deque()
         self._spawn = spawn
@@ -146,18 +153,45 @@ class Flowing:
             self.called.add(item.name)
         self.done[token.place] = self.done.get(token.place, 0) + 1
 
-    def emit(self, event: str, value: Any) -> None:
-        """A chunk's event, qualified by its flow: begin every chain of that flow that waits for it."""
+    def emit(self, event: str, value: Any, call: str = "", *, taken: bool = False) -> Heard | None:
+        """An event of a call, qualified by its flow: begin every chain of that flow that waits for it. What is kept of it
+        for waits to come; nothing if it is `taken`: an answer is for the question that was asked."""
         label, slash, name = event.rpartition("/")
-        if scope := self.scopes.get(label + slash):
-            self._emit(scope, name, value)
-            self._run()
-
-    def hear(self, event: str, value: Any) -> None:
-        """An event from outside: it reaches every flow that is running."""
-        for scope in list(self.scopes.values()):
-            self._emit(scope, event, value)
+        scope = self.scopes.get(label + slash)
+        if scope is None:
+            return None
+        heard = self._hear(event, value, call=call, taken=taken)
+        self._emit(scope, name, value)
         self._run()
+        return heard
+
+    def hear(self, x: Emitted) -> Heard | None:
+        """An event from outside: it reaches every flow that is running. What is kept of it for waits to come."""
+        heard = self._hear(x.event, x.value, x)
+        for scope in list(self.scopes.values()):
+            self._emit(scope, x.event, x.value)
+        self._run()
+        return heard
+
+    def heard_by(self, call: str) -> list[Heard]:
+        """The events that nothing has taken yet and that came since the chain of this call began."""
+        token = self.tokens.get(call)
+        return [heard for heard in self.heard if token is not None and heard.n > token.began]
+
+    def take(self, n: int) -> None:
+        """A wait has taken this event."""
+        self.heard = [heard for heard in self.heard if heard.n != n]
+
+    def _hear(
+        self, event: str, value: Any, sent: Emitted | None = None, call: str = "", *, taken: bool = False
+    ) -> Heard | None:
+        """Count an event, and keep it if somebody may still wait for it: a chain that began before it came."""
+        self.events += 1
+        if taken or not self._chains:
+            return None
+        heard = Heard(self.events, event, value, sent, call)
+        self.heard.append(heard)
+        return heard
 
     def scope_of(self, call: str) -> Scope:
         """The flow a call is in."""
@@ -177,9 +211,14 @@ class Flowing:
             self._enter(token, value)
 
     def _begin(self, scope: Scope, value: Any) -> None:
+        began = scope.parent.began if scope.parent else self.events
         for n, chain in enumerate(c for c in scope.graph.chains if c.root):
-            scope.open += 1
-            self._agenda.append((Token(chain.items, scope.label, scope, key=n), value))
+            self._opened(scope)
+            self._agenda.append((Token(chain.items, scope.label, scope, key=n, began=began), value))
+
+    def _opened(self, scope: Scope) -> None:
+        scope.open += 1
+        self._chains += 1
 
     def _emit(self, scope: Scope, event: str, value: Any) -> None:
         for n, chain in enumerate(scope.graph.chains):
@@ -191,13 +230,14 @@ class Flowing:
                 if all(seen.get(name) for name in chain.all):
                     self._handle(scope, n, chain, {name: seen[name].pop(0) for name in chain.all})
 
-    def _handle(self, scope: Scope, n: int, chain: Chain, value: Any) -> None:
-        self._alone(scope, chain.items, self._numbered(f"{scope.label}when{n}"), value)
+    def _handle(self, scope: Scope, n: int, chain: Chain, value: Any, began: int | None = None) -> None:
+        label = self._numbered(f"{scope.label}when{n}")
+        self._alone(scope, chain.items, label, value, self.events if began is None else began)
 
-    def _alone(self, scope: Scope, items: list[AnyItem], label: str, value: Any) -> None:
+    def _alone(self, scope: Scope, items: list[AnyItem], label: str, value: Any, began: int) -> None:
         """Begin a chain that nothing waits for, except the end of its flow."""
-        scope.open += 1
-        self._agenda.append((Token(items, f"{label}/", scope), value))
+        self._opened(scope)
+        self._agenda.append((Token(items, f"{label}/", scope, began=began), value))
 
     def _numbered(self, name: str) -> str:
         k = self._counts.get(name, 0)
@@ -240,11 +280,12 @@ class Flowing:
     def _pass(self, token: Token, item: EmitItem | SideItem | CollectItem, value: Any) -> None:
         """What happens at a place that holds nothing up."""
         if isinstance(item, EmitItem):
+            self._hear(token.scope.label + item.event, value)
             self._emit(token.scope, item.event, value)
         elif isinstance(item, SideItem):
-            self._alone(token.scope, item.body, self._numbered(token.label + item.name), value)
+            self._alone(token.scope, item.body, self._numbered(token.label + item.name), value, token.began)
         else:
-            self._collect(token.scope, item, value)
+            self._collect(token, item, value)
 
     def _chosen(self, token: Token, item: IfItem, holds: Any) -> None:
         if holds is True:
@@ -279,7 +320,7 @@ class Flowing:
         elif isinstance(item, BatchItem):
             join = Join(token, label, len(item.branches), item)
             for key, branch in item.branches.items():
-                self._agenda.append((Token(branch, f"{label}.{key}/", token.scope, join, key), value))
+                self._agenda.append((Token(branch, f"{label}.{key}/", token.scope, join, key, token.began), value))
         else:
             self._each(token, item, label, value)
 
@@ -294,17 +335,18 @@ class Flowing:
 
     def _next_element(self, join: Join, item: EachItem) -> None:
         k, join.begun = join.begun, join.begun + 1
-        token = Token(item.body, f"{join.label}[{k}]/", join.parent.scope, join, k)
+        token = Token(item.body, f"{join.label}[{k}]/", join.parent.scope, join, k, join.parent.began)
         self._agenda.append((token, join.elements[k]))
 
-    def _collect(self, scope: Scope, item: CollectItem, value: Any) -> None:
+    def _collect(self, token: Token, item: CollectItem, value: Any) -> None:
+        scope = token.scope
         met = scope.met.setdefault(item.name, {})
         met[item.key] = value
         if met.keys() >= scope.wanted[item.name]:
             del scope.met[item.name]
             for n, chain in enumerate(scope.graph.chains):
                 if chain.collected == item.name:
-                    self._handle(scope, n, chain, dict(sorted(met.items())))
+                    self._handle(scope, n, chain, dict(sorted(met.items())), token.began)
 
     def _close(self, token: Token, value: Any) -> None:
         """A chain has ended: tell its join, or its flow."""
@@ -325,6 +367,9 @@ class Flowing:
         if key == 0:
             scope.value = value
         scope.open -= 1
+        self._chains -= 1
+        if not self._chains:  # nobody is left who could wait for what came
+            self.heard = []
         if scope.open == 0 and scope.parent is not None:
             del self.scopes[scope.label]
             scope.parent.at += 1

@@ -16,6 +16,7 @@ from adjourn.core.ids import local_event
 from adjourn.core.records import (
     AnyRecord,
     Cancelled,
+    Closed,
     Completed,
     Decided,
     Emitted,
@@ -77,6 +78,8 @@ def _answers(state: State, record: AnyRecord) -> bool:
     if isinstance(record, Emitted):
         waiting = (opened.record for opened in state.open.values())
         return any(x.kind == "question" and local_event(getattr(x, "event", "")) == record.event for x in waiting)
+    if isinstance(record, Closed) and record.heard:  # somebody's event that had come before the question
+        return record.i in state.open and state.open[record.i].record.kind == "question"
     if not isinstance(record, Decided) or record.i not in state.open:
         return False
     kind, choice = state.open[record.i].record.kind, chosen(record).get("choice")

@@ -12,6 +12,7 @@ from adjourn.core.authority import gate_of, people, shown_digest
 from adjourn.core.belief import is_vouched
 from adjourn.core.call import Call, Phase, is_undo, undo_target
 from adjourn.core.digest import action_digest
+from adjourn.core.events import arrived
 from adjourn.core.halt import halted, scopes
 from adjourn.core.records import (
     Asked,
@@ -157,6 +158,9 @@ def wind_up(p: Plan, state: State, end: Completed) -> None:
 
 
 def _working(p: Plan, state: State, program: Program, now: float) -> None:
+    p.moves += arrived(state)
+    if p.moves:  # before any deadline: what came in time was in time
+        return
     _deadlines(p, state, now)
     if p.moves:
         return

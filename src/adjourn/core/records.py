@@ -301,11 +301,13 @@ class Asked(Record, frozen=True, tag="asked"):
 
 
 class Closed(Record, frozen=True, tag="closed"):
-    """An interrupt that no person decided: it expired, its event came, or it became void."""
+    """An interrupt that no person decided: it expired, its event came, or it became void. `heard`: the number of that
+    event among those of the run, if it had come before."""
 
     i: str
     why: Literal["expired", "event", "due", "void", "abandoned"]
     value: Any = None
+    heard: int = 0
 
 
 class Reminded(Record, frozen=True, tag="reminded"):

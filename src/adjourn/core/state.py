@@ -7,6 +7,7 @@ Therefore nothing here may compare the seq of a fact.
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from adjourn.core import events
 from adjourn.core import records as r
 from adjourn.core.authority import Vote, goes_on, shapes
 from adjourn.core.belief import Belief
@@ -16,7 +17,6 @@ from adjourn.core.conversation import Pending, Thread, messages_from
 from adjourn.core.deciding import DECIDED, LOST, forked, is_settled, memo_of
 from adjourn.core.flowing import Flowing
 from adjourn.core.graph import read_graph
-from adjourn.core.ids import local_event
 from adjourn.core.interrupt import Interrupt, view
 from adjourn.core.messages import Message, Usage, User
 from adjourn.core.signatures import Trust
@@ -212,27 +212,9 @@ class State:
 
     def _returned(self, _seq: int, x: r.Returned) -> None:
         self.claims = 0
-        self._moved(x)
+        events.moved(self, x)
         if call := self.live.get(x.call):
             self._finish(call, x.value, x.error, ran=x.ran, kept=x.why == "unrecorded")
-
-    def _moved(self, x: r.Returned | r.Suspended) -> None:
-        """A chunk's changes to its flow's state and its events, atomic with its result, and before its chain goes on."""
-        self._touched(x.at)
-        if self.flow is not None:
-            self.flow.apply(x.call, x.changes)
-        for event, value in x.emits:
-            if self.flow is not None:
-                self.flow.emit(event, value)
-            self._resolve(lambda record, event=event: record.event == event, value)
-
-    def _resolve(self, waits: Callable[[r.Suspended], bool], value: Any) -> None:
-        """An event has come, and its chains have begun: what waited for it goes on as well."""
-        suspended = [o.record for o in self.open.values() if isinstance(o.record, r.Suspended) and o.record.event]
-        for record in filter(waits, suspended):
-            del self.open[record.i]
-            if call := self.live.get(record.call):
-                self._unsuspend(call, record, "event", value)
 
     def _suspended(self, seq: int, x: r.Suspended) -> None:
         self.claims = 0
@@ -241,7 +223,7 @@ class State:
         self._phase(call, Phase.SUSPENDED)
         if x.resume_to != "self":
             self._effect(call)
-        self._moved(x)
+        events.moved(self, x)
         self._opened(x, seq)
 
     def _stepped(self, _seq: int, x: r.Stepped) -> None:
@@ -306,6 +288,8 @@ class State:
         if opened is None:
             return
         self._touched(x.at)
+        if x.heard and self.flow is not None:
+            self.flow.take(x.heard)
         record = opened.record
         call = self.live.get(record.call)
         if call is None:
@@ -374,22 +358,6 @@ class State:
         if opened := self.open.get(x.i):
             opened.reminded = x.at
 
-    def _emitted(self, _seq: int, x: r.Emitted) -> None:
-        self.flags.add(x.event)
-        self._touched(x.at)
-        if self.flow is not None:
-            if x.event == "@close":
-                self._closing(cancel=x.value == {"cancel": True})
-            self.flow.hear(x.event, x.value)
-        self._resolve(lambda record: local_event(record.event) == x.event, x.value)
-
-    def _closing(self, *, cancel: bool) -> None:
-        """A flow is to end as soon as nothing runs; with `cancel`, without what it still waits for."""
-        assert self.flow is not None
-        self.flow.closing = "cancel" if cancel else self.flow.closing or "wait"
-        if cancel:
-            self.open.clear()
-
     def _parked(self, _seq: int, x: r.Parked) -> None:
         self.parked = x
         # A worker that comes to rest was not killed by the run, unless that is what it asks a person about.
@@ -419,7 +387,7 @@ class State:
             self.owed.pop(call.id, None)
 
     def _opened(self, record: r.Asked | r.Suspended, seq: int) -> None:
-        self.open[record.i] = Open(record, seq)
+        self.open[record.i] = Open(record, seq, heard=self.flow.events if self.flow is not None else 0)
         self.ids.add(record.i)
         key = record.call or (record.step if isinstance(record, r.Asked) else "")
         self.asked_count[key] = self.asked_count.get(key, 0) + 1
@@ -493,7 +461,7 @@ _ON: dict[type, Callable[[State, int, Any], None]] = {
     r.Disowned: State._disowned,
     r.Asked: State._asked, r.Closed: State._closed, r.Reminded: State._reminded,
     r.Decided: State._decided, r.PauseAsked: State._pause_asked,
-    r.Resumed: State._resumed, r.CancelAsked: State._cancel_asked, r.Said: State._said, r.Emitted: State._emitted, r.Forked: forked,
+    r.Resumed: State._resumed, r.CancelAsked: State._cancel_asked, r.Said: State._said, r.Emitted: events.emitted, r.Forked: forked,
     r.Parked: State._parked, r.Completed: State._completed, r.Cancelled: State._completed,
 }  # fmt: skip
 

@@ -12,7 +12,7 @@ import msgspec
 from adjourn.core.codec import encode
 from adjourn.core.digest import digest
 from adjourn.core.ids import public_id, ref_of
-from adjourn.core.records import AnyRecord, Asked, Cancelled, Completed, Parked, Reminded, Suspended
+from adjourn.core.records import AnyRecord, Asked, Cancelled, Closed, Completed, Parked, Reminded, Suspended
 from adjourn.core.status import Status
 from adjourn.errors import Invalid
 from adjourn.stores.audit import AuditTx, audited, noted
@@ -61,9 +61,12 @@ class OutboxTx(AuditTx, Protocol):
 def tell(tx: OutboxTx, row: RunRow, records: Sequence[AnyRecord]) -> None:
     """Write letters about what was just appended to a run; its row is as it is after all of it."""
     told = [record for record in records if type(record) in TOLD]
+    gone = {record.i for record in records if type(record) is Closed}  # it was settled before anybody could see it
     if not told or not (endpoints := tx.endpoints()):
         return
     for record in told:
+        if gone and isinstance(record, Asked | Suspended) and record.i in gone:
+            continue
         topic, about = _about(row, record)
         if topic:
             _post(tx, endpoints, topic, record.at, row.id, {"run_id": row.id, "agent": row.program, **about})
