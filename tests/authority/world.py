@@ -122,8 +122,9 @@ class Tally:
 class Office:
     """A store, a clock that only tests move, a runtime, and the ledger."""
 
-    def __init__(self, store: Store, clock: FakeClock) -> None:
-        self.store, self.clock = store, clock
+    def __init__(self, store: Store, clock: FakeClock, **options: Any) -> None:
+        """`options`: what every runtime of this office is opened with."""
+        self.store, self.clock, self._options = store, clock, options
         self.ledger, self.begun = Ledger(), Tally()
         self._stack = AsyncExitStack()
         self._runtime: Runtime | None = None
@@ -140,7 +141,7 @@ class Office:
     async def open(self, *programs: Agent[Any] | Flow, **options: Any) -> None:
         """A runtime with these programs on the same store; the one before is closed."""
         await self.close()
-        how: dict[str, Any] = {"grace": 0.0, "on_change": "warn", **options}
+        how: dict[str, Any] = {"grace": 0.0, "on_change": "warn", **self._options, **options}
         opened = await self._stack.enter_async_context(env(programs, store=self.store, clock=self.clock, **how))
         self._runtime = opened.runtime
 
@@ -222,11 +223,11 @@ async def a_store(kind: str, now: Callable[[], float]) -> AsyncGenerator[Store]:
 
 
 @asynccontextmanager
-async def an_office(kind: str) -> AsyncGenerator[Office]:
+async def an_office(kind: str, **options: Any) -> AsyncGenerator[Office]:
     """An office whose runtime has no program yet, and only warns of one that has changed."""
     clock = FakeClock()
     async with a_store(kind, clock.now) as store:
-        office = Office(store, clock)
+        office = Office(store, clock, **options)
         try:
             await office.open()
             yield office
