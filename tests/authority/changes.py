@@ -150,14 +150,27 @@ async def a_checkpoint_upgraded(office: Office, many: int) -> Scene:
     transfer = pay_tool(paying(office.ledger), name="transfer")
     saved = await _saved(office, clerk(transfer, [pays(many, "transfer")], gated("transfer")), DINA, DORA)
     await office.open(clerk(pay_tool(paying(office.ledger)), [pays(many)]))
-    with _upgrading("transfer", "pay"):
+    with upgrading("transfer", "pay"):
+        run = await office.rt.resume(saved, by="ada")
+    await office.rest(run)
+    return Scene(office, run, due=many)
+
+
+async def a_checkpoint_upgraded_while_it_asks(office: Office, many: int) -> Scene:
+    """One of them had agreed. What is open says `pay` now and shows `transfer`: it is taken back, and asked again."""
+    transfer = pay_tool(paying(office.ledger), name="transfer")
+    saved = await _saved(office, clerk(transfer, [pays(many, "transfer")], gated("transfer")), DINA)
+    await office.open(clerk(pay_tool(paying(office.ledger)), [pays(many)]))
+    with upgrading("transfer", "pay"):
         run = await office.rt.resume(saved, by="ada")
     await office.rest(run)
     return Scene(office, run, due=many)
 
 
 @contextmanager
-def _upgrading(old: str, new: str) -> Generator[None]:
+def upgrading(old: str, new: str) -> Generator[None]:
+    """Meanwhile a tool of the clerk's has another name."""
+
     def upgrade(records: list[dict[str, Any]], changes: list[str]) -> list[dict[str, Any]]:
         for named in [*records, *(part for record in records for part in record.get("parts", ()))]:
             if named.get("tool") == old:
@@ -174,5 +187,5 @@ def _upgrading(old: str, new: str) -> Generator[None]:
 CHANGES = as_paths(
     a_tighter_rule, a_rule_more, another_description, another_effect, an_undo, no_undo_any_more, another_timeout, an_argument_more,
     a_tool_less, a_tighter_rule_while_the_body_waits, a_tighter_rule_while_in_doubt, a_checkpoint_resumed,
-    a_checkpoint_imported, a_checkpoint_upgraded,
+    a_checkpoint_imported, a_checkpoint_upgraded, a_checkpoint_upgraded_while_it_asks,
 )  # fmt: skip

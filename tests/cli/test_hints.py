@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.cli.conftest import SECONDS, Run, Said
 
 from adjourn import Agent, Policy, RunFailed, Runtime, ask, pause_for, tool
-from adjourn.agent import context
+from adjourn.bodies import tool_context as context
 from adjourn.cli.app import COMMANDS
 from adjourn.cli.hints import command, quoted
 from adjourn.runtime import runtime

@@ -164,7 +164,7 @@ async def test_a_body_that_runs_again_keeps_the_id_that_it_gave_before(
     rt: Runtime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An id that an earlier version allowed is recorded: the body that gave it must get its answer."""
-    from adjourn.agent import context
+    from adjourn.bodies import tool_context as context
 
     @tool(effect="read")
     async def twice() -> Any:

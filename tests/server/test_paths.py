@@ -8,7 +8,7 @@ import pytest
 from tests.server.world import LIMIT, Client, at
 
 from adjourn import Agent, pause_for, tool
-from adjourn.agent import context
+from adjourn.bodies import tool_context as context
 from adjourn.models.scripted import ScriptedModel, call
 from adjourn.server import Serving
 from adjourn.server.routing import segments

@@ -1,14 +1,17 @@
 """Upgraders: how a paused run follows a definition that changed."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
 
+from adjourn.core.authority import is_as_shown, shown_digest, violations
+from adjourn.core.digest import action_digest
 from adjourn.core.fingerprint import changes
-from adjourn.core.records import AnyRecord, Started, dump_list, parse_list
+from adjourn.core.records import AnyRecord, Asked, Closed, Decided, Forked, Intended, Started, dump_list, parse_list
+from adjourn.core.state import State
 from adjourn.driver.checkpoint import Checkpoint
-from adjourn.errors import InvalidDefinition, ProgramChanged
+from adjourn.errors import Invalid, InvalidDefinition, ProgramChanged
 
 Upgrade = Callable[[list[dict[str, Any]], list[str]], list[dict[str, Any]]]
 
@@ -32,13 +35,57 @@ def upgraded(checkpoint: Checkpoint, name: str, fingerprint: dict[str, Any]) -> 
     upgrade = _upgraders.get(name)
     if not found or upgrade is None:
         return checkpoint
+    if wrong := next(violations(checkpoint.records), ""):  # what people agreed to is judged as they saw it
+        raise Invalid(f"run {checkpoint.run_id!r} is not taken over: {wrong}")
     plain = msgspec.json.decode(dump_list(list(checkpoint.records)))
     try:
         records: list[AnyRecord] = parse_list(msgspec.json.encode(upgrade(plain, found)))
-        first, *rest = records
+        first, *rest = bound_again(records)
         assert isinstance(first, Started)
         made = Checkpoint([msgspec.structs.replace(first, fingerprint=fingerprint), *rest])
-        made.state  # noqa: B018 (it must still make a run)
+        if void := _not_as_asked(made.records, made.state):
+            made = Checkpoint([*made.records, *void])
     except Exception as e:
         raise ProgramChanged(name, [*found, f"its upgrader failed: {type(e).__name__}: {e}"]) from e
     return made
+
+
+def bound_again(records: list[AnyRecord]) -> list[AnyRecord]:
+    """The journal with its digests made anew where an upgrader has changed what was asked, for calls that have begun.
+
+    Those are history, and it stays whole. What nobody has used keeps its old digest, so that it agrees to nothing new.
+    """
+    begun = {x.grant for x in records if isinstance(x, Intended) and x.grant}
+    whose = [x.of for x in records if isinstance(x, Forked)]  # each part of a fork's journal
+    first = records[0]
+    own = first.run if isinstance(first, Started) else ""
+    run, asked, args = own, dict[str, Asked](), dict[str, Any]()
+    made: list[AnyRecord] = []
+    for record in records:
+        match record:
+            case Started() | Forked():
+                run = whose.pop(0) if whose else own
+            case Asked() if record.i in begun and not is_as_shown(run, record):
+                action = action_digest(run, record.call, record.tool, record.definition, record.args)
+                record = msgspec.structs.replace(record, action=action)
+                record = msgspec.structs.replace(record, digest=shown_digest(run, record))
+                asked[record.i], args[record.i] = record, record.args
+            case Decided() if record.i in asked:
+                record = msgspec.structs.replace(record, digest=asked[record.i].digest)
+                args[record.i] = record.edit if record.edit is not None else args[record.i]
+            case Intended() if record.grant in asked:
+                of = asked[record.grant]
+                digest = action_digest(run, of.call, of.tool, of.definition, args[of.i])
+                record = msgspec.structs.replace(record, digest=digest)
+            case _:
+                pass
+        made.append(record)
+    return made
+
+
+def _not_as_asked(records: Sequence[AnyRecord], state: State) -> list[AnyRecord]:
+    """What takes approvals back that no longer say what they show, and were not used: their calls are asked about again."""
+    begun = {x.grant for x in records if isinstance(x, Intended)}
+    waits = {*state.open, *state.grants} - begun
+    asked = [x for x in records if isinstance(x, Asked) and x.i in waits and x.gate]
+    return [Closed(i=x.i, why="void") for x in asked if not is_as_shown(state.run, x)]

@@ -1,0 +1,118 @@
+"""G36: with deciders set, no unsigned decision runs anything, whatever path led there.
+
+Every path × every way a decision can be written into the store by somebody who has the file and no key.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import pytest
+from msgspec.structs import replace
+from tests.authority.changes import CHANGES
+from tests.authority.forks import FORKS
+from tests.authority.paths import APPROVALS, EXECUTIONS, Path
+from tests.authority.world import GATES, STORES, Office, Person, Scene, an_office, nobody_else_runs_it
+
+from adjourn.core.records import Asked, Decided
+from adjourn.core.signatures import shown
+from adjourn.driver.keys import SigningKey
+
+PATHS: dict[str, Path] = {
+    **APPROVALS,
+    **EXECUTIONS,
+    **{f"a fork {name}": path for name, path in FORKS.items()},
+    **{f"after {name}": path for name, path in CHANGES.items()},
+}
+for apart in (
+    "after a checkpoint imported",
+    "paused",
+):  # a vote of it was signed in no store; while it rests nobody looks
+    del PATHS[apart]
+
+
+class Forger(NamedTuple):
+    """Somebody who can write the file of a store, and has seen what its people signed."""
+
+    server: SigningKey
+    own: SigningKey
+    store: str
+    now: float
+
+    def honest(self, run: str, asked: Asked, yes: Decided) -> Decided:
+        return self.server.sealed(yes, store=self.store, run=run, of=shown(run, asked), now=self.now)
+
+
+Forge = Callable[[Forger, str, Asked, Decided], Decided]
+
+FORGERIES: dict[str, Forge] = {
+    "no seal": lambda forger, run, asked, yes: yes,
+    "a stranger's key": lambda forger, run, asked, yes: forger.own.sealed(
+        yes, store=forger.store, run=run, of=shown(run, asked), now=forger.now
+    ),
+    "another store's": lambda forger, run, asked, yes: forger.server.sealed(
+        yes, store="another store", run=run, of=shown(run, asked), now=forger.now
+    ),
+    "another run's": lambda forger, run, asked, yes: forger.server.sealed(
+        yes, store=forger.store, run="another-run", of=shown("another-run", asked), now=forger.now
+    ),
+    "of what was not shown": lambda forger, run, asked, yes: forger.server.sealed(
+        yes, store=forger.store, run=run, of="0" * 64, now=forger.now
+    ),
+    "somebody else's": lambda forger, run, asked, yes: replace(
+        forger.honest(run, asked, replace(yes, by="nora", groups=())), by=yes.by, groups=yes.groups
+    ),
+    "a denial's": lambda forger, run, asked, yes: replace(
+        forger.honest(run, asked, replace(yes, verdict="deny", value=None)), verdict=yes.verdict, value=yes.value
+    ),
+}
+
+
+async def written(office: Office, run: str, asked: Asked, who: Person, forger: Forger, forge: Forge) -> None:
+    """A decision in the store's file, as whoever can write it writes it."""
+    chosen = asked.kind == "in_doubt"
+    yes = Decided(
+        i=asked.i, verdict="value" if chosen else "approve", value={"choice": "run"} if chosen else None, by=who.name,
+        groups=who.groups, digest=asked.digest,
+    )  # fmt: skip
+    await office.store.signed(False)  # they can do that, too
+    await office.store.deliver(run, forge(forger, run, asked, yes))
+
+
+@pytest.mark.parametrize("store", STORES)
+@pytest.mark.parametrize("path", PATHS)
+async def test_g36_no_decision_that_is_not_signed_runs_anything(path: str, store: str) -> None:
+    server, own = SigningKey.new(), SigningKey.new()
+
+    async def everything_is_forged(scene: Scene) -> None:
+        office = scene.office
+        forger = Forger(server, own, await office.store.identity(), office.clock.now())
+        for forge in FORGERIES.values():
+            for run in scene.runs:
+                records = await office.records(run)
+                gates = {item.seq for item in await office.items(run, *GATES)}
+                for asked in [record for seq, record in enumerate(records, 1) if seq in gates]:
+                    assert isinstance(asked, Asked)
+                    for who in scene.right:
+                        await written(office, run.id, asked, who, forger, forge)
+                office.rt.worker.wake(run.id)
+            await scene.rest()
+
+    async with an_office(store, deciders=[server.line("desk")], signing_key=server) as office:
+        await nobody_else_runs_it(await PATHS[path](office, 1), everything_is_forged)
+
+
+@pytest.mark.parametrize("store", STORES)
+async def test_g36_what_was_forged_while_a_run_is_paused_is_disowned_when_it_goes_on(store: str) -> None:
+    server, own = SigningKey.new(), SigningKey.new()
+    async with an_office(store, deciders=[server.line("desk")], signing_key=server) as office:
+        scene = await APPROVALS["paused"](office, 2)
+        forger = Forger(server, own, await office.store.identity(), office.clock.now())
+        asked = [record for record in await office.records(scene.run) if isinstance(record, Asked)]
+        for item in asked:
+            for who in scene.right:
+                await written(office, scene.run.id, item, who, forger, FORGERIES["no seal"])
+        await scene.run.resume(by="ada")
+        await scene.rest()
+        assert len(office.ledger) == 0
+        await office.all_agree(scene.run, *scene.right)
+        assert len(office.ledger) == 2
