@@ -10,9 +10,22 @@ import pytest
 from msgspec.structs import replace
 from tests.authority.changes import CHANGES
 from tests.authority.forks import FORKS
-from tests.authority.paths import APPROVALS, EXECUTIONS, Path
-from tests.authority.world import GATES, STORES, Office, Person, Scene, an_office, nobody_else_runs_it
+from tests.authority.paths import APPROVALS, ASKING, EXECUTIONS, Path
+from tests.authority.world import (
+    GATES,
+    STORES,
+    Office,
+    Person,
+    Scene,
+    an_office,
+    clerk,
+    nobody_else_runs_it,
+    pay_tool,
+    paying,
+    pays,
+)
 
+from adjourn.core.fork import boundaries
 from adjourn.core.records import Asked, Decided
 from adjourn.core.signatures import shown
 from adjourn.driver.keys import SigningKey
@@ -116,3 +129,27 @@ async def test_g36_what_was_forged_while_a_run_is_paused_is_disowned_when_it_goe
         assert len(office.ledger) == 0
         await office.all_agree(scene.run, *scene.right)
         assert len(office.ledger) == 2
+
+
+@pytest.mark.parametrize("store", STORES)
+async def test_g36_a_fork_keeps_nothing_that_was_disowned(store: str) -> None:
+    """Wherever it is cut: an answer that nobody signed is asked for again, and a fork that keeps answers has it not."""
+    server = SigningKey.new()
+    async with an_office(store, deciders=[server.line("desk")], signing_key=server) as office:
+        run = await office.start(clerk(pay_tool(paying(office.ledger)), [ASKING, pays(1)]))
+        [item] = await office.items(run, "question")
+        await office.store.signed(False)
+        await office.store.deliver(run.id, Decided(i=item.local, verdict="value", value="to eve", by="ana"))
+        office.rt.worker.wake(run.id)
+        await office.rest(run)
+        records = await office.records(run)
+        assert [type(x).__name__ for x in records][-3:] == ["Claimed", "Disowned", "Parked"]
+        places = boundaries(records)
+        forged, disowned = len(records) - 3, len(records) - 1
+        assert not [at for at in places if forged <= at < disowned]
+        for at in places:
+            for answers in ("reopen", "keep"):
+                fork = await run.fork(at, answers=answers, by="ada")
+                await office.rest(fork)
+                assert [x.local for x in await office.items(fork, "question")] == [item.local]
+        assert len(office.ledger) == 0

@@ -19,9 +19,11 @@ from adjourn.core.records import (
     Closed,
     Completed,
     Decided,
+    Disowned,
     Emitted,
     Forked,
     Started,
+    disowned,
 )
 from adjourn.core.state import State
 from adjourn.core.status import CANCELS
@@ -44,12 +46,16 @@ class Cuts(msgspec.Struct, frozen=True):
 
 
 def cuts(records: Sequence[AnyRecord]) -> Cuts:
-    """Every boundary of a journal, and where people's answers begin."""
-    state, found, answer = State(), list[int](), 0
+    """Every boundary of a journal, and where people's answers begin. None keeps what was disowned without saying so."""
+    state, found, answer, void = State(), list[int](), 0, disowned(records)
+    disowning = 0  # so many records do not count, and those that say so come later
     for seq, record in enumerate(records, 1):
-        if not answer and _answers(state, record):
+        if not answer and seq not in void and _answers(state, record):
             answer = seq
-        state.fold(seq, record)
+        state.fold(seq, record, counts=seq not in void)
+        disowning += (seq in void) - isinstance(record, Disowned)
+        if disowning:
+            continue
         flying = any(_flies(call) and call.id not in state.threads for call in state.live.values())
         if not flying and state.status not in CANCELS and not isinstance(record, Completed | Cancelled):
             found.append(seq)
