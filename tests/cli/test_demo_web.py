@@ -22,13 +22,16 @@ def test_unattended_it_does_everything_on_the_card_and_checks_it(process: Run) -
     for claim in (
         "approved three times at once with 39900, it was taken once", "39900 was paid, once", "its text grows before the model has ended",
         "it read the instruction and finished in three lines", "three things came down again, last one first, each once",
-        "one is left behind, and it says why", "kill -9", "each has one key and one result", "All of it is so.",
+        "one is left behind, and it says why", "kill -9", "each has one key and one result",
+        "ran adjourn approve for its own payment: refused", "not signed, so nothing ran",
+        "a person agreed, the server signed it, and it was paid, once", "All of it is so.",
     ):  # fmt: skip
         assert claim in said.out
     assert said.out.count("the card has ticked it") == 4
     runs = process("runs", "--json", "--db", "tour/demo.db").json
     assert {r["run_id"]: r["status"] for r in runs} == {
         "DEMO-1": "completed", "DEMO-2": "completed", "DEMO-3": "cancelled", "DEMO-4": "completed", "DEMO-5": "waiting",
+        "DEMO-6": "completed",
     }  # fmt: skip
     assert process("demo", "--dir", "tour").code == 2, "another demo does not write over this one"
 

@@ -83,7 +83,7 @@ async def _show(folder: Path, port: int, opens: bool) -> None:
     async with stage(folder, free_port(port)) as on:
         out().print(Text.assemble("Adjourn is at  ", (on.serving.link, "bold")))
         say(
-            Text("A server, a worker and five runs, on a SQLite file. Nothing leaves this machine.", style=DIM),
+            Text("A server, a worker and a few runs, on a SQLite file. Nothing leaves this machine.", style=DIM),
             Text(f"The files are in {visible(str(folder))}   The worker is process {on.pids[-1]}   Ctrl-C ends it.", style=DIM),
         )  # fmt: skip
         with opened(on.serving.link, folder) if opens else nullcontext():

@@ -1,4 +1,4 @@
-"""The stage of the demo in the browser: a server in this process, a worker in another, and five runs to play with."""
+"""The stage of the demo in the browser: a server in this process, a worker in another, and runs to play with."""
 
 import asyncio
 import os
@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from adjourn.cli.demo_agents import LEDGER, Entry, entries
-from adjourn.cli.demo_cast import CAST, RUNS
 from adjourn.cli.demo_guide import guide
+from adjourn.cli.demo_intruder import DATABASE
+from adjourn.cli.demo_worker import CAST, DECIDERS, runs
+from adjourn.driver.keys import SigningKey
 from adjourn.errors import Misused
 from adjourn.runtime.runtime import Runtime
 
@@ -42,13 +44,16 @@ async def stage(folder: Path, port: int, *, name: str = "") -> AsyncGenerator[St
     """Server, worker and runs while inside."""
     from adjourn.server import serving
 
-    database = folder / "demo.db"
+    database, key = folder / "demo.db", SigningKey.new() if can_sign() else None
     address = f"sqlite:///{database}"
-    async with serving(address, CAST, port=port, guide=guide, work=False, name=name, token=True) as up:
+    env = {**os.environ, LEDGER: str(folder / "ledger.jsonl"), DATABASE: str(database)}
+    if key is not None:  # it is in no file: whoever has a shell here could read that
+        env[DECIDERS] = key.line("demo")
+    async with serving(address, CAST, port=port, guide=guide, work=False, name=name, token=True, signing_key=key) as up:
         pids: list[int] = []
-        keeping = asyncio.create_task(_keep_a_worker(database, folder / "ledger.jsonl", pids), name="adjourn-demo")
+        keeping = asyncio.create_task(_keep_a_worker(database, env, pids), name="adjourn-demo")
         try:
-            await _begun(up.runtime)
+            await _begun(up.runtime, len(runs(signed=key is not None)))
             yield Stage(folder, up, pids)
         finally:
             keeping.cancel()
@@ -56,16 +61,15 @@ async def stage(folder: Path, port: int, *, name: str = "") -> AsyncGenerator[St
                 await keeping
 
 
-async def _begun(rt: Runtime) -> None:
+async def _begun(rt: Runtime, many: int) -> None:
     """Wait until the worker has started its runs."""
     async with asyncio.timeout(PATIENCE):
-        while len(await rt.runs(limit=len(RUNS))) < len(RUNS):  # noqa: ASYNC110 - another process does it
+        while len(await rt.runs(limit=many)) < many:  # noqa: ASYNC110 - another process does it
             await asyncio.sleep(0.05)
 
 
-async def _keep_a_worker(database: Path, ledger: Path, pids: list[int]) -> None:
+async def _keep_a_worker(database: Path, env: dict[str, str], pids: list[int]) -> None:
     """A worker at all times, but for the moment after one was killed."""
-    env = {**os.environ, LEDGER: str(ledger)}
     while True:
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "adjourn.cli.demo_worker", str(database), env=env, stdin=asyncio.subprocess.PIPE,
@@ -89,6 +93,13 @@ async def _end(process: asyncio.subprocess.Process) -> None:
     except TimeoutError:
         process.kill()
         await process.wait()
+
+
+def can_sign() -> bool:
+    """Whether the packages for signatures are there; without them the demo has no run that tries to forge one."""
+    from importlib.util import find_spec
+
+    return find_spec("cryptography") is not None
 
 
 def free_port(wanted: int) -> int:

@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import quote
 
 from adjourn.cli.demo_cast import shelves
-from adjourn.cli.demo_stage import Stage
+from adjourn.cli.demo_stage import Stage, can_sign
 from adjourn.cli.demo_tour import TourFailed
 
 PATIENCE = 90.0
@@ -34,6 +34,7 @@ class Visitor:
         await self._refund()
         await self._research()
         await self._deployment()
+        await self._forgery()
         await self._kill()
         await self._rest()
 
@@ -177,6 +178,29 @@ class Visitor:
         self.check(len(keys) == len(counted) and set(results.values()) == {1}, "each has one key and one result")
         self.check(await self.task("worker"), "the card has ticked it")
 
+    async def _forgery(self) -> None:
+        run = "DEMO-6"
+        if not can_sign():
+            self._told("  pip install 'adjourn[signing]' to see an agent fail that approves its own payment")
+            return
+        inbox = await self.until(
+            f"/inbox?run={run}",
+            lambda v: any(x["disowned"] for x in v["items"]),
+            "the worker disowns what nobody signed",
+        )
+        said = str(await self.until(f"/runs/{run}/timeline", _is_done("shell"), "the shell comes back"))
+        self.check(
+            "a run cannot decide" in said, "an agent with a shell ran adjourn approve for its own payment: refused"
+        )
+        self.check(
+            inbox["items"][0]["disowned"] == ["ana"] and self._acts("pay_bonus") == [],
+            "it wrote “ana agreed” into the database file: not signed, so nothing ran, and the item says so",
+        )
+        path = f"/interrupts/{quote(inbox['items'][0]['ref'], safe='')}/approve"
+        await self.ask(path, {"digest": inbox["items"][0]["digest"]})
+        await self.until(f"/runs/{run}/status", lambda v: v["status"] == "completed", "the night ends")
+        self.check(len(self._acts("pay_bonus")) == 1, "a person agreed, the server signed it, and it was paid, once")
+
     async def _rest(self) -> None:
         _, found = await self.ask("/audit/verify")
         self.check(found["broken"] == [], "every journal and the audit are as they were written")
@@ -191,3 +215,7 @@ TAKEN_BACK = ["revoke_tls_cert", "delete_load_balancer", "delete_dns_record"]
 
 def _is_running(name: str) -> Callable[[Any], bool]:
     return lambda v: any(s["name"] == name and s["status"] == "running" for s in v["steps"])
+
+
+def _is_done(name: str) -> Callable[[Any], bool]:
+    return lambda v: any(s["name"] == name and s["status"] == "completed" for s in v["steps"])
