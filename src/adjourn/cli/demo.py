@@ -81,6 +81,7 @@ async def _show(folder: Path, port: int, opens: bool) -> None:
         with suppress(NotImplementedError):
             asyncio.get_running_loop().add_signal_handler(number, stop.set)
     async with stage(folder, free_port(port)) as on:
+        await on.begin_the_night()
         out().print(Text.assemble("Adjourn is at  ", (on.serving.link, "bold")))
         say(
             Text("A server, a worker and a few runs, on a SQLite file. Nothing leaves this machine.", style=DIM),

@@ -206,7 +206,7 @@ def _stocktaking(request: ModelRequest) -> tuple[str, Scripted | None]:
 
 def shelves() -> int:
     """How many there are, at this demo's pace."""
-    return SHELVES if pace(1) >= 1 else 12
+    return SHELVES if pace(1) >= 1 else 24
 
 
 stocktaker = Agent(

@@ -21,6 +21,7 @@ from adjourn.stores.store import Filter
 
 DATABASE = "ADJOURN_DEMO_DATABASE"
 """The file of the demo, for the tool that writes into it."""
+RUN, INPUT = "DEMO-6", "Mind the till until the morning"
 NAME = "ana"
 """Whom it pretends to be."""
 

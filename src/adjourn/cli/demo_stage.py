@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from adjourn.cli.demo_agents import LEDGER, Entry, entries
+from adjourn.cli.demo_cast import RUNS
 from adjourn.cli.demo_guide import guide
-from adjourn.cli.demo_intruder import DATABASE
-from adjourn.cli.demo_worker import CAST, DECIDERS, runs
+from adjourn.cli.demo_intruder import DATABASE, INPUT, RUN, intruder
+from adjourn.cli.demo_worker import CAST, DECIDERS
 from adjourn.driver.keys import SigningKey
 from adjourn.errors import Misused
 from adjourn.runtime.runtime import Runtime
@@ -32,6 +33,11 @@ class Stage:
     folder: Path
     serving: "Serving"
     pids: list[int]
+
+    async def begin_the_night(self) -> None:
+        """Start the run that tries to agree to its own payment, where decisions are signed."""
+        if can_sign():
+            await self.serving.runtime.start(intruder, INPUT, run_id=RUN, by="demo")
 
     @property
     def ledger(self) -> list[Entry]:
@@ -53,7 +59,7 @@ async def stage(folder: Path, port: int, *, name: str = "") -> AsyncGenerator[St
         pids: list[int] = []
         keeping = asyncio.create_task(_keep_a_worker(database, env, pids), name="adjourn-demo")
         try:
-            await _begun(up.runtime, len(runs(signed=key is not None)))
+            await _begun(up.runtime)
             yield Stage(folder, up, pids)
         finally:
             keeping.cancel()
@@ -61,10 +67,10 @@ async def stage(folder: Path, port: int, *, name: str = "") -> AsyncGenerator[St
                 await keeping
 
 
-async def _begun(rt: Runtime, many: int) -> None:
+async def _begun(rt: Runtime) -> None:
     """Wait until the worker has started its runs."""
     async with asyncio.timeout(PATIENCE):
-        while len(await rt.runs(limit=many)) < many:  # noqa: ASYNC110 - another process does it
+        while len(await rt.runs(limit=len(RUNS))) < len(RUNS):  # noqa: ASYNC110 - another process does it
             await asyncio.sleep(0.05)
 
 

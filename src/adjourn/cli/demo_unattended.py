@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import quote
 
 from adjourn.cli.demo_cast import shelves
+from adjourn.cli.demo_intruder import RUN
 from adjourn.cli.demo_stage import Stage, can_sign
 from adjourn.cli.demo_tour import TourFailed
 
@@ -34,8 +35,8 @@ class Visitor:
         await self._refund()
         await self._research()
         await self._deployment()
-        await self._forgery()
         await self._kill()
+        await self._forgery()
         await self._rest()
 
     # Asking
@@ -179,10 +180,11 @@ class Visitor:
         self.check(await self.task("worker"), "the card has ticked it")
 
     async def _forgery(self) -> None:
-        run = "DEMO-6"
+        run = RUN
         if not can_sign():
             self._told("  pip install 'adjourn[signing]' to see an agent fail that approves its own payment")
             return
+        await self._stage.begin_the_night()
         inbox = await self.until(
             f"/inbox?run={run}",
             lambda v: any(x["disowned"] for x in v["items"]),

@@ -19,18 +19,12 @@ DECIDERS = "ADJOURN_DEMO_DECIDERS"
 CAST = (*demo_cast.CAST, intruder)
 
 
-def runs(*, signed: bool) -> dict[str, tuple[str, str]]:
-    """The demo's runs: the program and the input of each. Where decisions are signed, one of them tries to do without."""
-    tries = {"DEMO-6": (intruder.name, "Mind the till until the morning")}
-    return {**demo_cast.RUNS, **(tries if signed else {})}
-
-
 async def main(database: str) -> None:
     """Start the demo's runs, those that are not there, and advance them."""
     programs = {program.name: program for program in CAST}
     deciders = os.environ.get(DECIDERS)
     async with Runtime(f"sqlite:///{database}", CAST, grace=0.5, deciders=[deciders] if deciders else None) as rt:
-        for run, (name, input) in runs(signed=bool(deciders)).items():
+        for run, (name, input) in demo_cast.RUNS.items():
             await rt.start(programs[name], input, run_id=run, by="demo")
         await asyncio.to_thread(sys.stdin.read)
 
