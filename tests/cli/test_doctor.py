@@ -17,6 +17,7 @@ from tests.cli.test_running import reached
 
 from adjourn import Agent, Policy, Runtime, ask
 from adjourn.stores.letter import Endpoint, Sent
+from adjourn.stores.sqlite import SQLiteStore
 
 GOOD = "0123456789abcdef0123456789abcdef"
 
@@ -45,9 +46,10 @@ def test_all_is_well(adjourn: Run, waiting: str) -> None:
     said = adjourn("doctor")
     assert said.code == 0 and "!" not in said.out and "✗" not in said.out
     assert [line.split()[1] for line in said.out.splitlines()] == [
-        "versions", "secret", "files", "store", "structure", "journals", "audit", "rights", "clock", "workers", "letters", "users",
+        "versions", "secret", "files", "store", "structure", "journals", "audit", "rights", "clock", "workers", "letters",
+        "decisions", "users",
     ]  # fmt: skip
-    assert "12 fine" in said.err and "commit" in said.out and "ms" in said.out
+    assert "13 fine" in said.err and "commit" in said.out and "ms" in said.out
     assert adjourn("doctor", "--json").json["ok"] is True and adjourn("doctor", "--deep").code == 0
 
 
@@ -154,3 +156,15 @@ def test_nobody_who_could_decide(adjourn: Run) -> None:
     assert len(texts) == 3 and "the group finance" in texts[2]
     adjourn("user", "add", "ana", "--role", "admin", "--group", "finance")
     assert findings(adjourn)["users"]["level"] == "fine"
+
+
+def test_it_says_whether_decisions_are_signed(adjourn: Run, waiting: str) -> None:
+    async def require() -> None:
+        store = SQLiteStore("adjourn.db")
+        await store.signed(True)
+        await store.close()
+
+    assert findings(adjourn)["decisions"]["details"]["signed"] is False
+    asyncio.run(require())
+    said = findings(adjourn)["decisions"]
+    assert said["details"]["signed"] is True and "--deciders" in said["text"]

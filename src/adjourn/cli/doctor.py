@@ -81,6 +81,7 @@ async def _inside(file: DatabaseFile, db: str | None, deep: bool) -> AsyncIterat
                 await health.workers(rt, file.programs(), db),
                 await health.people(rt, db),
                 await health.letters(rt, db),
+                [await health.decisions(rt)],
                 await health.users(rt, Path(f"{file.path}-users"), db),
             ):
                 for finding in found:
@@ -93,6 +94,10 @@ def _versions() -> Finding:
 
     import apsw
 
-    extras = [name for name, module in (("server", "starlette"), ("models", "pydantic_ai")) if find_spec(module)]
+    extras = [
+        name
+        for name, module in (("server", "starlette"), ("models", "pydantic_ai"), ("signing", "cryptography"))
+        if find_spec(module)
+    ]
     said = f"adjourn {version('adjourn')}, Python {platform.python_version()}, SQLite {apsw.sqlite_lib_version()}"
-    return fine("versions", said + (f", with {' and '.join(extras)}" if extras else ""), extras=extras)
+    return fine("versions", said + (f", with {', '.join(extras)}" if extras else ""), extras=extras)
