@@ -14,7 +14,8 @@ from tests.control.lives import stage
 from tests.control.world import LIMIT, Ledger, act, call, does, says, script
 
 from adjourn import Cancelled, Completed, Interrupt, Paused, Run, RunFailed, Runtime
-from adjourn.core.records import CancelAsked, Doubted, Intended
+from adjourn.core.plan import LEFT
+from adjourn.core.records import CancelAsked, Doubted, Intended, Late
 
 
 async def cancelled(run: Run[Any]) -> Cancelled:
@@ -84,20 +85,19 @@ async def test_a_sync_tool_that_listens_stops_and_is_undone(office: Office) -> N
     assert office.ledger.lines("polite", "act", "stopped", "undone") == ["act a", "stopped a", "undone a"]
 
 
-async def test_a_sync_tool_that_does_not_listen_is_in_doubt_after_the_grace_period(office: Office) -> None:
+async def test_a_sync_tool_that_does_not_listen_is_residue_after_the_grace_period(office: Office) -> None:
     run = await office.start("solo", script("stubborn", does(call("stubborn", name="a")), says("done")))
     await office.ledger.until("stubborn", "act a")
     await run.cancel(by="ann")
-    assert isinstance(outcome := await run.wait(LIMIT), Paused)
-    assert outcome.status == "stuck"
-    [question] = outcome.interrupts
-    assert question.kind == "in_doubt"
-    assert question.call is not None and question.call.tool == "stubborn"
-    assert sorted(question.choices) == ["happened", "leave", "not"]
-    assert [i.id for i in await office.desk.inbox(run="stubborn")] == [question.id]
-    await office.desk.answer(question.id, "happened", by="bob")
-    assert (await cancelled(run)).undone == ["1.0"]
+    outcome = await cancelled(run)
+    assert [(x["tool"], x["why"]) for x in outcome.residue] == [("stubborn", LEFT)]
+    assert await office.desk.inbox(run="stubborn") == []
     office.ledger.open("stubborn", "a")
+    async with asyncio.timeout(LIMIT):
+        while not any(isinstance(x, Late) for x in await office.records("stubborn")):
+            await asyncio.sleep(0.005)
+    [item] = (await cancelled(run)).residue
+    assert item["late"] == {"value": "at last"}
 
 
 async def test_an_async_tool_that_hangs_is_cut_after_the_grace_period_and_listed_as_in_doubt(office: Office) -> None:
@@ -109,12 +109,12 @@ async def test_an_async_tool_that_hangs_is_cut_after_the_grace_period_and_listed
     assert [x.why for x in await office.records("hangs") if isinstance(x, Doubted)] != []
 
 
-async def test_an_async_tool_that_does_not_let_itself_be_cancelled_is_in_doubt_too(office: Office) -> None:
+async def test_an_async_tool_that_does_not_let_itself_be_cancelled_is_residue_too(office: Office) -> None:
     run = await office.start("solo", script("deaf", does(call("deaf", name="a")), says("done")))
     await office.ledger.until("deaf", "act a")
     await run.cancel(by="ann")
     outcome = await cancelled(run)
-    assert [(x["tool"], x["why"]) for x in outcome.residue] == [("deaf", "in doubt")]
+    assert [(x["tool"], x["why"]) for x in outcome.residue] == [("deaf", LEFT)]
     assert office.ledger.lines("deaf", "ignored")
     office.ledger.open("deaf", "a")
 

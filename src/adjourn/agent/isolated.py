@@ -42,12 +42,19 @@ class ChildDesk:
     request: Any = ()
     upto: int = 0
     heard: tuple[str, ...] = ()
+    cut: bool = False
+    lost: BaseException | None = None
+    in_thread: bool = False
+    settle: float = 0.0
 
     def now(self) -> float:
         return time.time()
 
     def failed(self, error: BaseException) -> None:
         raise error
+
+    def post(self, fact: Fact) -> None:
+        raise Misused("nothing is recorded in a tool with isolate=True")
 
     async def record(self, fact: Fact) -> None:
         raise Misused("ctx.step, ctx.save and ctx.on_cancel are not available in a tool with isolate=True")
@@ -163,5 +170,5 @@ def _answer(
         return "pause", e.fields
     except InDoubt as e:
         return "doubt", str(e)
-    except Exception as e:
+    except BaseException as e:
         return "error", str(e) if isinstance(e, AdjournError) else f"{type(e).__name__}: {e}"

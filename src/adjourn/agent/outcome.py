@@ -95,7 +95,8 @@ def outcome_of(
     common: dict[str, Any] = {"run_id": state.run, "checkpoint": checkpoint, "usage": state.usage}
     ended = state.ended
     if isinstance(ended, CancelledRecord):
-        return Cancelled(status="cancelled", undone=list(ended.undone), residue=list(ended.residue), **common)
+        residue = [_with_late(state, item) for item in ended.residue]
+        return Cancelled(status="cancelled", undone=list(ended.undone), residue=residue, **common)
     if isinstance(ended, CompletedRecord):
         if ended.stopped:
             return Stopped(status="stopped", by=ended.stopped, partial=ended.output or "", **common)
@@ -105,6 +106,12 @@ def outcome_of(
     if state.failed:
         raise failure(state, checkpoint) from cause
     return Paused(status=state.status.value if state.status else "", interrupts=state.interrupts, **common)
+
+
+def _with_late(state: State, item: dict[str, Any]) -> dict[str, Any]:
+    """A call that was left at work, with what became of it afterwards."""
+    late = state.late.get(item["call"])
+    return item if late is None else {**item, "late": {"error": late.error} if late.error else {"value": late.value}}
 
 
 def failure(state: State, checkpoint: Checkpoint) -> RunFailed:

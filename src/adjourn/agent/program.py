@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from adjourn.agent.body import call_body, run_function
+from adjourn.agent.body import ToolBody
 from adjourn.agent.tool import Tool, drawn_for
-from adjourn.bodies.compensations import compensation, forget
+from adjourn.bodies.perform import perform_body
+from adjourn.bodies.runner import retry_at
 from adjourn.bodies.signature import ArgumentError
-from adjourn.bodies.tool_context import ToolContext
 from adjourn.core.authority import objection, people, shown_digest
 from adjourn.core.codec import legible, plain
 from adjourn.core.conversation import Thread, Words
@@ -18,20 +18,15 @@ from adjourn.core.digest import action_digest
 from adjourn.core.messages import ModelRequest, Reply, ReplyPart, Text, TextDelta, Thinking, ToolCall, Usage
 from adjourn.core.plan import Ask, Go, Judged, Plan, Refuse, Step, interrupt_id, wind_up
 from adjourn.core.policy import Judgement, Verdict, strictest
-from adjourn.core.records import Asked, Completed, Fact, Faulted, Intended, Replied, Returned, Slot, Verified
+from adjourn.core.records import Asked, Completed, Fact, Faulted, Intended, Replied, Returned, Slot
 from adjourn.core.signatures import is_genuine
 from adjourn.core.state import Call, State
 from adjourn.core.stop import External, Leaf, Progress, TextMention, ToolCalled, Tripped
 from adjourn.driver.program import Desk
-from adjourn.errors import Invalid, InvalidDefinition, LeaseLost, Misused, ModelError, NotJSON, PauseRequest, StoreError
+from adjourn.errors import Invalid, InvalidDefinition, LeaseLost, ModelError, NotJSON, StoreError
 
 if TYPE_CHECKING:
     from adjourn.agent.agent import Agent
-
-BACKOFF, LONGEST = 0.5, 30.0
-UNDO_TIMEOUT = 60.0
-"""Seconds for an undo whose tool has no timeout of its own."""
-
 
 DEFAULT = "default ask"
 """The rule of a policy that asks about whatever no rule names."""
@@ -268,14 +263,7 @@ class AgentProgram:
             return await self._ask_model(step, desk)
         assert step.call is not None
         tool = self._agent(desk.state, step.call.path).tools[step.call.tool]
-        if step.kind == "undo":
-            return await self._undo(tool, step, desk)
-        if step.kind == "verify":
-            return await self._verify(tool, step.call, desk)
-        fact = await call_body(tool, step.call, desk)
-        if isinstance(fact, Returned):
-            forget(desk.run_id, step.call.id)
-        return fact
+        return await perform_body(ToolBody(tool, step.call), step, desk)
 
     async def _ask_model(self, step: Step, desk: Desk) -> Fact:
         agent = self._agent(desk.state, step.path)
@@ -315,67 +303,6 @@ class AgentProgram:
         if reply is None:
             raise ModelError(f"{agent.model.name} ended without a reply")
         return reply
-
-    async def _undo(self, tool: Tool, step: Step, desk: Desk) -> Fact:
-        """A tool's undo, or what the body itself registered. Its key is its own and stays the same."""
-        call = step.call
-        assert call is not None
-        context = ToolContext(desk, Call(step.id, tool.name, call.args, call.path))
-        suffix = step.id.partition("!")[2]
-        try:
-            if suffix == "undo":
-                assert tool.undo is not None
-                function, args = tool.undo, [context, tool.validate(call.args), call.value]
-            else:
-                named = desk.state.belief.trust is None
-                n = int(suffix.removeprefix("cancel"))
-                function, args = compensation(desk.run_id, call, n, tool.run, by_name=named)
-            value = await asyncio.wait_for(run_function(function, context, args, {}), tool.timeout or UNDO_TIMEOUT)
-        except BaseException as e:
-            return undo_failed(step, e, desk)
-        if len(call.compensations) <= 1:
-            forget(desk.run_id, call.id)
-        return taken_back(step, value)
-
-    async def _verify(self, tool: Tool, call: Call, desk: Desk) -> Fact:
-        """`verify(ctx, args)` says: True or ("happened", result), False, or None for unknown."""
-        assert tool.verify is not None
-        context = ToolContext(desk, call)
-        try:
-            asking = run_function(tool.verify, context, [context, tool.validate(call.args)], {})
-            return verified(call, await asyncio.wait_for(asking, tool.timeout or UNDO_TIMEOUT))
-        except BaseException as e:
-            return Verified(call=call.id, answer="unknown", value=own_failure(e, desk))
-
-
-def own_failure(error: BaseException, desk: Desk) -> str:
-    """What went wrong inside an undo or a verify, in words. What is not its own (we are being stopped) is raised."""
-    task = asyncio.current_task()
-    stopped = isinstance(error, asyncio.CancelledError) and (task is None or bool(task.cancelling()))
-    if stopped or isinstance(error, LeaseLost | StoreError):
-        raise error
-    if isinstance(error, PauseRequest):
-        error = Misused("only tools and chunks can wait for a person; this one cannot")
-    elif isinstance(error, asyncio.CancelledError):
-        error = RuntimeError("it was cancelled from inside")
-    elif not isinstance(error, Exception):
-        raise error
-    desk.failed(error)
-    return legible(f"{type(error).__name__}: {error}")
-
-
-def undo_failed(step: Step, error: BaseException, desk: Desk) -> Faulted:
-    """An attempt at an undo that failed; there will be another."""
-    text = own_failure(error, desk)
-    return Faulted(step=step.id, error=text, transient=True, retry_at=retry_at(desk.now(), step.attempt))
-
-
-def taken_back(step: Step, value: Any) -> Returned:
-    """An undo that is done. What it gives back is only for people to read."""
-    try:
-        return Returned(call=step.id, value=plain(value, "result"))
-    except NotJSON:
-        return Returned(call=step.id)
 
 
 class AgentTool(Tool):
@@ -450,16 +377,6 @@ def _ended(leaf: Leaf, text: str) -> Completed:
     return Completed(output=text, stopped=leaf.name)
 
 
-def verified(call: Call, answer: Any) -> Verified:
-    if answer is None or answer == "unknown":
-        return Verified(call=call.id, answer="unknown")
-    if answer is False or answer == "not":
-        return Verified(call=call.id, answer="not")
-    if isinstance(answer, tuple) and len(answer) == 2 and answer[0] == "happened":  # pyright: ignore[reportUnknownArgumentType]
-        return Verified(call=call.id, answer="happened", value=plain(answer[1], "verified result"))
-    return Verified(call=call.id, answer="happened", value=None if answer is True else plain(answer, "verified result"))
-
-
 def recordable(reply: Reply) -> Reply:
     """A model's reply as JSON can hold it: arguments that are no JSON stay as text, which no tool accepts.
 
@@ -480,10 +397,6 @@ def _recordable(part: ReplyPart) -> ReplyPart:
     except NotJSON:
         args = repr(part.args)
     return msgspec.structs.replace(part, id=legible(part.id), tool=legible(part.tool), args=args, details=details)
-
-
-def retry_at(now: float, attempt: int, after: float | None = None) -> float:
-    return now + (after if after is not None else min(LONGEST, BACKOFF * 2 ** (attempt - 1)))
 
 
 def _fault(step: Step, error: Exception, now: float) -> Faulted:

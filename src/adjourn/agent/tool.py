@@ -47,6 +47,7 @@ class Tool:
         verify: Callable[..., Any] | None = None,
         policy: PolicyName | None = None,
         timeout: Duration | None = None,
+        settle: Duration | None = None,
         key_ttl: Duration | None = None,
         isolate: bool = False,
         env: Sequence[str] = (),
@@ -70,6 +71,7 @@ class Tool:
         self.name, self.description, self.run = name, description, run
         self.undo, self.verify, self.policy, self.isolate = undo, verify, policy, isolate
         self.timeout = None if timeout is None else seconds(timeout, "timeout")
+        self.settle = (self.timeout or 0.0) if settle is None else seconds(settle, "settle")
         self.key_ttl = 0.0 if key_ttl is None else seconds(key_ttl, "key_ttl")
         self._given = input_schema
         self._problems: dict[str, str] = {}
@@ -276,6 +278,7 @@ def tool(
     verify: Callable[..., Any] | None = None,
     policy: PolicyName | None = None,
     timeout: Duration | None = None,
+    settle: Duration | None = None,
     key_ttl: Duration | None = None,
     isolate: bool = False,
     env: Sequence[str] = (),
@@ -292,7 +295,9 @@ def tool(
 
     `effect` says what happens to a call that was in flight when its process died; `undo(ctx, args, result)` takes it
     back on cancel; `verify(ctx, args)` asks the world whether it happened; `policy` is the least strict verdict;
-    `timeout` in seconds puts a call that is not `read` in doubt; `key_ttl` is how long the target remembers a key;
+    `timeout` in seconds puts a call that is not `read` in doubt (a sync body stays in flight until its thread has ended);
+    `settle` is how long the world gets after a timeout before `verify` is asked (default: the timeout); `key_ttl` is how
+    long the target remembers a key;
     `isolate` runs it in a process of its own that can be ended, with a clean environment and what `env` names.
     """
 

@@ -50,7 +50,11 @@ class Basis(msgspec.Struct, frozen=True):
 
 
 class Call(msgspec.Struct):
-    """The unit of work: a tool call, a nested agent, an undo, a chunk's activation (`of` is the chunk's flow)."""
+    """The unit of work: a tool call, a nested agent, an undo, a chunk's activation (`of` is the chunk's flow).
+
+    In doubt for the `doubts`-th time; the world is not asked before `settles`, and its first "not" (`denied`) is asked
+    again after `settle` seconds. `left`: its body was still at work when a cancel stopped waiting for it.
+    """
 
     id: str
     tool: str
@@ -73,6 +77,11 @@ class Call(msgspec.Struct):
     queued: bool = False
     verified: str = ""
     doubt: str = ""
+    doubts: int = 0
+    settle: float = 0.0
+    settles: float = 0.0
+    denied: bool = False
+    left: bool = False
     value: Any = None
     error: str = ""
     ran: bool = False

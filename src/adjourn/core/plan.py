@@ -12,6 +12,7 @@ from adjourn.core.authority import gate_of, people, shown_digest
 from adjourn.core.belief import is_vouched
 from adjourn.core.call import Call, Phase, is_undo, undo_target
 from adjourn.core.digest import action_digest
+from adjourn.core.doubt import AGAIN
 from adjourn.core.events import arrived
 from adjourn.core.halt import halted, scopes
 from adjourn.core.records import (
@@ -32,8 +33,8 @@ from adjourn.core.state import State
 from adjourn.core.status import ENDED, Status
 
 UNDO_ATTEMPTS = 3
-AGAIN = 5
-"""Attempts of an idempotent call in doubt before a person is asked."""
+LEFT = "it was still at work when the run was cancelled: look whether it happened, and undo it by hand"
+"""Why a call is residue whose body did not end."""
 HOLD = 10.0
 """Seconds a worker keeps a run that only waits to try something again."""
 POISON = 5
@@ -267,8 +268,10 @@ def _doubt(p: Plan, state: State, call: Call, judged: Judged, now: float) -> Non
     """By effect: again, again with the same key, ask the world, ask a person."""
     go = judged if isinstance(judged, Go) else None
     forgotten = go is not None and go.key_ttl > 0 and now - call.at > go.key_ttl
-    if go and (call.effect == "read" or (call.effect == "idempotent" and not forgotten and call.attempt < AGAIN)):
+    if go and (call.effect == "read" or (call.effect == "idempotent" and not forgotten and call.doubts < AGAIN)):
         _go(p, call, go)
+    elif call.effect == "verifiable" and not call.verified and call.settles > now:
+        p.retry_at(call.settles, now)
     elif call.effect == "verifiable" and not call.verified:
         p.start.append(Step(f"verify:{call.id}", "verify", call.path, call, state.agents_under(call.path)))
     else:
@@ -315,7 +318,7 @@ def _cancelling(p: Plan, state: State, program: Program, now: float) -> None:
     if p.moves or p.start or waiting:
         return
     for call in [*reversed(started(state)), *reversed(state.effects.values())]:
-        if call.undo and not call.undone and not call.inherited and call.id not in alone:
+        if call.undo and not call.undone and not call.inherited and not call.left and call.id not in alone:
             _intend_undo(p, state, f"{call.id}!undo", call.tool, 1)
             return
     p.moves.append(Cancelled(undone=tuple(undone(state)), residue=tuple(residue(state, alone))))
@@ -347,7 +350,7 @@ def started(state: State) -> list[Call]:
 def doubtful(call: Call) -> bool:
     """Whether nobody knows if it happened, also if a person was asked already and has not answered."""
     asked = call.phase == Phase.ASKED and bool(call.doubt) and call.verified not in ("not", "given up")
-    return call.phase == Phase.DOUBT or asked
+    return (call.phase == Phase.DOUBT and call.verified != "not") or asked
 
 
 def undone(state: State) -> list[str]:
@@ -368,6 +371,8 @@ def residue(state: State, alone: Set[str] = frozenset()) -> list[dict[str, Any]]
             continue
         doubted = call.phase == Phase.DOUBT or (call.phase == Phase.ASKED and call.doubt)
         why = call.undone or ("in doubt" if doubted else "it has no undo")
+        if call.left:
+            why = LEFT
         if call.inherited:
             why = f"inherited: done by {state.started.forked_from.rpartition('@')[0]}, which can undo it"
         if call.id in alone:
@@ -395,8 +400,11 @@ def _settle(p: Plan, state: State, call: Call, now: float) -> bool:
         return True
     if call.undone:
         return False
-    if call.inherited:
+    if call.inherited or call.left:
         return False
+    if doubtful(call) and call.effect == "verifiable" and not call.verified and call.settles > now:
+        p.hold = min(p.hold or call.settles, call.settles)
+        return True
     if doubtful(call) and call.effect == "verifiable" and not call.verified:
         p.start.append(Step(f"verify:{call.id}", "verify", call.path, call, state.agents_under(call.path)))
         return True

@@ -220,10 +220,16 @@ class Faulted(Record, frozen=True, tag="faulted"):
 
 
 class Doubted(Record, frozen=True, tag="doubted"):
-    """A body that ended without anybody knowing whether its effect happened: a timeout, or it said so itself."""
+    """A body that ended without anybody knowing whether its effect happened: a timeout, or it said so itself.
+
+    `settle`: seconds that the world gets before it is asked. `running`: it has not ended, and is waited for. `left`: it
+    has not ended, and a cancel does not wait any longer."""
 
     call: str
     why: str = ""
+    settle: float = 0.0
+    running: bool = False
+    left: bool = False
 
 
 class Verified(Record, frozen=True, tag="verified"):
@@ -232,6 +238,14 @@ class Verified(Record, frozen=True, tag="verified"):
     call: str
     answer: Literal["happened", "not", "unknown"]
     value: Any = None
+
+
+class Late(Record, frozen=True, tag="late"):
+    """Behind the end: what a body came to that was still at work when the run was cancelled."""
+
+    call: str
+    value: Any = None
+    error: str = ""
 
 
 class Disowned(Record, frozen=True, tag="disowned"):
@@ -339,11 +353,24 @@ class Cancelled(Record, frozen=True, tag="cancelled"):
 
 
 Command = Decided | PauseAsked | Resumed | CancelAsked | Said | Emitted | Forked
-Fact = Claimed | Replied | Broke | Returned | Suspended | Stepped | Yielded | Faulted | Doubted | Verified | Disowned
+Fact = (
+    Claimed
+    | Replied
+    | Broke
+    | Returned
+    | Suspended
+    | Stepped
+    | Yielded
+    | Faulted
+    | Doubted
+    | Verified
+    | Late
+    | Disowned
+)
 Move = Intended | Asked | Closed | Reminded | Parked | Completed | Cancelled | CancelAsked
 AnyRecord = (
     Started | Decided | PauseAsked | Resumed | CancelAsked | Said | Emitted | Forked
-    | Claimed | Replied | Broke | Returned | Suspended | Stepped | Yielded | Faulted | Doubted | Verified | Disowned
+    | Claimed | Replied | Broke | Returned | Suspended | Stepped | Yielded | Faulted | Doubted | Verified | Late | Disowned
     | Intended | Asked | Closed | Reminded | Parked | Completed | Cancelled
 )  # fmt: skip
 

@@ -7,7 +7,7 @@ Therefore nothing here may compare the seq of a fact.
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from adjourn.core import events
+from adjourn.core import doubt, events
 from adjourn.core import records as r
 from adjourn.core.authority import Vote, goes_on, shapes
 from adjourn.core.belief import Belief
@@ -59,6 +59,7 @@ class State:
         self.called: set[str] = set()
         self.parked: r.Parked | None = None
         self.ended: r.Completed | r.Cancelled | None = None
+        self.late: dict[str, r.Late] = {}
 
     def fold(self, seq: int, record: r.AnyRecord, *, counts: bool = True) -> None:
         """Take in one record; `seq` 0 means: mine, its place is not known yet. If it does not count, only the status moves."""
@@ -161,15 +162,6 @@ class State:
             self.flow.touched = x.at
             self.flow.begin(x.input)
 
-    def _claimed(self, _seq: int, x: r.Claimed) -> None:
-        self.epoch = x.epoch
-        self.claims += 1
-        self.parked = None
-        for call in self.live.values():
-            if call.phase == Phase.INTENDED and call.id not in self.threads:
-                call.doubt = "it was in flight when its process died"
-                self._phase(call, Phase.DOUBT)
-
     def _replied(self, _seq: int, x: r.Replied) -> None:
         self._counted(x.usage)
         self.faults.pop(f"model:{x.path}", None)
@@ -199,6 +191,7 @@ class State:
             x.digest,
         )
         call.verified, call.doubt, call.at = "", "", x.at
+        call.left = call.denied = False
         call.inherited = self.seq <= self.forked_at
         call.basis = None
         if grant := self.grants.get(x.grant):
@@ -214,6 +207,7 @@ class State:
         self.claims = 0
         events.moved(self, x)
         if call := self.live.get(x.call):
+            call.left = False
             self._finish(call, x.value, x.error, ran=x.ran, kept=x.why == "unrecorded")
 
     def _suspended(self, seq: int, x: r.Suspended) -> None:
@@ -244,21 +238,6 @@ class State:
             self.threads[x.step.partition(":")[2]].requests += 1
         elif call := self.live.get(x.step):
             self._phase(call, Phase.FAULTED)
-
-    def _doubted(self, _seq: int, x: r.Doubted) -> None:
-        self.claims = 0
-        call = self.live[x.call]
-        call.doubt, call.verified = x.why, ""
-        self._phase(call, Phase.DOUBT)
-
-    def _verified(self, _seq: int, x: r.Verified) -> None:
-        self.claims = 0
-        call = self.live[x.call]
-        call.verified = x.answer
-        if x.answer == "happened":
-            self._finish(call, x.value, "", ran=True)
-        else:
-            self._phase(call, Phase.CLEARED if x.answer == "not" else Phase.DOUBT)
 
     def _disowned(self, _seq: int, x: r.Disowned) -> None:
         self.belief.recorded(x)
@@ -455,9 +434,10 @@ def _undoing(record: r.Asked | r.Suspended) -> bool:
 _SHAPING = frozenset({r.Started, r.Decided, r.Said, r.Emitted, r.Resumed, r.Forked})
 _GOING_ON = frozenset({r.Suspended, r.Yielded, r.Verified})
 _ON: dict[type, Callable[[State, int, Any], None]] = {
-    r.Started: State._started, r.Claimed: State._claimed, r.Replied: State._replied, r.Broke: State._broke,
+    r.Started: State._started, r.Claimed: doubt.claimed, r.Replied: State._replied, r.Broke: State._broke,
     r.Intended: State._intended, r.Returned: State._returned, r.Suspended: State._suspended,
-    r.Stepped: State._stepped, r.Yielded: State._yielded, r.Faulted: State._faulted, r.Doubted: State._doubted, r.Verified: State._verified,
+    r.Stepped: State._stepped, r.Yielded: State._yielded, r.Faulted: State._faulted,
+    r.Doubted: doubt.doubted, r.Verified: doubt.verified, r.Late: doubt.late,
     r.Disowned: State._disowned,
     r.Asked: State._asked, r.Closed: State._closed, r.Reminded: State._reminded,
     r.Decided: State._decided, r.PauseAsked: State._pause_asked,

@@ -10,6 +10,7 @@ from adjourn.core.records import (
     Decided,
     Emitted,
     Forked,
+    Late,
     Parked,
     PauseAsked,
     Record,
@@ -65,6 +66,8 @@ def after(status: Status | None, record: Record) -> Status | None:
         return None if status in ENDED or status in CANCELS else S.READY
     if kind in _STEERING:
         return NEXT[status].get(kind)
+    if kind is Late:
+        return status if status == S.CANCELLED else None
     return None if status in ENDED or kind is Started else status
 
 

@@ -19,16 +19,20 @@ from adjourn.core.records import (
     Doubted,
     Emitted,
     Fact,
+    Faulted,
     Intended,
     Move,
     Parked,
+    Returned,
     Said,
     Suspended,
 )
 from adjourn.core.state import State
 from adjourn.core.status import Status
+from adjourn.driver import flights
 from adjourn.driver.clock import Alarm, Clock, SystemClock
 from adjourn.driver.feed import Feed, Published, TextArrived
+from adjourn.driver.late import record_late
 from adjourn.driver.program import Program
 from adjourn.errors import LeaseLost, Unauthorised
 from adjourn.stores.rules.transaction import stamped
@@ -39,7 +43,8 @@ log = logging.getLogger("adjourn.driver")
 RESTS = (Parked, Completed, Cancelled)
 STUBBORN = 1.0
 """Seconds that a body gets to notice that it was cancelled."""
-_loose: set[asyncio.Task[Any]] = set()
+LEAVE = 0.5
+"""Seconds that bodies get to end when their run is handed back."""
 ROUTING = (Decided, Emitted, Said)
 """People's words that may move a flow on. All others commute with facts, also in a flow."""
 
@@ -60,6 +65,9 @@ class Desk:
         self.run_id = drive.state.run
         self.epoch = drive.lease.epoch
         self.loop = asyncio.get_running_loop()
+        self.cut = self.in_thread = False
+        self.lost: BaseException | None = None
+        self.settle = 0.0
         self.partial = ""
         self.upto = drive.state.seq
         thread = drive.state.threads.get(step.path) if step.kind == "model" else None
@@ -81,10 +89,18 @@ class Desk:
     def failed(self, error: BaseException) -> None:
         self._drive.errors[self.step.id] = error
 
+    def post(self, fact: Fact) -> None:
+        if self.step.id in self._drive.in_flight:
+            self._drive.post(fact)
+
     async def record(self, fact: Fact) -> None:
         durable: asyncio.Future[None] = self.loop.create_future()
         self._drive.post(fact, durable)
-        await durable
+        try:
+            await durable
+        except Exception as e:
+            self.lost = e
+            raise
 
     def publish(self, item: Any, *, path: str | None = None, thinking: bool = False) -> None:
         if path is None:
@@ -122,6 +138,8 @@ class Drive:
         self._bell = Alarm()
         self._fence = store.now() + ttl
         self._stopping = False
+        self._over = False
+        self.left: list[str] = []
         self._rung = False
         self._broken: BaseException | None = None
         self.errors: dict[str, BaseException] = {}
@@ -137,7 +155,10 @@ class Drive:
         self.state.belief.disowns = []
 
     def post(self, fact: Fact, durable: asyncio.Future[None] | None = None) -> None:
-        """Hand in a fact; it is committed with whatever else has landed."""
+        """Hand in a fact; it is committed with whatever else has landed. Once the run is handed back, nothing is."""
+        if self._over:
+            _settle([Posted(fact, durable)], LeaseLost("the run was handed back before this was recorded"))
+            return
         self._posted.append(Posted(stamped(fact, self.store.now()), durable))
         self._bell.set()
 
@@ -153,9 +174,9 @@ class Drive:
 
     def cut(self, seq: int) -> None:
         """Abort the model calls, because of a word at `seq` that this plan has not seen yet and the next one will."""
-        for step, task, _ in self._running.values():
+        for step, task, desk in self._running.values():
             if step.kind == "model" and seq > self.state.seq:
-                task.cancel()
+                _cut(task, desk)
 
     @property
     def in_flight(self) -> list[str]:
@@ -308,12 +329,13 @@ class Drive:
     async def _perform(self, step: Step, desk: Desk) -> Fact:
         fact = await self.program.perform(step, desk)
         if (found := self._running.get(step.id)) and found[2] is desk:
-            self._over(step)  # here already: the callback comes a turn of the event loop later
+            self._ends(step)  # here already: the callback comes a turn of the event loop later
             self.post(fact)
         return fact
 
-    def _over(self, step: Step) -> None:
+    def _ends(self, step: Step) -> None:
         del self._running[step.id]
+        self._cut.pop(step.id, None)
         if step.kind == "model":
             self.feed.written(self.state.run, step.path)
 
@@ -321,7 +343,7 @@ class Drive:
         """What did not post by itself; also a task that was cancelled before its first instruction."""
         if self._running.get(step.id, (None, None))[1] is not task:
             return
-        self._over(step)
+        self._ends(step)
         self._bell.set()
         if not task.cancelled():
             if error := task.exception():
@@ -331,13 +353,25 @@ class Drive:
         elif step.kind == "model" and not self._stopping:
             usage = _estimate(desk)
             self.post(Broke(path=step.path, upto=desk.upto, heard=desk.heard, text=desk.partial, usage=usage))
+        elif not desk.cut:
+            self._cancelled_by_others(step)
         elif (call := self.state.live.get(step.id)) and call.phase == Phase.INTENDED and self._overdue(call):
-            self.post(Doubted(call=call.id, why="the run was cancelled while it was in flight"))
+            self.post(Doubted(call=call.id, why="the run was cancelled while it was in flight", settle=desk.settle))
+
+    def _cancelled_by_others(self, step: Step) -> None:
+        """Before its first instruction: nothing has happened, and it is tried again."""
+        why = "its task was cancelled before it began, and not by the run"
+        call = self.state.live.get(step.id)
+        if step.kind == "call" and call is not None and call.phase == Phase.INTENDED:
+            self.post(Doubted(call=step.id, why=why))
+        elif step.kind in ("call", "undo"):
+            at = self.store.now() + STUBBORN
+            self.post(Faulted(step=step.id, error=why, kind="interrupted", transient=True, retry_at=at))
 
     def _abort(self, p: Plan) -> None:
         if self._broken is not None:
             raise self._broken
-        for step, task, _ in list(self._running.values()):
+        for step, task, desk in list(self._running.values()):
             call = self.state.live.get(step.id)
             unintended = step.kind == "call" and call is not None and call.phase != Phase.INTENDED
             if step.kind == "model":
@@ -347,19 +381,31 @@ class Drive:
             else:
                 wanted = step.kind != "call" or call is None or not self._overdue(call)
             if not wanted:
-                task.cancel()
+                _cut(task, desk)
                 if step.kind == "call" and not unintended:
-                    self._let_go(step, task)
+                    self._let_go(step, task, desk)
 
-    def _let_go(self, step: Step, task: asyncio.Task[Fact]) -> None:
-        """A body that does not let itself be cancelled goes on by itself, as a thread does, and is in doubt."""
+    def _let_go(self, step: Step, task: asyncio.Task[Fact], desk: Desk) -> None:
+        """A body that does not end goes on by itself: it stays, whatever anybody says about it, until it has ended."""
         now = self.store.now()
-        if now >= self._cut.setdefault(step.id, now) + STUBBORN:
-            del self._cut[step.id]
-            self._over(step)
-            _loose.add(task)
-            task.add_done_callback(_loose.discard)
-            self.post(Doubted(call=step.id, why="the run was cancelled, and it did not stop"))
+        if now >= self._cut.setdefault(step.id, now) + (0.0 if desk.in_thread else STUBBORN):
+            self._ends(step)
+            self._leave(step, task)
+            self.post(Doubted(call=step.id, why="the run was cancelled, and it did not stop", left=True))
+
+    def _leave(self, step: Step, task: asyncio.Task[Fact]) -> None:
+        """Do not wait for this body any longer; what it comes to is recorded all the same, if it still can be."""
+        flights.leave(self.state.run, step.id, task)
+        task.add_done_callback(self._landed)
+
+    def _landed(self, task: asyncio.Task[Fact]) -> None:
+        fact = None if task.cancelled() or task.exception() else task.result()
+        if not isinstance(fact, Returned | Faulted) or (isinstance(fact, Faulted) and fact.transient):
+            return
+        if not self._over:
+            self.post(fact)
+            return
+        record_late(self.store, self.lease, fact, seen=self.state.seq, ttl=self.ttl)
 
     def _overdue(self, call: Call) -> bool:
         """Whether a cancel has waited long enough for this call: at once if its body said how to compensate it."""
@@ -385,15 +431,30 @@ class Drive:
             self._fence = self.store.now() + self.ttl
 
     async def _abandon(self) -> None:
-        """Leave no task behind. What was in flight is in doubt for whoever takes the run next."""
-        tasks = [task for _, task, _ in self._running.values()]
-        self._running.clear()
-        for task in tasks:
-            task.cancel()
+        """Wait a moment for what is cut off. What was in flight is in doubt for whoever takes the run next."""
+        self._over = True
+        running, self._running = list(self._running.values()), {}
+        for _, task, desk in running:
+            _cut(task, desk)
         _settle(self._posted, LeaseLost("the run was handed back before this was recorded"))
         self._posted = []
-        if tasks:
-            await asyncio.gather(*tasks, return_exceptions=True)
+        cut = [task for _, task, desk in running if not desk.in_thread]
+        if cut:
+            await asyncio.wait(cut, timeout=LEAVE)
+        for step, task, _ in running:
+            if not task.done():
+                name = step.call.tool if step.call else step.kind
+                self.left.append(f"{name} ({step.id}) of run {self.state.run}")
+                self._leave(step, task)
+        if self.left:
+            log.warning("still at work, and left behind: %s", ", ".join(self.left))
+
+
+def _cut(task: asyncio.Task[Fact], desk: Desk) -> None:
+    """Cancel a step, so that it can tell that the driver did. A thread cannot be stopped: its waiter stays."""
+    desk.cut = True
+    if not desk.in_thread:
+        task.cancel()
 
 
 def _settle(own: list[Posted], error: BaseException | None) -> None:

@@ -12,7 +12,16 @@ from adjourn.core.state import State
 
 
 class Desk(Protocol):
-    """What a running step may use. One per step; it dies with it."""
+    """What a running step may use. One per step; it dies with it.
+
+    `cut`: the driver itself has cancelled the step. `lost`: why something of it could not be recorded. The step says
+    with `in_thread` that its body cannot be stopped, and with `settle` how long the world may need if it is cut.
+    """
+
+    cut: bool
+    lost: BaseException | None
+    in_thread: bool
+    settle: float
 
     @property
     def run_id(self) -> str:
@@ -60,6 +69,10 @@ class Desk(Protocol):
 
     def now(self) -> float:
         """The store's time."""
+        ...
+
+    def post(self, fact: Fact) -> None:
+        """Append a fact with whatever else lands."""
         ...
 
     async def record(self, fact: Fact) -> None:

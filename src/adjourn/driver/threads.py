@@ -3,6 +3,7 @@
 import asyncio
 import contextvars
 import logging
+import os
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -10,33 +11,77 @@ from typing import Any
 log = logging.getLogger("adjourn.tool")
 
 
+class Flight:
+    """A function at work in a daemon thread, until it has ended, whoever waits for it. It cannot be stopped."""
+
+    def __init__(self, work: Callable[[], Any]) -> None:
+        self._work = work
+        self._inside = contextvars.copy_context()
+        self._lock = threading.Lock()
+        self._waiters: list[tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]] = []
+        self._ended = False
+        self._value: Any = None
+        self._error: BaseException | None = None
+
+    def start(self) -> "Flight":
+        """Begin; returns itself."""
+        threading.Thread(target=self._run, name="adjourn-tool", daemon=True).start()
+        return self
+
+    @property
+    def ended(self) -> bool:
+        """Whether the function has returned or raised."""
+        return self._ended
+
+    def _run(self) -> None:
+        process = os.getpid()
+        try:
+            self._value = self._inside.run(self._work)
+        except BaseException as e:
+            self._error = Raised(e) if isinstance(e, StopIteration) else e
+        end_if_forked(process)
+        with self._lock:
+            self._ended = True
+            waiters, self._waiters = self._waiters, []
+        for loop, waiter in waiters:
+            try:
+                loop.call_soon_threadsafe(_wake, waiter)
+            except RuntimeError:  # the loop is closed: nobody waits
+                log.warning("a tool ended after its run was handed back; its result is lost, the call is in doubt")
+
+    async def wait(self) -> Any:
+        """The function's result, or what it raised. A waiter that is cancelled leaves it at work."""
+        loop = asyncio.get_running_loop()
+        waiter: asyncio.Future[None] = loop.create_future()
+        with self._lock:
+            if not self._ended:
+                self._waiters.append((loop, waiter))
+            else:
+                waiter.set_result(None)
+        await waiter
+        if self._error is not None:
+            raise self._error
+        return self._value
+
+
+def _wake(waiter: asyncio.Future[None]) -> None:
+    if not waiter.done():
+        waiter.set_result(None)
+
+
+def end_if_forked(process: int) -> None:
+    """A body forked and came back twice: the copy must not go on as a second worker.
+
+    Args:
+        process: the id of the process in which the body began.
+    """
+    if os.getpid() != process:
+        os._exit(0)
+
+
 async def in_thread(work: Callable[[], Any]) -> Any:
     """Run `work` in a new daemon thread. If the waiter is cancelled, the thread goes on by itself."""
-    loop = asyncio.get_running_loop()
-    future: asyncio.Future[Any] = loop.create_future()
-    inside = contextvars.copy_context()
-
-    def settle(value: Any, error: BaseException | None) -> None:
-        if future.done():
-            return
-        if error is None:
-            future.set_result(value)
-        else:
-            future.set_exception(Raised(error) if isinstance(error, StopIteration) else error)
-
-    def run() -> None:
-        value, error = None, None
-        try:
-            value = inside.run(work)
-        except BaseException as e:
-            error = e
-        try:
-            loop.call_soon_threadsafe(settle, value, error)
-        except RuntimeError:  # the loop is closed: nobody waits
-            log.warning("a tool ended after its run was handed back; its result is lost, the call is in doubt")
-
-    threading.Thread(target=run, name="adjourn-tool", daemon=True).start()
-    return await future
+    return await Flight(work).start().wait()
 
 
 class Raised(RuntimeError):

@@ -39,6 +39,7 @@ class Chunk:
         undo: Callable[[Any, Any, Any], Any] | None = None,
         verify: Callable[[Any, Any], Any] | None = None,
         timeout: Duration | None = None,
+        settle: Duration | None = None,
         key_ttl: Duration | None = None,
         resources: Iterable[str] = (),
     ) -> None:
@@ -65,6 +66,7 @@ class Chunk:
             raise InvalidDefinition(f"chunk {name!r}: effect='verifiable' and verify= go together")
         self.run, self.name, self.undo, self.verify = run, name, undo, verify
         self.timeout = None if timeout is None else seconds(timeout, "timeout")
+        self.settle = (self.timeout or 0.0) if settle is None else seconds(settle, "settle")
         self.key_ttl = 0.0 if key_ttl is None else seconds(key_ttl, "key_ttl")
         self.resources = names(resources, f"chunk {name!r}")
 

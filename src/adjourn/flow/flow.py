@@ -58,6 +58,7 @@ class Flow:
         undo: Callable[[Any, Any, Any], Any] | None = None,
         verify: Callable[[Any, Any], Any] | None = None,
         timeout: Duration | None = None,
+        settle: Duration | None = None,
         key_ttl: Duration | None = None,
         resources: Iterable[str] = (),
     ) -> Callable[[Callable[[Any], Any]], Chunk]: ...

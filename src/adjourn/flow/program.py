@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from adjourn.agent.program import AgentProgram
+from adjourn.bodies.perform import perform_body
 from adjourn.core.call import Call, Phase
 from adjourn.core.conversation import Thread
 from adjourn.core.digest import action_digest
@@ -13,7 +14,7 @@ from adjourn.core.records import Asked, Completed, Fact, Faulted, Intended, Retu
 from adjourn.core.state import State
 from adjourn.core.stop import External, Progress, TextMention, ToolCalled, Tripped
 from adjourn.driver.program import Desk
-from adjourn.flow.body import NO_HANDLE, NoHandle, run_chunk, undo_chunk, verify_chunk
+from adjourn.flow.body import NO_HANDLE, ChunkBody, NoHandle
 
 if TYPE_CHECKING:
     from adjourn.agent.agent import Agent
@@ -182,11 +183,7 @@ class FlowProgram(AgentProgram):
         chunk = self._chunks.get((call.of, call.tool))
         if chunk is None:
             return Faulted(step=step.id, error=f"flow {self.name!r} has no chunk {call.tool!r} any more")
-        if step.kind == "undo":
-            return await undo_chunk(chunk, step, call, desk)
-        if step.kind == "verify":
-            return await verify_chunk(chunk, call, desk)
-        return await run_chunk(chunk, call, desk, handle=self.handle)
+        return await perform_body(ChunkBody(chunk, call, handle=self.handle), step, desk)
 
 
 def _broken(state: State, step: str, error: str, call: str = "") -> Asked:

@@ -130,7 +130,16 @@ class Timeline:
                 self._decided(x)
             case r.Disowned():
                 self._disowned(x)
-            case r.Intended() | r.Returned() | r.Closed() | r.Faulted() | r.Doubted() | r.Yielded() | r.Verified():
+            case (
+                r.Intended()
+                | r.Returned()
+                | r.Closed()
+                | r.Faulted()
+                | r.Doubted()
+                | r.Late()
+                | r.Yielded()
+                | r.Verified()
+            ):
                 self._moved(x)
             case _:
                 self._said(x)
@@ -238,7 +247,9 @@ class Timeline:
             step.begin("wait", x.at)
             step.note, step.arguments = unsigned([x.by]), self._unedited.pop(x.i, step.arguments)
 
-    def _moved(self, x: r.Intended | r.Returned | r.Closed | r.Faulted | r.Doubted | r.Yielded | r.Verified) -> None:
+    def _moved(
+        self, x: r.Intended | r.Returned | r.Closed | r.Faulted | r.Doubted | r.Late | r.Yielded | r.Verified
+    ) -> None:
         match x:
             case r.Closed():
                 if step := self._asked.get(x.i):
@@ -249,8 +260,12 @@ class Timeline:
                 self._intended(self._touch(self._calls.get(x.call) or self._spawned(x)), x)
             case r.Doubted():
                 step = self._touch(self._calls.get(x.call) or self._spawned(x))
-                step.note = "in doubt"
-                step.close(x.at)
+                step.note = x.why if x.running or x.left else "in doubt"
+                if not x.running:
+                    step.close(x.at)
+            case r.Late():
+                if step := self._calls.get(x.call):
+                    self._touch(step).note = f"ended after the run: {x.error or x.value!r}"
             case r.Yielded():
                 if step := self._calls.get(x.call):
                     self._touch(step).end("ready", "stopped at its last save", x.at)

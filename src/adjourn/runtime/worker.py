@@ -27,6 +27,8 @@ log = logging.getLogger("adjourn.worker")
 
 SWEEP = 1.0
 PAGE = 100
+HAND_BACK = 0.8
+"""Seconds that runs get to be handed back once the grace for their bodies is over."""
 
 
 class Worker:
@@ -62,6 +64,7 @@ class Worker:
         self._wakes: dict[str, float] = {}
         self._sweeper: asyncio.Task[None] | None = None
         self._closing = False
+        self.left: list[str] = []
 
     def register(self, program: Program) -> None:
         """Advance this program's runs from now on."""
@@ -198,6 +201,7 @@ class Worker:
             await drive.run()
         finally:
             del self._running[run]
+            self.left += drive.left
         self.refusals.pop(run, None)
         self.errors.pop(run, None)
         if drive.errors:
@@ -277,7 +281,10 @@ class Worker:
         self._hot.take(run)
 
     async def close(self, grace: float) -> None:
-        """Start nothing new, cut model calls, wait `grace` for tools in flight, and hand the runs back."""
+        """Start nothing new, cut model calls, wait `grace` for tools in flight, and hand the runs back.
+
+        Ends within `grace` and a second; the bodies that are still at work then are in `left`, and logged.
+        """
         self._closing = True
         if self._sweeper is not None:
             self._sweeper.cancel()
@@ -289,4 +296,8 @@ class Worker:
             _, late = await asyncio.wait(tasks, timeout=grace)
             for task in late:
                 task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            if late:
+                _, hanging = await asyncio.wait(late, timeout=HAND_BACK)
+                self.left += [task.get_name() for task in hanging]
+        if self.left:
+            log.warning("closed while bodies were still at work: %s; their calls are in doubt", ", ".join(self.left))

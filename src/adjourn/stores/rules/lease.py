@@ -11,6 +11,7 @@ from adjourn.core.records import (
     Claimed,
     Fact,
     Intended,
+    Late,
     Move,
     parse,
 )
@@ -72,7 +73,7 @@ def commit(
 ) -> Committed:
     """See `Store.commit`."""
     row = _held(tx, lease)
-    if row.status in ENDED:
+    if row.status in ENDED and (moves or not all(type(fact) is Late for fact in facts)):
         raise Refused(lease.run, "commit to", row.status.value)
     unseen = [(seq, parse(body)) for seq, body in tx.tail(row, seen)] if row.seq > seen else []
     halts = frozenset(h.scope for h in tx.halts())

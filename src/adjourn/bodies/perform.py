@@ -1,0 +1,19 @@
+"""A step of a call, performed: its body, its undo, or its question to the world."""
+
+from adjourn.bodies.body import Body
+from adjourn.bodies.compensations import forget
+from adjourn.bodies.runner import run_body
+from adjourn.bodies.undo import undo_body, verify_body
+from adjourn.core.plan import Step
+from adjourn.core.records import Fact, Returned
+from adjourn.driver.program import Desk
+
+
+async def perform_body(body: Body, step: Step, desk: Desk) -> Fact:
+    """The fact that ends the step."""
+    if step.kind == "undo":
+        return await undo_body(body, step, desk)
+    fact = await (verify_body(body, desk) if step.kind == "verify" else run_body(body, desk))
+    if isinstance(fact, Returned):
+        forget(desk.run_id, body.call.id)
+    return fact

@@ -1,0 +1,239 @@
+"""Running a body, of a tool or a chunk alike: in the loop or in a thread, with a timeout, telling apart every way it can end."""
+
+import asyncio
+import inspect
+import logging
+import os
+from collections.abc import Coroutine
+from typing import Any
+
+from adjourn.bodies.body import Body, Work
+from adjourn.bodies.signature import ArgumentError
+from adjourn.bodies.tool_context import ToolContext, Yield, enter
+from adjourn.core.codec import legible
+from adjourn.core.effect import Effect
+from adjourn.core.plan import interrupt_id
+from adjourn.core.records import Doubted, Fact, Faulted, Returned, Suspended, Yielded
+from adjourn.driver import flights
+from adjourn.driver.program import Desk
+from adjourn.driver.threads import Flight, end_if_forked
+from adjourn.errors import InDoubt, LeaseLost, PauseRequest, StoreError, ToolFailed
+
+log = logging.getLogger("adjourn.tool")
+
+READ_AGAIN = 3
+"""Attempts of a `read` that something else than the run interrupts."""
+BACKOFF, LONGEST = 0.5, 30.0
+
+
+def retry_at(now: float, attempt: int, after: float | None = None) -> float:
+    """When to try again what has failed `attempt` times; `after` seconds, if the other side says so."""
+    return now + (after if after is not None else min(LONGEST, BACKOFF * 2 ** (attempt - 1)))
+
+
+async def run_body(body: Body, desk: Desk) -> Fact:
+    """Run a body for its call; the fact that ends it. One that is still at work here is waited for, not repeated."""
+    if (earlier := await joined(body, desk)) is not None:
+        return earlier
+    context = body.context(desk, body.call)
+    started, process = desk.now(), os.getpid()
+    try:
+        work = body.work(context)
+    except ArgumentError as e:
+        return Returned(call=body.call.id, error=f"invalid arguments: {e}", why="invalid", ran=False)
+    limit = asyncio.timeout(None)
+    value, error = None, None
+    try:
+        value = await _run(body, work, context, limit, desk)
+    except BaseException as e:
+        end_if_forked(process)
+        error = e
+    end_if_forked(process)
+    cut = isinstance(error, TimeoutError) and limit.expired()
+    return ended(body, context, value, error, round(desk.now() - started, 4), desk, cut=cut)
+
+
+async def _run(
+    body: Body, work: Work | Coroutine[Any, Any, Any], context: ToolContext, limit: asyncio.Timeout, desk: Desk
+) -> Any:
+    desk.settle = body.settle
+    flight = None
+    if isinstance(work, Work) and not _is_async(work):
+        flight = flight_of(work, context)
+        if body.effect != Effect.READ:
+            flights.took_off(desk.run_id, body.call.id, flight, context)
+            value = await _until_ended(body, flight.start(), desk)
+            if not inspect.isawaitable(value):
+                return value
+            flight, work = None, _awaited(value)
+    async with limit:
+        if body.timeout is not None:
+            limit.reschedule(desk.loop.time() + body.timeout)
+        if flight is not None:  # a `read`: it may be left alone
+            value = await flight.start().wait()
+            return await value if inspect.isawaitable(value) else value
+        if not isinstance(work, Work):
+            return await work
+        enter(context)
+        return await work.function(*work.positional, **work.named)
+
+
+def flight_of(work: Work, context: ToolContext) -> Flight:
+    """A sync function for a thread of its own."""
+    return Flight(lambda: (enter(context), work.function(*work.positional, **work.named))[1])
+
+
+async def run_function(work: Work, context: ToolContext, key: str, timeout: float, desk: Desk) -> Any:
+    """Run an undo or a verify. One in a thread that did not end in time is waited for again, never run beside itself.
+
+    Args:
+        work: the function and its arguments.
+        context: what `pause_for` finds.
+        key: what it is in its run; the same for every attempt.
+        timeout: seconds after which `TimeoutError` is raised.
+        desk: of the step.
+    """
+    async with asyncio.timeout(timeout):
+        if _is_async(work):
+            enter(context)
+            return await work.function(*work.positional, **work.named)
+        found = flights.in_thread(desk.run_id, key)
+        flight = found[0] if found else flight_of(work, context).start()
+        if not found:
+            flights.took_off(desk.run_id, key, flight, context)
+        value = await flight.wait()
+        return await value if inspect.isawaitable(value) else value
+
+
+async def _until_ended(body: Body, flight: Flight, desk: Desk) -> Any:
+    """A thread cannot be stopped: until it has ended, its call is in flight."""
+    timer = None
+    if body.timeout is not None:
+        timer = desk.loop.call_later(body.timeout, _overdue, body, desk)
+    desk.in_thread = True
+    try:
+        return await flight.wait()
+    finally:
+        desk.in_thread = False
+        if timer is not None:
+            timer.cancel()
+
+
+def _overdue(body: Body, desk: Desk) -> None:
+    why = f"it did not end within {body.timeout:g} s, and its thread is still at work"
+    log.warning("run %s: tool %s (%s): %s; its result will settle the call", desk.run_id, body.name, body.call.id, why)
+    desk.post(Doubted(call=body.call.id, why=why, running=True))
+
+
+async def _awaited(value: Any) -> Any:
+    return await value
+
+
+def _is_async(work: Work) -> bool:
+    function = work.function
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004
+
+
+async def joined(body: Body, desk: Desk) -> Fact | None:
+    """How a body of this call that is still at work in this process has ended; None if there is none."""
+    if found := flights.in_thread(desk.run_id, body.call.id):
+        flight, context = found
+        started, value, error = desk.now(), None, None
+        try:
+            value = await _until_ended(body, flight, desk)
+        except BaseException as e:
+            error = e
+        return ended(body, context, value, error, round(desk.now() - started, 4), desk)
+    if task := flights.as_task(desk.run_id, body.call.id):
+        await asyncio.wait({task})
+        fact = None if task.cancelled() or task.exception() else task.result()
+        return fact if isinstance(fact, Returned | Faulted) else None
+    return None
+
+
+def ended(
+    body: Body,
+    context: ToolContext,
+    value: Any,
+    error: BaseException | None,
+    took: float,
+    desk: Desk,
+    *,
+    cut: bool = False,
+) -> Fact:
+    """The fact for a body that has ended with a value or an error. `cut`: its own timeout ended it."""
+    if error is None:
+        error = context.refused or context.paused  # perhaps it was swallowed on its way out
+    elif not isinstance(error, asyncio.CancelledError):  # a task group wraps it, or something else took its place
+        error = context.refused or context.paused or error
+    if error is not None:
+        return _ended_badly(body, context, error, desk, cut=cut)
+    if left := context.leftover():
+        text = f"{body.name} left recorded work unused ({', '.join(left)}): it is not the body that recorded it; restore it and resume"
+        return Faulted(step=body.call.id, error=text, kind="changed")
+    return body.returned(context, value, took, desk)
+
+
+def _ended_badly(body: Body, context: ToolContext, error: BaseException, desk: Desk, *, cut: bool) -> Fact:
+    call = body.call
+    if isinstance(error, PauseRequest | Yield):
+        return body.paused(_pause_of(body, context, desk), context, desk)
+    if isinstance(error, InDoubt):
+        return Doubted(call=call.id, why=legible(str(error)) or "the tool cannot tell whether it happened")
+    if desk.lost is not None and isinstance(error, LeaseLost | StoreError):
+        raise error
+    if isinstance(error, asyncio.CancelledError) and desk.cut:
+        raise error
+    if cut and body.effect != Effect.READ:
+        return Doubted(call=call.id, why=f"it did not end within {body.timeout:g} s", settle=body.settle)
+    if interruption := _interruption(error):
+        return _interrupted(body, error, interruption, desk)
+    if not isinstance(error, ToolFailed):
+        log.info("tool %s raised %s", body.name, type(error).__name__, exc_info=error)
+    return body.failed(Returned(call=call.id, error=_text(error)), error, desk)
+
+
+def _interruption(error: BaseException) -> str:
+    """What came between, if somebody else than the run and the body did; "" for an error of the body's own."""
+    if isinstance(error, KeyboardInterrupt):
+        return "it was interrupted (KeyboardInterrupt)"
+    task = asyncio.current_task()
+    if isinstance(error, asyncio.CancelledError) and (task is None or task.cancelling()):
+        return "its task was cancelled, and not by the run"
+    return ""
+
+
+def _interrupted(body: Body, error: BaseException, why: str, desk: Desk) -> Fact:
+    """A body that was ended in the middle: in doubt; a `read` is tried again, a few times."""
+    call = body.call
+    log.warning("run %s: tool %s (%s): %s", desk.run_id, body.name, call.id, why)
+    if body.effect != Effect.READ:
+        return Doubted(call=call.id, why=why, settle=body.settle)
+    fault = desk.state.faults.get(call.id)
+    count = 1 + (fault.count if fault else 0)
+    if count >= READ_AGAIN:
+        return body.failed(Returned(call=call.id, error=f"{why} ({count} times)"), error, desk)
+    return Faulted(step=call.id, error=why, kind="interrupted", transient=True, retry_at=retry_at(desk.now(), count))
+
+
+def _text(error: BaseException) -> str:
+    """An error as the model reads it."""
+    text = legible(str(error)) or type(error).__name__
+    if isinstance(error, ToolFailed):
+        return text
+    if isinstance(error, asyncio.CancelledError):
+        return "it was cancelled from inside"
+    return f"{type(error).__name__}: {text}"
+
+
+def _pause_of(body: Body, context: ToolContext, desk: Desk) -> Fact:
+    call = body.call
+    if not isinstance(context.paused, PauseRequest):
+        return Yielded(call=call.id)
+    fields = dict(context.paused.fields)
+    if given := fields.get("i"):
+        if given in desk.state.ids:
+            return Returned(call=call.id, error=f"interrupt id {given!r} is used already in this run; choose another")
+        desk.state.ids.add(given)  # now: a sibling may pause under the same id before this is folded
+    fields["i"] = given or interrupt_id(desk.state, call.id)
+    return Suspended(call=call.id, **fields)

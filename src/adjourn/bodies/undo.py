@@ -1,0 +1,88 @@
+"""Taking a call back, and asking the world about one: of a tool and of a chunk alike."""
+
+import asyncio
+from typing import Any
+
+from adjourn.bodies.body import Body, Work
+from adjourn.bodies.compensations import compensation, forget
+from adjourn.bodies.runner import joined, retry_at, run_function
+from adjourn.core.call import Call
+from adjourn.core.codec import legible, plain
+from adjourn.core.plan import Step
+from adjourn.core.records import Fact, Faulted, Returned, Verified
+from adjourn.driver.program import Desk
+from adjourn.errors import LeaseLost, Misused, NotJSON, PauseRequest, StoreError
+
+UNDO_TIMEOUT = 60.0
+"""Seconds for an undo or a verify whose tool has no timeout of its own."""
+
+
+async def undo_body(body: Body, step: Step, desk: Desk) -> Fact:
+    """Run a call's undo, or what its body itself registered. Its key is its own and stays the same."""
+    call = body.call
+    context = body.context(desk, Call(step.id, call.tool, call.args, call.path, kind=call.kind, of=call.of))
+    try:
+        work = _undo_of(body, step, desk, context)
+        value = await run_function(work, context, step.id, body.timeout or UNDO_TIMEOUT, desk)
+    except BaseException as e:
+        text = own_failure(e, desk)
+        return Faulted(step=step.id, error=text, transient=True, retry_at=retry_at(desk.now(), step.attempt))
+    if len(call.compensations) <= 1:
+        forget(desk.run_id, call.id)
+    try:
+        return Returned(call=step.id, value=plain(value, "result"))
+    except NotJSON:  # what it gives back is only for people to read
+        return Returned(call=step.id)
+
+
+def _undo_of(body: Body, step: Step, desk: Desk, context: Any) -> Work:
+    suffix = step.id.partition("!")[2]
+    if suffix == "undo":
+        assert body.undo is not None
+        return Work(body.undo, [context, body.arguments(), body.call.value], {})
+    n = int(suffix.removeprefix("cancel"))
+    named = desk.state.belief.trust is None
+    function, args = compensation(desk.run_id, body.call, n, body.function, by_name=named)
+    return Work(function, args, {})
+
+
+async def verify_body(body: Body, desk: Desk) -> Fact:
+    """`verify(ctx, args)` says: True or ("happened", result), False, or None for unknown.
+
+    Nothing is asked while a body of the call is still at work here: its own result is better than any answer.
+    """
+    if (earlier := await joined(body, desk)) is not None:
+        return earlier
+    assert body.verify is not None
+    call = body.call
+    context = body.context(desk, call)
+    try:
+        work = Work(body.verify, [context, body.arguments()], {})
+        answer = await run_function(work, context, f"verify:{call.id}", body.timeout or UNDO_TIMEOUT, desk)
+        return verified(call, answer)
+    except BaseException as e:
+        return Verified(call=call.id, answer="unknown", value=own_failure(e, desk))
+
+
+def own_failure(error: BaseException, desk: Desk) -> str:
+    """What went wrong inside an undo or a verify, in words. What is not its own (we are being stopped) is raised."""
+    ours = isinstance(error, asyncio.CancelledError) and desk.cut
+    if ours or (desk.lost is not None and isinstance(error, LeaseLost | StoreError)):
+        raise error
+    if isinstance(error, PauseRequest):
+        error = Misused("only tools and chunks can wait for a person; this one cannot")
+    elif isinstance(error, asyncio.CancelledError):
+        error = RuntimeError("it was cancelled, and not by the run")
+    desk.failed(error)
+    return legible(f"{type(error).__name__}: {error}")
+
+
+def verified(call: Call, answer: Any) -> Verified:
+    """What a `verify` said, as a record."""
+    if answer is None or answer == "unknown":
+        return Verified(call=call.id, answer="unknown")
+    if answer is False or answer == "not":
+        return Verified(call=call.id, answer="not")
+    if isinstance(answer, tuple) and len(answer) == 2 and answer[0] == "happened":  # pyright: ignore[reportUnknownArgumentType]
+        return Verified(call=call.id, answer="happened", value=plain(answer[1], "verified result"))
+    return Verified(call=call.id, answer="happened", value=None if answer is True else plain(answer, "verified result"))

@@ -1,0 +1,64 @@
+"""A call of which nobody knows whether it happened: how it comes into doubt, and what the world says about it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from adjourn.core import records as r
+from adjourn.core.call import Call, Phase
+
+if TYPE_CHECKING:
+    from adjourn.core.state import State
+
+AGAIN = 5
+"""So many times a call may come into doubt before a person is asked, whatever its effect allows."""
+
+
+def claimed(state: State, _seq: int, x: r.Claimed) -> None:
+    """Another worker has the run: what was in flight is in doubt, and no body is left at work."""
+    state.epoch = x.epoch
+    state.claims += 1
+    state.parked = None
+    for call in state.live.values():
+        call.left = False
+        if call.phase == Phase.INTENDED and call.id not in state.threads:
+            _in_doubt(state, call, "it was in flight when its process died", 0.0, x.at)
+
+
+def doubted(state: State, _seq: int, x: r.Doubted) -> None:
+    """A body has ended in doubt, or has not ended: then it stays in flight, unless a cancel has left it."""
+    state.claims = 0
+    call = state.live[x.call]
+    if x.running:
+        call.doubt = x.why
+        return
+    call.left = x.left
+    _in_doubt(state, call, x.why, x.settle, x.at)
+
+
+def _in_doubt(state: State, call: Call, why: str, settle: float, at: float) -> None:
+    call.doubt, call.verified, call.denied = why, "", False
+    call.doubts += 1
+    call.settle, call.settles = settle, at + settle if settle else 0.0
+    state._phase(call, Phase.DOUBT)
+
+
+def verified(state: State, _seq: int, x: r.Verified) -> None:
+    """What the world says. After a timeout a first "not" may only mean "not yet": it is asked once more."""
+    state.claims = 0
+    call = state.live[x.call]
+    if x.answer == "happened":
+        call.verified = x.answer
+        state._finish(call, x.value, "", ran=True)
+    elif x.answer == "not" and call.settle and not call.denied:
+        call.denied, call.settles = True, x.at + call.settle
+        state._phase(call, Phase.DOUBT)
+    else:
+        call.verified = x.answer
+        again = x.answer == "not" and call.doubts < AGAIN
+        state._phase(call, Phase.CLEARED if again else Phase.DOUBT)
+
+
+def late(state: State, _seq: int, x: r.Late) -> None:
+    """A body that a cancel had left at work has ended."""
+    state.late[x.call] = x

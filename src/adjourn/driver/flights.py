@@ -1,0 +1,46 @@
+"""Bodies of this process that are still at work, by run and call: whoever takes the run again asks here first.
+
+A body is in flight until it has ended, not until somebody stops waiting for it. A thread cannot be stopped, and a task
+may ignore that it was cancelled; neither is verified or repeated while it is at work.
+"""
+
+import asyncio
+from typing import Any
+
+from adjourn.core.records import Fact
+from adjourn.driver.threads import Flight
+
+_threads: dict[tuple[str, str], tuple[Flight, Any]] = {}
+_left: dict[tuple[str, str], asyncio.Task[Fact]] = {}
+
+
+def took_off(run: str, call: str, flight: Flight, context: Any) -> None:
+    """A body of this call works in a thread from now on; `context` is what it uses."""
+    for key in [key for key, (old, _) in _threads.items() if old.ended]:
+        del _threads[key]
+    _threads[run, call] = (flight, context)
+
+
+def in_thread(run: str, call: str) -> tuple[Flight, Any] | None:
+    """The thread that is at work for this call, and its context."""
+    found = _threads.get((run, call))
+    return found if found is not None and not found[0].ended else None
+
+
+def leave(run: str, call: str, task: asyncio.Task[Fact]) -> None:
+    """Nobody waits for this task any more; it goes on by itself until it ends."""
+    _left[run, call] = task
+    task.add_done_callback(lambda _: _landed(run, call, task))
+
+
+def _landed(run: str, call: str, task: asyncio.Task[Fact]) -> None:
+    if _left.get((run, call)) is task:
+        del _left[run, call]
+
+
+def as_task(run: str, call: str) -> asyncio.Task[Fact] | None:
+    """The task of this event loop that was left at work for this call."""
+    task = _left.get((run, call))
+    if task is None or task.done() or task.get_loop() is not asyncio.get_running_loop():
+        return None
+    return task

@@ -1,0 +1,37 @@
+"""Results that come when nobody waits for them any more."""
+
+import asyncio
+import logging
+
+from adjourn.core.records import Faulted, Late, Returned
+from adjourn.core.status import ENDED
+from adjourn.stores.store import Lease, Store
+
+log = logging.getLogger("adjourn.driver")
+
+_recording: set[asyncio.Task[None]] = set()
+
+
+def record_late(store: Store, lease: Lease, fact: Returned | Faulted, *, seen: int, ttl: float) -> None:
+    """Record how a body ended that was left at work: as its result, or behind the run's end.
+
+    Args:
+        store: where the run is.
+        lease: under which the body began; if another worker has the run by now, nothing is recorded.
+        fact: how it ended.
+        seen: the last record that its driver knew.
+        ttl: of the lease.
+    """
+    recording = asyncio.get_running_loop().create_task(_record(store, lease, fact, seen, ttl), name="adjourn-late")
+    _recording.add(recording)
+    recording.add_done_callback(_recording.discard)
+
+
+async def _record(store: Store, lease: Lease, fact: Returned | Faulted, seen: int, ttl: float) -> None:
+    call, value = (fact.call, fact.value) if isinstance(fact, Returned) else (fact.step, None)
+    try:
+        ended = (await store.get(lease.run)).status in ENDED
+        late = Late(call=call, value=value, error=fact.error) if ended else fact
+        await store.commit(lease, [late], [], seen=seen, ttl=ttl)
+    except Exception as e:
+        log.warning("run %s: call %s ended when nobody waited for it any more; %s", lease.run, call, e)
