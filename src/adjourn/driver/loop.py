@@ -32,6 +32,7 @@ from adjourn.core.status import Status
 from adjourn.driver import flights
 from adjourn.driver.clock import Alarm, Clock, SystemClock
 from adjourn.driver.feed import Feed, Published, TextArrived
+from adjourn.driver.landing import Landing
 from adjourn.driver.late import record_late
 from adjourn.driver.program import Program
 from adjourn.errors import LeaseLost, Unauthorised
@@ -132,6 +133,7 @@ class Drive:
         self.resources = resources or {}
         self.feed = feed or Feed()
         self._clock = clock or SystemClock()
+        self._landing = Landing(store, lease, self._clock, grace)
         self._halts = lease.halts
         self._posted: list[Posted] = []
         self._running: dict[str, tuple[Step, asyncio.Task[Fact], Desk]] = {}
@@ -257,7 +259,7 @@ class Drive:
         self._rung = False
         self._fence = now + self.ttl
         try:
-            done = await self.store.commit(self.lease, facts, moves, seen=self.state.seq, ttl=self.ttl)
+            done = await self._landing.commit(facts, moves, seen=self.state.seq, ttl=self.ttl)
         except Unauthorised as refusal:  # nothing landed: now the facts do, and a person is asked instead
             log.error("%s", refusal)
             self._bell.set()
