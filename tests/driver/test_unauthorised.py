@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from adjourn import Agent, Policy, RunFailed, Runtime, ask, tool
-from adjourn.agent.program import AgentProgram
+from adjourn.agent.program import Conversations
 from adjourn.core.records import Asked, Intended, Returned
 from adjourn.testing import ScriptedModel, call
 
@@ -49,7 +49,7 @@ async def test_g33_a_forged_intent_becomes_a_question_and_what_ran_beside_it_is_
     address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ran.clear()
-    monkeypatch.setattr(AgentProgram, "_agreed", never_asked)
+    monkeypatch.setattr(Conversations, "_agreed", never_asked)
     async with Runtime(address, [clerk()]) as rt:
         run = await rt.start(clerk(), "go", run_id="r", by="eve")
         with pytest.raises(RunFailed, match="may not begin: nobody was asked"):

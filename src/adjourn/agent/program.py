@@ -40,20 +40,14 @@ def gate_for(judged: Judgement) -> tuple[Slot, ...]:
     return tuple(dict.fromkeys(slots)) or (Slot(DEFAULT),)
 
 
-class AgentProgram:
-    """See `driver.program.Program`."""
+class Conversations:
+    """The conversations of a run's agents: may a call of theirs run, is a model call due, how is a step of theirs done.
 
-    kind = "agent"
+    A program has one, and adds what is its own: where conversations come from, its limits, and its end.
+    """
 
-    def __init__(self, agent: "Agent[Any]") -> None:
-        self.agent = agent
-        self.name = agent.name
-        self.stop = agent.stop
-        self.agents = family(agent)
-
-    @property
-    def fingerprint(self) -> dict[str, Any]:
-        return self.agent.fingerprint
+    def __init__(self, agents: "dict[str, Agent[Any]]") -> None:
+        self.agents = agents
 
     def check_requester(self, by: str) -> None:
         """Raise `Invalid` where a rule wants somebody else than who asked, and nobody says who asks."""
@@ -81,6 +75,7 @@ class AgentProgram:
         return [self.agents[state.threads[p].agent] for p in paths if p in state.threads]
 
     def judge(self, state: State, call: Call, now: float) -> Judged:
+        """May this tool call run now?"""
         up = self._up(state, call.path)
         tool = up[-1].tools.get(call.tool)
         if tool is None:
@@ -160,40 +155,13 @@ class AgentProgram:
         )  # fmt: skip
         return msgspec.structs.replace(asked, digest=shown_digest(state.run, asked))
 
-    def next(self, state: State, now: float, plan: Plan) -> None:
-        if state.stop_now:
-            wind_up(plan, state, Completed(output=state.threads[""].text, stopped=state.stop_now))
-            return
-        self._threads(state, now, plan)
-
-    def _threads(self, state: State, now: float, plan: Plan) -> None:
-        """Each conversation: its model call, or its end."""
-        end: Completed | None = None
-        # Conversations that have ended stay in `threads`, and not every live call is one: look through the shorter.
-        for path in state.threads if len(state.threads) <= len(state.live) + 1 else ("", *state.live):
-            thread = state.threads.get(path)
-            if thread is None or (path and path not in state.live):
-                continue
-            if thread.final:
-                self._final(state, thread, plan)
-            elif thread.due():
-                end = self._model_due(state, thread, now, plan) or end
-        if end is not None:
-            wind_up(plan, state, end)
-
-    def _final(self, state: State, thread: Thread, plan: Plan) -> None:
-        if thread.path:
-            plan.facts.append(Returned(call=thread.path, value=thread.output))
-        elif not state.live:
-            plan.moves.append(Completed(output=thread.output))
-
-    def _model_due(self, state: State, thread: Thread, now: float, plan: Plan) -> Completed | None:
-        """Add the model call, or what stands against it; a limit that ends the run is given back."""
+    def is_due(self, state: State, thread: Thread, now: float, plan: Plan) -> bool:
+        """Whether its model call may be made now; if it has failed, what follows from that is added to the plan."""
         step = f"model:{thread.path}"
         agent = self.agents[thread.agent]
         if fault := state.faults.get(step):
             if fault.asked:
-                return None
+                return False
             if not fault.transient or fault.count >= agent.retries:
                 payload = {
                     "error": fault.error,
@@ -206,31 +174,26 @@ class AgentProgram:
                 plan.moves.append(
                     Asked(i=interrupt_id(state, step), kind="error", step=step, payload=payload, under=under)
                 )
-                return None
+                return False
             if fault.retry_at > now:
                 plan.retry_at(fault.retry_at, now)
-                return None
-        tripped, path = self._tripped(state, thread, now)
-        if tripped is not None:
-            return self._stop(state, thread, tripped, path, plan)
+                return False
+        return True
+
+    def ask_model(self, state: State, thread: Thread, plan: Plan) -> None:
+        """Add the model call."""
+        step = f"model:{thread.path}"
+        fault = state.faults.get(step)
         under = state.agents_under(thread.path)
         plan.start.append(Step(step, "model", thread.path, None, under, (fault.count if fault else 0) + 1))
-        return None
 
-    def _tripped(self, state: State, thread: Thread, now: float) -> tuple[Tripped | None, str]:
-        """The first limit on the way down to this conversation that has tripped, and the path of its agent. The root's
-        limits count the whole run, a nested agent's its own conversation and those below it."""
-        root = state.threads.get("", thread)
-        whole = Progress(
-            state.steps, state.usage.total_tokens, state.usage.cost, now - state.started.at, Words(root),
-            frozenset(state.called), frozenset(state.flags),
-        )  # fmt: skip
-        if tripped := self.stop.check(whole, state.extended):
-            return tripped, ""
-        return self._tripped_below(state, thread, now)
+    def returns(self, thread: Thread, plan: Plan) -> None:
+        """A nested agent has its output."""
+        plan.facts.append(Returned(call=thread.path, value=thread.output))
 
-    def _tripped_below(self, state: State, thread: Thread, now: float) -> tuple[Tripped | None, str]:
-        """The same, without the root's limits."""
+    def tripped(self, state: State, thread: Thread, now: float) -> tuple[Tripped | None, str]:
+        """The first limit of a nested agent on the way down to this conversation that has tripped, and the agent's path.
+        It counts its own conversation and those below it."""
         parts = thread.path.split("/") if thread.path else []
         for path in ("/".join(parts[: n + 1]) for n in range(len(parts))):
             if path in state.threads:
@@ -239,26 +202,26 @@ class AgentProgram:
                     return tripped, path
         return None, ""
 
-    def _stop(self, state: State, thread: Thread, tripped: Tripped, path: str, plan: Plan) -> Completed | None:
+    def stop(self, state: State, thread: Thread, tripped: Tripped, path: str, plan: Plan) -> None:
+        """What follows from a limit of the agent at `path`: a person is asked, or the nested agent ends."""
         leaf = tripped.leaf
         if tripped.action == "pause":
             if not any(o.record.kind == "limit" for o in state.open.values()):
                 payload = {"limit": leaf.budget, "condition": leaf.name, "question": f"{leaf.name} is reached. Go on?"}
                 step = f"{leaf.name}:{path}" if path else leaf.name
                 plan.moves.append(Asked(i=interrupt_id(state, step), kind="limit", step=step, payload=payload))
-        elif not path:
-            return _ended(leaf, state.threads.get("", thread).text)
         else:
             plan.facts.append(Returned(call=thread.path, error=f"stopped by {leaf.name}; so far: {thread.text}"))
-        return None
 
     def missing(self, resources: Mapping[str, Any]) -> set[str]:
+        """Resources that tools of the agents need and that are not there."""
         tools = (tool for agent in self.agents.values() for tool in agent.tools.values())
         return {name for tool in tools for name in tool.resources.values()} - set(resources)
 
     # Steps
 
     async def perform(self, step: Step, desk: Desk) -> Fact:
+        """A model call, or a step of a tool's call; the one fact that ends it."""
         if step.kind == "model":
             return await self._ask_model(step, desk)
         assert step.call is not None
@@ -303,6 +266,85 @@ class AgentProgram:
         if reply is None:
             raise ModelError(f"{agent.model.name} ended without a reply")
         return reply
+
+
+class AgentProgram:
+    """See `driver.program.Program`."""
+
+    kind = "agent"
+
+    def __init__(self, agent: "Agent[Any]") -> None:
+        self.agent = agent
+        self.name = agent.name
+        self.stop = agent.stop
+        self.agents = family(agent)
+        self._conversations = Conversations(self.agents)
+
+    @property
+    def fingerprint(self) -> dict[str, Any]:
+        return self.agent.fingerprint
+
+    def check_requester(self, by: str) -> None:
+        """See `Conversations.check_requester`."""
+        self._conversations.check_requester(by)
+
+    def missing(self, resources: Mapping[str, Any]) -> set[str]:
+        return self._conversations.missing(resources)
+
+    def judge(self, state: State, call: Call, now: float) -> Judged:
+        return self._conversations.judge(state, call, now)
+
+    def next(self, state: State, now: float, plan: Plan) -> None:
+        if state.stop_now:
+            wind_up(plan, state, Completed(output=state.threads[""].text, stopped=state.stop_now))
+            return
+        self._threads(state, now, plan)
+
+    def _threads(self, state: State, now: float, plan: Plan) -> None:
+        """Each conversation: its model call, or its end."""
+        end: Completed | None = None
+        # Conversations that have ended stay in `threads`, and not every live call is one: look through the shorter.
+        for path in state.threads if len(state.threads) <= len(state.live) + 1 else ("", *state.live):
+            thread = state.threads.get(path)
+            if thread is None or (path and path not in state.live):
+                continue
+            if thread.final and path:
+                self._conversations.returns(thread, plan)
+            elif thread.final:
+                if not state.live:
+                    plan.moves.append(Completed(output=thread.output))
+            elif thread.due():
+                end = self._model_due(state, thread, now, plan) or end
+        if end is not None:
+            wind_up(plan, state, end)
+
+    def _model_due(self, state: State, thread: Thread, now: float, plan: Plan) -> Completed | None:
+        """Add the model call, or what stands against it; a limit that ends the run is given back."""
+        if not self._conversations.is_due(state, thread, now, plan):
+            return None
+        tripped, path = self._tripped(state, thread, now)
+        if tripped is None:
+            self._conversations.ask_model(state, thread, plan)
+            return None
+        if tripped.action != "pause" and not path:
+            return _ended(tripped.leaf, state.threads.get("", thread).text)
+        self._conversations.stop(state, thread, tripped, path, plan)
+        return None
+
+    def _tripped(self, state: State, thread: Thread, now: float) -> tuple[Tripped | None, str]:
+        """The first limit on the way down to this conversation that has tripped, and the path of its agent. The root's
+        limits count the whole run, a nested agent's its own conversation and those below it."""
+        root = state.threads.get("", thread)
+        whole = Progress(
+            state.steps, state.usage.total_tokens, state.usage.cost, now - state.started.at, Words(root),
+            frozenset(state.called), frozenset(state.flags),
+        )  # fmt: skip
+        if tripped := self.stop.check(whole, state.extended):
+            return tripped, ""
+        return self._conversations.tripped(state, thread, now)
+
+    async def perform(self, step: Step, desk: Desk) -> Fact:
+        return await self._conversations.perform(step, desk)
 
 
 class AgentTool(Tool):

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from adjourn.agent.program import AgentProgram
+from adjourn.agent.program import Conversations
 from adjourn.bodies.perform import perform_body
 from adjourn.core.call import Call, Phase
 from adjourn.core.conversation import Thread
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 __all__ = ["FlowProgram", "NoHandle"]
 
 
-class FlowProgram(AgentProgram):
-    """See `driver.program.Program`. The agents among its chunks are performed as an agent's program does.
+class FlowProgram:
+    """See `driver.program.Program`. The agents among its chunks have conversations, as an agent's program has one.
 
     In a runtime a flow ends as soon as nothing runs and nothing waits (`timeout` 0); executions have their own ideas.
     """
@@ -40,6 +40,7 @@ class FlowProgram(AgentProgram):
         self.name = flow.name
         self.stop = flow.stop
         self.agents: dict[str, Agent[Any]] = flow._all_agents()
+        self._conversations = Conversations(self.agents)
         self.handle = handle
         self._closes = auto_close and timeout is not None
         self._timeout = 0.0 if timeout is None else seconds(timeout, "auto_close_timeout")
@@ -52,13 +53,17 @@ class FlowProgram(AgentProgram):
         return self.flow.fingerprint
 
     def missing(self, resources: Mapping[str, Any]) -> set[str]:
-        return (super().missing(resources) | self._resources) - set(resources)
+        return (self._conversations.missing(resources) | self._resources) - set(resources)
+
+    def check_requester(self, by: str) -> None:
+        """See `Conversations.check_requester`."""
+        self._conversations.check_requester(by)
 
     # Pure questions
 
     def judge(self, state: State, call: Call, now: float) -> Judged:
         if call.path in state.threads:
-            return super().judge(state, call, now)
+            return self._conversations.judge(state, call, now)
         chunk = self._chunks.get((call.of, call.tool))
         if chunk is None if call.kind != "agent" else call.tool not in self.agents:
             return Ask(
@@ -154,32 +159,32 @@ class FlowProgram(AgentProgram):
         active = [id for id, call in state.live.items() if call.phase == Phase.INTENDED and id in state.threads]
         for thread in map(state.threads.__getitem__, active):
             if thread.final:
-                self._final(state, thread, plan)
-            elif thread.due():
-                self._model_due(state, thread, now, plan)
+                self._conversations.returns(thread, plan)
+            elif thread.due() and self._conversations.is_due(state, thread, now, plan):
+                tripped, path = self._conversations.tripped(state, thread, now)
+                if tripped is None:
+                    self._conversations.ask_model(state, thread, plan)
+                else:
+                    self._stop(state, thread, tripped, path, plan)
 
-    def _tripped(self, state: State, thread: Thread, now: float) -> tuple[Tripped | None, str]:
-        return self._tripped_below(state, thread, now)
-
-    def _stop(self, state: State, thread: Thread, tripped: Tripped, path: str, plan: Plan) -> Completed | None:
+    def _stop(self, state: State, thread: Thread, tripped: Tripped, path: str, plan: Plan) -> None:
         """A chunk that is an agent and stopped by its own limit has no output: that fails it, so that it can be resumed."""
         flow = state.flow
         assert flow is not None
         if tripped.action == "pause" or thread.path not in flow.tokens:
-            return super()._stop(state, thread, tripped, path, plan)
-        if isinstance(tripped.leaf, TextMention | ToolCalled):
+            self._conversations.stop(state, thread, tripped, path, plan)
+        elif isinstance(tripped.leaf, TextMention | ToolCalled):
             plan.facts.append(Returned(call=thread.path, value=thread.text))
         else:
             text = f"agent {thread.agent!r} was stopped by {tripped.leaf.name}; so far: {thread.text}"
             plan.facts.append(Faulted(step=thread.path, error=text))
-        return None
 
     # Steps
 
     async def perform(self, step: Step, desk: Desk) -> Fact:
         call = step.call
         if call is None or call.path in desk.state.threads:
-            return await super().perform(step, desk)
+            return await self._conversations.perform(step, desk)
         chunk = self._chunks.get((call.of, call.tool))
         if chunk is None:
             return Faulted(step=step.id, error=f"flow {self.name!r} has no chunk {call.tool!r} any more")
