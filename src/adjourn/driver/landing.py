@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Sequence
 
-from adjourn.core.records import Cancelled, Completed, Fact, Move, Parked, dump
+from adjourn.core.records import Fact, Move
 from adjourn.driver.clock import Clock
 from adjourn.errors import StoreError
 from adjourn.stores.store import Committed, Lease, Store
@@ -24,13 +24,12 @@ class Landing:
     async def commit(self, facts: Sequence[Fact], moves: Sequence[Move], *, seen: int, ttl: float) -> Committed:
         """See `Store.commit`. Raises `StoreError` only when the store has failed for `grace` seconds.
 
-        An error leaves open whether the records have landed, so the journal is read before they are committed again.
+        An error leaves open whether the records have landed. The store finds them in the transaction that would append them
+        again: to look first and commit then would not do, because a commit that got lost may still arrive in between.
         """
         began, tries = 0.0, 0
         while True:
             try:
-                if tries and (found := await self._landed(facts, moves, seen, ttl)):
-                    return found
                 return await self._store.commit(self._lease, facts, moves, seen=seen, ttl=ttl)
             except StoreError as e:
                 now = self._store.now()
@@ -40,21 +39,3 @@ class Landing:
                 log.warning("run %s: a commit failed and is made again: %s", self._lease.run, e)
             await self._clock.wait(asyncio.Event(), min(LONGEST, FIRST * 2**tries))
             tries += 1
-
-    async def _landed(self, facts: Sequence[Fact], moves: Sequence[Move], seen: int, ttl: float) -> Committed | None:
-        """What the commit would have given, if its records are in the journal; None if they are not."""
-        lines = [dump(record) for record in (*facts, *moves)]
-        if not lines:
-            return None
-        tail = await self._store.load(self._lease.run, seen)
-        written = [dump(record) for _, record in tail]
-        if lines[0] not in written:
-            return None
-        first = written.index(lines[0])
-        clean = written[first : first + len(lines)] == lines
-        last = tail[first + len(lines if clean else facts) - 1][0]
-        halts = self._lease.halts
-        if not any(isinstance(move, Parked | Completed | Cancelled) for move in moves):
-            fresh = await self._store.commit(self._lease, [], [], seen=last, ttl=ttl)
-            halts = fresh.halts
-        return Committed(tail[:first], last, clean and not first, halts)

@@ -172,7 +172,8 @@ class Store(Protocol):
         self, lease: Lease, facts: Sequence[Fact], moves: Sequence[Move], *, seen: int, ttl: float
     ) -> Committed:
         """One transaction: append `facts`; append `moves` only if nobody else has appended since `seen` and no halt
-        names an intent among them. Renews the lease; `Parked`, `Completed` and `Cancelled` give it back.
+        names an intent among them. Renews the lease; `Parked`, `Completed` and `Cancelled` give it back. The same records
+        again, with the same `seen`, are found and not appended twice: so a worker that got an error may repeat a commit.
 
         Raises `LeaseLost`, and changes nothing, if the run has a newer epoch, whatever the clocks say; `Unauthorised` for an
         intent that needs an agreement and has none (where the lease has `trust`: none that it believes).

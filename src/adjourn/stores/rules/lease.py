@@ -13,6 +13,7 @@ from adjourn.core.records import (
     Intended,
     Late,
     Move,
+    dump,
     parse,
 )
 from adjourn.core.signatures import Trust, is_genuine
@@ -73,10 +74,13 @@ def commit(
 ) -> Committed:
     """See `Store.commit`."""
     row = _held(tx, lease)
+    halts = frozenset(h.scope for h in tx.halts())
+    tail = tx.tail(row, seen) if row.seq > seen else []
+    if tail and (landed := _landed(tail, facts, moves, halts)):
+        return landed
     if row.status in ENDED and (moves or not all(type(fact) is Late for fact in facts)):
         raise Refused(lease.run, "commit to", row.status.value)
-    unseen = [(seq, parse(body)) for seq, body in tx.tail(row, seen)] if row.seq > seen else []
-    halts = frozenset(h.scope for h in tx.halts())
+    unseen = [(seq, parse(body)) for seq, body in tail]
     clean = not unseen and not (halts and any(halted(m, row.program, halts) for m in moves))
     if row.worker == lease.worker:
         row.lease_until = now + ttl
@@ -89,6 +93,20 @@ def commit(
     tx.save(row)
     tell(tx, row, appended)
     return Committed(unseen, row.seq, clean, halts)
+
+
+def _landed(
+    tail: list[tuple[int, str]], facts: Sequence[Fact], moves: Sequence[Move], halts: frozenset[str]
+) -> Committed | None:
+    """What a commit gave whose answer was lost: its worker makes it again, and its records are here already."""
+    lines = [dump(record) for record in (*facts, *moves) if record.at]
+    bodies = [body for _, body in tail]
+    if not lines or lines[0] not in bodies:
+        return None
+    first = bodies.index(lines[0])
+    clean = bodies[first : first + len(lines)] == lines
+    last = first + len(lines if clean else facts) - 1
+    return Committed([(seq, parse(body)) for seq, body in tail[:first]], tail[last][0], clean and not first, halts)
 
 
 def _authorised(tx: Tx, row: RunRow, intended: Intended, now: float, trust: Trust | None) -> None:
