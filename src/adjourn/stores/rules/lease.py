@@ -78,7 +78,7 @@ def commit(
     tail = tx.tail(row, seen) if row.seq > seen else []
     if tail and (landed := _landed(tail, facts, moves, halts)):
         return landed
-    if row.status in ENDED and (moves or not all(type(fact) is Late for fact in facts)):
+    if row.status in ENDED and (moves or not facts or not all(type(fact) is Late for fact in facts)):
         raise Refused(lease.run, "commit to", row.status.value)
     unseen = [(seq, parse(body)) for seq, body in tail]
     clean = not unseen and not (halts and any(halted(m, row.program, halts) for m in moves))
