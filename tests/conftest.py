@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
+from tests.lawful import every_plan
 
 from adjourn.testing.oracle import Oracle, every_transaction
 
@@ -39,10 +40,12 @@ def log() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def oracle(request: pytest.FixtureRequest) -> Iterator[Oracle | None]:
-    """After every transaction in every test, in whichever thread, a store's rows equal the fold of its journal."""
+    """After every transaction in every test, in whichever thread, a store's rows equal the fold of its journal. And every
+    plan is lawful."""
     if request.node.get_closest_marker("unwatched"):  # pyright: ignore[reportUnknownMemberType]
         yield None
         return
-    with every_transaction() as watching:
+    with every_transaction() as watching, every_plan() as unlawful:
         yield watching
     assert not watching.failures
+    assert not unlawful

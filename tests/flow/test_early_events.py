@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from tests.flow.world import execution, only, reloaded, settled, started
+from tests.runtime.world import LIMIT
 
 from adjourn import Execution, Flow, FlowContext, Runtime, testing
 from adjourn.core.records import Closed, Decided, Emitted, Intended, Suspended
@@ -58,7 +59,7 @@ async def test_a_quick_webhook_books_once_and_leaves_no_question(address: str) -
         await shop.asked.wait()
         await run.emit("paid", 500, by="provider")
         shop.go.set()
-        assert (await run.wait(60)).status == "completed"
+        assert (await run.wait(LIMIT)).status == "completed"
         assert shop.booked == [500]
         closed = [x for _, x in await rt.store.load("r") if isinstance(x, Closed)]
         assert [(x.why, x.heard) for x in closed] == [("event", 1)]
@@ -214,7 +215,7 @@ async def test_an_early_event_settles_a_question_only_if_it_could_have_answered_
         await shop.asked.wait()
         await rt.store.deliver("r", event)
         shop.go.set()
-        outcome = await run.wait(60)
+        outcome = await run.wait(LIMIT)
         assert (outcome.status == "completed") is settles
         assert len(await rt.inbox()) == (not settles)
 
@@ -282,10 +283,10 @@ async def test_an_event_that_came_in_time_wins_over_a_deadline_that_is_over() ->
         await run.emit("paid", 1)
         await run.pause(by="ana")
         go.set()
-        await run.wait(60)
+        await run.wait(LIMIT)
         await env.skip(61)
         await run.resume(by="ana")
-        assert (await run.wait(60)).output == {"took": 1}
+        assert (await run.wait(LIMIT)).output == {"took": 1}
 
 
 class Speaking(MemoryStore):
@@ -323,11 +324,11 @@ async def _told_at(events: Sequence[tuple[int, str]]) -> tuple[Any, list[Any], i
     store = Speaking(events)
     async with Runtime(store, [flow]) as rt:
         run = await rt.start(flow, run_id="r")
-        outcome = await run.wait(60)
+        outcome = await run.wait(LIMIT)
         late, store.events = [event for at, event in events if at >= store.commits], []
         for event in late:
             await run.emit(event, event, by="provider")
-            outcome = await run.wait(60)
+            outcome = await run.wait(LIMIT)
     return outcome.output if outcome.status == "completed" else outcome.status, sorted(booked), store.commits
 
 
@@ -360,18 +361,18 @@ async def test_what_was_sent_to_the_original_answers_no_question_of_a_fork() -> 
     flow.when("paid").to(book)
     async with Runtime("memory://", [flow]) as rt:
         run = await rt.start(flow, run_id="r")
-        await run.wait(60)
+        await run.wait(LIMIT)
         await run.emit("paid", 1, by="ana")
-        await run.wait(60)
+        await run.wait(LIMIT)
         fork = await run.fork(run_id="fork", by="ben")
         for one in (run, fork):
             await one.emit("looked", by="ana")
-        assert (await run.wait(60)).output == {"booked": [1]}
-        assert (await fork.wait(60)).status == "waiting"
+        assert (await run.wait(LIMIT)).output == {"booked": [1]}
+        assert (await fork.wait(LIMIT)).status == "waiting"
         [question] = await rt.inbox()
         assert question.run_id == "fork"
         again = await run.fork(run_id="again", by="ben")
-        assert (await again.wait(60)).status == "waiting", "what settled the question is not carried over"
+        assert (await again.wait(LIMIT)).status == "waiting", "what settled the question is not carried over"
 
 
 async def test_a_flow_that_only_handles_events_keeps_none_of_them() -> None:
@@ -413,8 +414,30 @@ async def test_a_person_who_was_quicker_than_the_worker_has_answered() -> None:
 
         store.commit = commit  # type: ignore[method-assign]
         shop.go.set()
-        assert (await run.wait(60)).status == "completed"
+        assert (await run.wait(LIMIT)).status == "completed"
         records = [x for _, x in await store.load("r")]
         assert shop.booked == [1, 2], "ana was asked, and she said that it was paid again"
         assert not [x for x in records if isinstance(x, Closed)]
         assert len([x for x in records if isinstance(x, Intended) and x.tool == "book"]) == 2
+
+
+async def test_an_event_that_nothing_hears_is_warned_of_once_when_the_chunk_pauses(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def asking(heard: bool) -> Flow:
+        flow = Flow(f"asks-{heard}")
+
+        async def ask(ctx: FlowContext) -> None:
+            ctx.pause_for("q", resume_event="approvd")
+
+        flow.to(ask)
+        if heard:
+            flow.when("approvd").to(hop)
+        return flow
+
+    for heard in (True, False, False):
+        await started(asking(heard))
+    [warning] = [x.getMessage() for x in caplog.records if x.name == "adjourn.flow"]
+    assert (
+        "chunk 'ask' of flow 'asks-False' waits with resume_event='approvd', but no when('approvd') hears it" in warning
+    )

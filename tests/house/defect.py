@@ -1,5 +1,7 @@
 """A defect that is planted on purpose: what is wrong, how it is planted, and the test that must notice."""
 
+import __future__
+
 import inspect
 import textwrap
 from collections.abc import Callable
@@ -21,7 +23,11 @@ def rewrite(owner: Any, name: str, old: str, new: str) -> None:
     if text.count(old) != 1:
         raise AssertionError(f"{owner.__name__}.{name} has no longer this text (or has it more than once): {old!r}")
     space: dict[str, Any] = {}
-    exec(compile(text.replace(old, new), inspect.getfile(function), "exec"), function.__globals__, space)
+    made = text.replace(old, new)
+    postponed = function.__code__.co_flags & __future__.annotations.compiler_flag
+    if postponed:  # its annotations are never looked at, and name what is imported for types alone
+        made = f"from __future__ import annotations\n{made}"
+    exec(compile(made, inspect.getfile(function), "exec"), function.__globals__, space)
     setattr(owner, name, space[name])
 
 

@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 from tests.authority.defects import AUTHORITY
+from tests.control.defects import TIME
 from tests.house.defect import Defect, replacing, rewrite, rewriting
 
 from adjourn.agent import program
@@ -232,17 +233,20 @@ DEFECTS: dict[str, Defect] = {
     **AUTHORITY,
 }  # fmt: skip
 
+ALL = {**DEFECTS, **TIME}
+"""Those too that are tried in `tests/control`."""
+
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("names", nargs="+", choices=[*DEFECTS, "none"])
+    parser.add_argument("names", nargs="+", choices=[*ALL, "none"])
     found = {name: _run(name) for name in parser.parse_args().names}
     json.dump(found, sys.stdout)
 
 
 def _run(name: str) -> dict[str, Any]:
     """The exit code of pytest and what it printed, in a fork that has the defect."""
-    tests = [DEFECTS[name].caught_by] if name != "none" else list(dict.fromkeys(d.caught_by for d in DEFECTS.values()))
+    tests = [ALL[name].caught_by] if name != "none" else list(dict.fromkeys(d.caught_by for d in DEFECTS.values()))
     began = time.monotonic()
     with tempfile.TemporaryFile("w+") as out:
         pid = os.fork()
@@ -252,7 +256,7 @@ def _run(name: str) -> dict[str, Any]:
                 with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
                     if name != "none":
                         os.environ |= {PLANTED: name, "ADJOURN_TEST_LIMIT": SOON}
-                        DEFECTS[name].plant()
+                        ALL[name].plant()
                     code = int(pytest.main(["-q", "-x", "-p", "no:cacheprovider", f"--rootdir={ROOT}", *tests]))
             except BaseException:
                 traceback.print_exc(file=out)

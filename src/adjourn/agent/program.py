@@ -17,8 +17,8 @@ from adjourn.core.conversation import Thread, Words
 from adjourn.core.digest import action_digest
 from adjourn.core.messages import ModelRequest, Reply, ReplyPart, Text, TextDelta, Thinking, ToolCall, Usage
 from adjourn.core.plan import Ask, Go, Judged, Plan, Refuse, Step, interrupt_id, wind_up
-from adjourn.core.policy import Judgement, Verdict, strictest
-from adjourn.core.records import Asked, Completed, Fact, Faulted, Intended, Replied, Returned, Slot
+from adjourn.core.policy import DEFAULT, Judgement, Verdict, strictest
+from adjourn.core.records import Asked, Completed, Fact, Faulted, Intended, Replied, Returned
 from adjourn.core.signatures import is_genuine
 from adjourn.core.state import Call, State
 from adjourn.core.stop import External, Leaf, Progress, TextMention, ToolCalled, Tripped
@@ -28,16 +28,9 @@ from adjourn.errors import Invalid, InvalidDefinition, LeaseLost, ModelError, No
 if TYPE_CHECKING:
     from adjourn.agent.agent import Agent
 
-DEFAULT = "default ask"
-"""The rule of a policy that asks about whatever no rule names."""
+
 ALLOWED = Judgement(Verdict.ALLOW)
 """What no policy has anything to say about."""
-
-
-def gate_for(judged: Judgement) -> tuple[Slot, ...]:
-    """Who must agree, says this judgement."""
-    slots = tuple(slot for rule in judged.rules for slot in rule.slots)
-    return tuple(dict.fromkeys(slots)) or (Slot(DEFAULT),)
 
 
 class Conversations:
@@ -93,7 +86,7 @@ class Conversations:
         if judged.verdict == Verdict.DENY:
             return Refuse(f"not allowed: {judged.reason or f'policy denies {tool.name}'}", "denied")
         shown = action_digest(state.run, call.id, tool.name, tool.exact, args)
-        gate = gate_for(judged) if judged.verdict == Verdict.ASK else ()
+        gate = judged.gate() if judged.verdict == Verdict.ASK else ()
         child = tool.agent.name if isinstance(tool, AgentTool) else ""
         intended = Intended(
             call=call.id, tool=tool.name, attempt=call.attempt + 1, digest=shown, effect=tool.effect.value,
@@ -101,7 +94,7 @@ class Conversations:
             gate=gate,
         )  # fmt: skip
         if gate:
-            agreed = self._agreed(state, call, tool, args, intended, now)
+            agreed = self._agreed(state, call, tool, args, judged, intended, now)
             if agreed is None:
                 return Ask(self._asked(state, call, tool, args, judged, shown, now))
             intended = agreed
@@ -114,7 +107,14 @@ class Conversations:
         return strictest(judgements) if judgements else ALLOWED
 
     def _agreed(
-        self, state: State, call: Call, tool: Tool, args: dict[str, Any], intended: Intended, now: float
+        self,
+        state: State,
+        call: Call,
+        tool: Tool,
+        args: dict[str, Any],
+        judged: Judgement,
+        intended: Intended,
+        now: float,
     ) -> Intended | None:
         """The intent with the interrupt whose decisions stand behind exactly this, or None."""
         for_run = state.granted.get(action_digest(state.run, "", tool.name, tool.exact, args), "")
@@ -123,7 +123,8 @@ class Conversations:
                 continue
             again = grant.lives == call.id and tool.effect.value in ("read", "idempotent")
             spent = bool(grant.lives) and not again and not grant.for_run
-            lives = msgspec.structs.replace(intended, grant=i)
+            gate = judged.gate(judged.expiring) if grant.asked.escalated else intended.gate
+            lives = msgspec.structs.replace(intended, grant=i, gate=gate)
             why = objection(
                 state.run, lives, grant.asked, grant.decisions, state.requesters, now, spent,
                 lambda decided, asked=grant.asked: is_genuine(state.belief.trust, state.run, asked, decided),
@@ -136,8 +137,8 @@ class Conversations:
         self, state: State, call: Call, tool: Tool, args: dict[str, Any], judged: Judgement, shown: str, now: float
     ) -> Asked:
         rules = tuple({rule.identity: rule for rule in judged.rules}.values())
-        gate = gate_for(judged)
-        expiring = min((r for r in rules if r.expires_in), key=lambda r: r.expires_in, default=None)
+        gate = judged.gate()
+        first = judged.expiring
         asked = Asked(
             gate=gate, action=shown, requesters=tuple(sorted(state.requesters)),
             i=interrupt_id(state, call.id), kind="approval", call=call.id, tool=tool.name, args=args,
@@ -149,9 +150,9 @@ class Conversations:
             queue=bool(rules) and all(r.queue for r in rules),
             valid_for=min((r.valid_for for r in rules if r.valid_for), default=0.0),
             remind_every=min((r.remind_every for r in rules if r.remind_every), default=0.0),
-            schema=tool.edit_schema, expires=now + expiring.expires_in if expiring else 0.0,
-            on_expiry=expiring.on_expiry if expiring else "deny",
-            escalate_to=expiring.escalate_to if expiring else (), under=state.agents_under(call.path),
+            schema=tool.edit_schema, expires=now + first.expires_in if first else 0.0,
+            on_expiry=first.on_expiry if first else "deny", escalate_to=first.escalate_to if first else (),
+            escalated_gate=judged.gate(first) if first and first.escalate_to else (), under=state.agents_under(call.path),
         )  # fmt: skip
         return msgspec.structs.replace(asked, digest=shown_digest(state.run, asked))
 
@@ -209,7 +210,7 @@ class Conversations:
             if not any(o.record.kind == "limit" for o in state.open.values()):
                 payload = {"limit": leaf.budget, "condition": leaf.name, "question": f"{leaf.name} is reached. Go on?"}
                 step = f"{leaf.name}:{path}" if path else leaf.name
-                plan.moves.append(Asked(i=interrupt_id(state, step), kind="limit", step=step, payload=payload))
+                plan.ask(Asked(i=interrupt_id(state, step), kind="limit", step=step, payload=payload))
         else:
             plan.facts.append(Returned(call=thread.path, error=f"stopped by {leaf.name}; so far: {thread.text}"))
 

@@ -98,6 +98,8 @@ def _facts(item: Item) -> Iterator[tuple[str, str]]:
         yield "answer", schema_word(i.answer_schema)
     for name, what in i.choices.items():
         yield "choice", f"{name}: {what}"
+    if i.escalated:
+        yield "escalated", "nobody decided in time"
     yield "expires", _expiry(i, item.now)
     yield "digest", grouped(i.digest)
     yield "run", i.run_id

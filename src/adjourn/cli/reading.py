@@ -242,7 +242,8 @@ def _print_inbox(items: list[Item], now: float) -> list[Seen]:
         i = item.interrupt
         left = duration(i.expires_at - now) if i.expires_at else "–"
         where = f"{short_id(i.run_id)}  {visible(item.where)}" if terminal.tty else visible(f"{item.where} {i.ref}")
-        cells.append([str(n), i.kind.replace("_", " "), gist.text, where, left])
+        kind = f"{i.kind}, escalated" if i.escalated else i.kind.replace("_", " ")
+        cells.append([str(n), kind, gist.text, where, left])
     wide = [max(cell_len(row[n]) for row in cells) for n in range(5)]
     if terminal.tty:
         wide[3] = min(wide[3], 36)

@@ -53,6 +53,8 @@ def is_known(name: str, names: Iterable[str]) -> bool:
 
 def gate_of(asked: Asked) -> tuple[Slot, ...]:
     """What an approval or a call in doubt needs; of records from before there were slots as well."""
+    if asked.escalated and asked.escalated_gate:
+        return asked.escalated_gate
     if asked.gate or asked.kind not in ("approval", "in_doubt"):
         return asked.gate
     if asked.kind == "in_doubt" and not asked.rules:
@@ -156,9 +158,22 @@ def requesters(records: Iterable[AnyRecord]) -> Requesters:
 def shown_digest(run: str, asked: Asked) -> str:
     """What a person agrees to: everything that an approval shows. One that was escalated still shows the same."""
     first = asked.carries[0] if asked.carries else asked.i
-    gate = [(s.rule, s.groups, s.count, s.not_requester) for s in asked.gate]
-    said: list[Any] = [asked.kind, asked.describes, asked.effect, asked.undo, asked.reason, list(asked.rules), gate]
+    said: list[Any] = [
+        asked.kind,
+        asked.describes,
+        asked.effect,
+        asked.undo,
+        asked.reason,
+        list(asked.rules),
+        _said(asked.gate),
+    ]
+    if asked.escalated_gate:  # said before it is escalated as well: who agrees knows who else may
+        said.append(_said(asked.escalated_gate))
     return digest("shown", run, first, asked.action, said, list(asked.requesters), asked.valid_for)
+
+
+def _said(gate: Iterable[Slot]) -> list[Any]:
+    return [(slot.rule, slot.groups, slot.count, slot.not_requester) for slot in gate]
 
 
 def is_as_shown(run: str, asked: Asked) -> bool:

@@ -40,6 +40,13 @@ class Pending(msgspec.Struct):
         return (self.call, self.seq)
 
 
+def late_result(tool: str, value: Any, error: str) -> str:
+    """What an agent reads about a call that was queued."""
+    if error:
+        return f"The queued call {tool} was not run: {error}"
+    return f"The queued call {tool} ran; its result: {value!r}"
+
+
 FRAMES, FRAME_LIFE = 5, 24 * 3600.0
 """At most so many interrupted lines of work are remembered, each for so long."""
 

@@ -61,7 +61,8 @@ class Interrupt(msgspec.Struct, frozen=True, omit_defaults=True):
     """Something a run waits for. `kind` is ours (a closed set), `type` is the author's own word.
 
     `id` is unique in its run; `ref` is unique in the store. Every verb takes either, or the interrupt itself. `disowned`: who
-    decided it before without a signature that a worker trusts, so that it is open again.
+    decided it before without a signature that a worker trusts, so that it is open again. `escalated`: nobody decided it in
+    time, so it is asked once more, perhaps of others.
     """
 
     id: str
@@ -82,6 +83,7 @@ class Interrupt(msgspec.Struct, frozen=True, omit_defaults=True):
     slots: tuple[Seat, ...] = ()
     requesters: tuple[str, ...] = ()
     disowned: tuple[str, ...] = ()
+    escalated: bool = False
 
     @property
     def local(self) -> str:
@@ -160,13 +162,14 @@ def view(
         opened_at=record.at,
         expires_at=record.expires or None,
         choices=choices(record),
-        on_expiry=record.on_expiry,
+        on_expiry="deny" if quorum and record.escalated else record.on_expiry,  # a question is escalated once
         approvers=record.approvers if quorum else 1,
         groups=record.groups if quorum else (),
         seq=seq,
         slots=_seats(record, votes, requesters) if quorum else (),
         requesters=tuple(sorted(requesters)) if quorum and record.not_requester else (),
         disowned=disowned,
+        escalated=quorum and record.escalated,
     )
 
 

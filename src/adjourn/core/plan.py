@@ -8,6 +8,7 @@ from typing import Any, Literal, Protocol
 
 import msgspec
 
+from adjourn.core import deadlines
 from adjourn.core.authority import gate_of, people, shown_digest
 from adjourn.core.belief import is_vouched
 from adjourn.core.call import Call, Phase, is_undo, undo_target
@@ -19,15 +20,12 @@ from adjourn.core.records import (
     Asked,
     CancelAsked,
     Cancelled,
-    Closed,
     Completed,
     Fact,
     Intended,
     Move,
     Parked,
-    Reminded,
     Returned,
-    Suspended,
 )
 from adjourn.core.state import State
 from adjourn.core.status import ENDED, Status
@@ -87,6 +85,11 @@ class Plan(msgspec.Struct):
     wake: float = 0.0
     hold: float = 0.0
     rest: Move | None = None
+
+    def ask(self, asked: Asked) -> None:
+        """Ask a person, once: what several come upon in one plan is one question."""
+        if not any(isinstance(move, Asked) and move.i == asked.i for move in self.moves):
+            self.moves.append(asked)
 
     def wake_at(self, when: float) -> None:
         """Look again then, at the latest."""
@@ -162,7 +165,7 @@ def _working(p: Plan, state: State, program: Program, now: float) -> None:
     p.moves += arrived(state)
     if p.moves:  # before any deadline: what came in time was in time
         return
-    _deadlines(p, state, now)
+    deadlines.due(p, state, now)
     if p.moves:
         return
     for id in list(state.owed):
@@ -179,47 +182,6 @@ def _poisoned(p: Plan, state: State) -> None:
                 i=f"poison?{state.asked_count.get('poison', 0)}", kind="error", step="poison", payload={"error": text}
             )
         )
-
-
-def _deadlines(p: Plan, state: State, now: float) -> None:
-    for opened in state.open.values():
-        x = opened.record
-        if isinstance(x, Asked) and x.remind_every and not _overdue(x, now):
-            at = (opened.reminded or x.at) + x.remind_every
-            if at <= now:
-                p.moves.append(Reminded(i=x.i))
-            else:
-                p.wake_at(at)
-        if not x.expires:
-            continue
-        if x.expires > now:
-            p.wake_at(x.expires)
-        elif isinstance(x, Suspended) and x.kind == "timer":
-            p.moves.append(Closed(i=x.i, why="due"))
-        elif x.on_expiry == "escalate" and isinstance(x, Asked) and not x.escalated:
-            p.moves += [Closed(i=x.i, why="void"), escalated(state, x)]
-        else:
-            p.moves.append(Closed(i=x.i, why="expired"))
-            if x.on_expiry == "cancel" and not any(isinstance(m, CancelAsked) for m in p.moves):
-                p.moves.append(CancelAsked(by="@expiry", reason=f"{x.i} expired"))
-
-
-def _overdue(x: Asked, now: float) -> bool:
-    return bool(x.expires) and x.expires <= now
-
-
-def escalated(state: State, x: Asked) -> Asked:
-    """The same question, asked again of whoever handles escalations, without a deadline."""
-    fields: dict[str, Any] = {name: getattr(x, name) for name in x.__struct_fields__}
-    n = state.asked_count.get(x.call or x.step, 0)
-    fields |= {
-        "i": f"{x.call or x.step}?{n}",
-        "expires": 0.0,
-        "escalated": True,
-        "at": 0.0,
-        "carries": (*x.carries, x.i),
-    }
-    return Asked(**fields)
 
 
 def interrupt_id(state: State, of: str) -> str:
@@ -336,7 +298,10 @@ def _is_trusted(state: State, program: Program, call: Call, now: float) -> bool:
     judged = program.judge(state, call, now)
     if isinstance(judged, Go):
         return not judged.gated or is_vouched(state, call, judged.intended.gate)
-    return is_vouched(state, call, judged.asked.gate if isinstance(judged, Ask) else ())
+    gate = judged.asked.gate if isinstance(judged, Ask) else ()
+    if isinstance(judged, Ask) and call.basis is not None and call.basis.asked.escalated:
+        gate = judged.asked.escalated_gate or gate
+    return is_vouched(state, call, gate)
 
 
 def started(state: State) -> list[Call]:

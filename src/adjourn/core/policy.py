@@ -11,6 +11,8 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Literal, cast
 
+import msgspec
+
 from adjourn.core.conditions import Condition, condition
 from adjourn.core.digest import digest
 from adjourn.core.duration import Duration, optional_seconds
@@ -100,6 +102,16 @@ class Rule:
         if self.each:
             return tuple(Slot(self.identity, (group,), self.approvers, self.not_requester) for group in self.groups)
         return (Slot(self.identity, self.groups, self.approvers, self.not_requester),)
+
+    @cached_property
+    def escalated_slots(self) -> tuple[Slot, ...]:
+        """Who may agree once nobody has in time: the same people, or one of `escalate_to` in their place."""
+        return tuple(
+            msgspec.structs.replace(slot, groups=tuple(dict.fromkeys((*slot.groups, *self.escalate_to))))
+            if slot.groups
+            else slot
+            for slot in self.slots
+        )
 
     @cached_property
     def text(self) -> str:
@@ -246,7 +258,7 @@ def ask(
     """Stop before matching calls until a person decides.
 
     `pattern`: a tool's name or a glob. `when`: conditions on arguments, or a function over them. `reason`: for the
-    approver. `expires_in`: how long people have; then `on_expiry`. `escalate_to`: whom an escalation is for.
+    approver. `expires_in`: how long people have; then `on_expiry`. `escalate_to`: groups that may then agree as well.
     `remind_every`: a reminder that often. `approvers`: how many different people; `groups`: of one of these;
     `each`: so many of each of them. `not_requester`: nobody who shaped the run. `queue`: the model goes on meanwhile.
     `valid_for`: how long an approval holds. `name`: what the rule is known by if its function cannot be told from another's.
@@ -281,6 +293,10 @@ def _names(given: Any, what: str, option: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
+DEFAULT = "default ask"
+"""The rule of a policy that asks about whatever no rule names."""
+
+
 @dataclass(frozen=True, slots=True)
 class Judgement:
     """A verdict, why, and the rules of that verdict that matched."""
@@ -288,6 +304,16 @@ class Judgement:
     verdict: Verdict
     reason: str = ""
     rules: tuple[Rule, ...] = ()
+
+    @property
+    def expiring(self) -> Rule | None:
+        """The rule whose time is over first, if any has one."""
+        return min((rule for rule in self.rules if rule.expires_in), key=lambda rule: rule.expires_in, default=None)
+
+    def gate(self, escalated: Rule | None = None) -> tuple[Slot, ...]:
+        """Who must agree, if it asks; with `escalated`, once this rule's time is over."""
+        of = [rule.escalated_slots if rule is escalated else rule.slots for rule in self.rules]
+        return tuple(dict.fromkeys(slot for slots in of for slot in slots)) or (Slot(DEFAULT),)
 
 
 class Policy:

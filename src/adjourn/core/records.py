@@ -278,7 +278,8 @@ class Intended(Record, frozen=True, tag="intended"):
 
 
 class Asked(Record, frozen=True, tag="asked"):
-    """The program needs a person: policy, limit, error, in doubt, undo. Opens the interrupt `i`."""
+    """The program needs a person: policy, limit, error, in doubt, undo. Opens the interrupt `i`. `escalated_gate`: who may
+    agree once it is `escalated`; if empty, the same people as before."""
 
     i: str
     kind: Literal["approval", "limit", "error", "in_doubt", "undo"]
@@ -312,6 +313,7 @@ class Asked(Record, frozen=True, tag="asked"):
     requesters: tuple[str, ...] = ()
     carries: tuple[str, ...] = ()
     escalate_to: tuple[str, ...] = ()
+    escalated_gate: tuple[Slot, ...] = ()
 
 
 class Closed(Record, frozen=True, tag="closed"):

@@ -13,7 +13,7 @@ from adjourn.core.authority import Vote, goes_on, shapes
 from adjourn.core.belief import Belief
 from adjourn.core.call import OWING, Basis, Call, Fault, Grant, Open, Phase, is_undo, natural, questions, undo_target
 from adjourn.core.codec import encode
-from adjourn.core.conversation import Pending, Thread, messages_from
+from adjourn.core.conversation import Pending, Thread, late_result, messages_from
 from adjourn.core.deciding import DECIDED, LOST, forked, is_settled, memo_of
 from adjourn.core.flowing import Flowing
 from adjourn.core.graph import read_graph
@@ -397,6 +397,7 @@ class State:
         call.value, call.error, call.ran = value, error, ran
         call.memo = {}
         self.faults.pop(call.id, None)
+        self._leave(call.id)
         if is_undo(call.id):
             self._taken_back(call.id)
             return
@@ -405,21 +406,30 @@ class State:
         if self.flow is not None and call.id in self.flow.tokens:
             self.flow.given(call.id, value)
             return
-        thread = self.threads.get(call.path)
-        if thread is None:
-            return
-        content = error if error else value
-        if call.edited and not error:
-            content = {"ran_with_edited_arguments": call.args, "result": value}
         if call.queued:
-            told = (
-                f"The queued call {call.tool} was not run: {error}"
-                if error
-                else f"The queued call {call.tool} ran; its result: {value!r}"
-            )
-            thread.tell(Pending(User(told), call=call.id))
-        else:
+            self._report(call.path, Pending(User(late_result(call.tool, value, error)), call=call.id))
+        elif thread := self.threads.get(call.path):
+            content = error if error else value
+            if call.edited and not error:
+                content = {"ran_with_edited_arguments": call.args, "result": value}
             thread.fill(call.id, content, bool(error))
+
+    def _report(self, path: str, late: Pending) -> None:
+        """A result that comes late is for its agent, or, if that has ended, for the nearest one above that still talks."""
+        while path and path not in self.live:
+            path = path.rpartition("/")[0]
+        if path in self.threads:
+            self.threads[path].tell(late)
+        elif self.flow is not None and isinstance(late.message, User):
+            self.flow.notes.append(late.message.text)
+
+    def _leave(self, path: str) -> None:
+        """An agent has ended: what came late and it has not read goes to the one above."""
+        if thread := self.threads.get(path):
+            late = [pending for pending in thread.pending if pending.call]
+            thread.pending = [pending for pending in thread.pending if not pending.call]
+            for pending in late:
+                self._report(path, pending)
 
 
 def input_text(value: Any) -> str:

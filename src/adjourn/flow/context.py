@@ -1,5 +1,6 @@
 """What a chunk may use while it runs."""
 
+import logging
 from collections.abc import Iterator, Mapping, MutableMapping
 from typing import Any, Literal, NoReturn, overload
 
@@ -9,9 +10,14 @@ from adjourn.core.changes import changes
 from adjourn.core.codec import decode, encode, plain
 from adjourn.core.duration import Duration, seconds
 from adjourn.core.flowing import Scope
+from adjourn.core.ids import local_event
 from adjourn.driver.program import Desk
 from adjourn.errors import InvalidDefinition, MissingResource, PauseRequest
 from adjourn.flow.chunk import checked_event
+
+log = logging.getLogger("adjourn.flow")
+_warned: set[tuple[str, str, str]] = set()
+"""Flow, chunk and event of every warning that was given."""
 
 
 class Resume:
@@ -214,6 +220,7 @@ class FlowContext(ToolContext):
             if set(resume_to) != {"event"}:
                 raise _no_such_way(resume_to)
             self._event, resume_to = self._scope.label + checked_event(resume_to["event"]), "next"
+            _warn_if_unheard(self._scope, self._call.tool, self._event)
         elif resume_to not in ("next", "self"):
             raise _no_such_way(resume_to)
         else:
@@ -251,6 +258,19 @@ class FlowContext(ToolContext):
         if self._event and fields.get("kind") != "timer":
             fields["event"] = self._event
         return super()._stop(**fields)
+
+
+def _warn_if_unheard(scope: Scope, chunk: str, event: str) -> None:
+    """Say, once, that an answer would begin nothing. A flow's bodies are not looked into before they run."""
+    name, flow = local_event(event), scope.graph.name
+    if any(name in chain.any or name in chain.all for chain in scope.graph.chains) or (flow, chunk, name) in _warned:
+        return
+    _warned.add((flow, chunk, name))
+    log.warning(
+        "chunk %r of flow %r waits with resume_event=%r, but no when(%r) hears it: an answer ends the chain and begins "
+        'nothing. Add flow.when(%r), or leave resume_event out: then the answer goes to the next chunk',
+        chunk, flow, name, name, name,
+    )  # fmt: skip
 
 
 def _no_such_way(resume_to: Any) -> InvalidDefinition:

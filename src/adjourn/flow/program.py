@@ -148,7 +148,7 @@ class FlowProgram:
             _wind_up(plan, state, Completed(output=flow.data, by=by, stopped=stopped))
         elif not any(o.record.kind == "limit" for o in state.open.values()):
             payload = {"limit": leaf.budget, "condition": leaf.name, "question": f"{leaf.name} is reached. Go on?"}
-            plan.moves.append(Asked(i=interrupt_id(state, leaf.name), kind="limit", step=leaf.name, payload=payload))
+            plan.ask(Asked(i=interrupt_id(state, leaf.name), kind="limit", step=leaf.name, payload=payload))
 
     # Agents
 

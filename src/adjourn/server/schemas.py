@@ -69,7 +69,7 @@ SEAT = answer(rule=TEXT, groups=TEXTS, not_requester=FLAG, filled_by=TEXT)
 INTERRUPT = answer(
     id=TEXT, ref=TEXT, run_id=TEXT, agent=TEXT, kind=TEXT, type=TEXT, payload=ANYTHING, call=maybe(CALL), answer_schema=ANYTHING,
     path=TEXT, opened_at=NUMBER, expires_at=maybe(NUMBER), choices=OBJECT, on_expiry=TEXT, approvers=WHOLE, groups=TEXTS, digest=TEXT,
-    action=TEXT, seq=WHOLE, said=TEXT, slots={"type": "array", "items": SEAT}, requesters=TEXTS, disowned=TEXTS,
+    action=TEXT, seq=WHOLE, said=TEXT, slots={"type": "array", "items": SEAT}, requesters=TEXTS, disowned=TEXTS, escalated=FLAG,
 )  # fmt: skip
 INBOX_ITEM = answer(**INTERRUPT["properties"], whole=FLAG)
 CLOSED = answer(

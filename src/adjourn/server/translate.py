@@ -50,7 +50,8 @@ def interrupt_json(i: Interrupt, agent: str, said: str) -> dict[str, Any]:
     return {
         "id": i.id, "ref": i.ref, "run_id": i.run_id, "agent": agent, "kind": i.kind, "type": i.type,
         "payload": i.payload, "call": call, "answer_schema": i.answer_schema, "path": i.path, "opened_at": i.opened_at,
-        "expires_at": i.expires_at, "choices": i.choices, "on_expiry": i.on_expiry, "approvers": i.approvers, "groups": list(i.groups),
+        "expires_at": i.expires_at, "choices": i.choices, "on_expiry": i.on_expiry, "escalated": i.escalated,
+        "approvers": i.approvers, "groups": list(i.groups),
         "digest": i.digest, "action": action_of(i), "seq": i.seq, "said": said,
         "slots": [{name: getattr(seat, name) for name in seat.__struct_fields__} for seat in i.slots],
         "requesters": list(i.requesters), "disowned": list(i.disowned),

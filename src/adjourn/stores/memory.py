@@ -166,9 +166,9 @@ class MemoryStore:
 
     async def inbox(self, filter: Filter) -> list[Interrupt]:
         """See `Store.inbox`."""
-        now, start = self.now(), (0.0, 0, 0)
+        now, start = self.now(), (0, 0.0, 0, 0)
         of_run = Filter(run=filter.run, program=filter.program, session=filter.session, label=filter.label)
-        found: list[tuple[tuple[float, int, int], Interrupt]] = []
+        found: list[tuple[tuple[int, float, int, int], Interrupt]] = []
         for n, (id, interrupts) in enumerate(self._interrupts.items()):
             row = self._runs[id]
             fits = filters.fits(row, of_run, now)
@@ -180,7 +180,7 @@ class MemoryStore:
                     journal = self._journals[id]
                     agreed = [journal[seq - 1] for seq in x.votes.values()]
                     shown = filters.shown(id, x.seq, journal[x.seq - 1], agreed, row.requesters, x.disowned)
-                    place = (shown.opened_at, n, x.seq)
+                    place = (x.rank, shown.opened_at, n, x.seq)
                     start = place if last else start
                     wanted = wanted and belongs(shown, row.title, row.program, filter)
                     brief = briefly(id, x.i, x.seq, x.kind, shown.opened_at, x.expires)

@@ -104,6 +104,7 @@ def _interrupt(row: RunRow, record: Asked | Suspended) -> dict[str, Any]:
         "type": record.kind if asked else record.type[:200],
         "tool": record.tool if asked else "", "reason": record.reason[:500] if asked else "", "expires_at": record.expires or None,
         "approvers": record.approvers if asked else 1, "groups": list(record.groups) if asked else [],
+        **({"escalated": True} if asked and record.escalated else {}),
     }  # fmt: skip
 
 

@@ -31,7 +31,7 @@ LETTER = Letter.__struct_fields__
 SEAL = ", ".join(Seal.__struct_fields__)
 KNOWN = 4096
 """How many rows of runs are remembered between transactions."""
-INTERRUPT = "i, seq, kind, state, digest, event, expires, undoing, approvers, by, votes, lives, disowned"
+INTERRUPT = "i, seq, kind, state, digest, event, expires, undoing, approvers, by, votes, lives, disowned, rank"
 _STATUS = {s.value: s for s in Status}
 
 
@@ -48,11 +48,12 @@ def run_row(row: Any) -> RunRow:
 
 def interrupt_row(row: Any) -> InterruptRow:
     """A row of `INTERRUPT` as an `InterruptRow`."""
-    i, seq, kind, state, digest, event, expires, undoing, approvers, by, votes, lives, disowned = row
+    i, seq, kind, state, digest, event, expires, undoing, approvers, by, votes, lives, disowned, rank = row
     named: dict[str, int] = decode(votes) if votes not in ("[]", "{}") else {}
     return InterruptRow(
-        i, seq, kind, state, digest, event, expires, bool(undoing), approvers, by, named, lives, names_of(disowned)
-    )
+        i, seq, kind, state, digest, event, expires, bool(undoing), approvers, by, named, lives, names_of(disowned),
+        rank,
+    )  # fmt: skip
 
 
 def names_of(text: str) -> tuple[str, ...]:
@@ -216,7 +217,7 @@ class Rows:
         """See `rules.Tx`."""
         x = interrupt
         sql = (
-            f"insert into interrupt (run, {INTERRUPT}, opened_at) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
+            f"insert into interrupt (run, {INTERRUPT}, opened_at) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
             "on conflict (run, i) do update set state = excluded.state, by = excluded.by, votes = excluded.votes, "
             "lives = excluded.lives, disowned = excluded.disowned"
         )
@@ -236,6 +237,7 @@ class Rows:
             votes,
             x.lives,
             _names(x.disowned),
+            x.rank,
         )
         self._db.execute(sql, (*values, row.updated_at))
 

@@ -238,9 +238,9 @@ class SQLiteStore(SQLiteAudit):
 
         def work(db: Any) -> list[Interrupt]:
             if last := _place(db, filter.after):
-                where.append("(x.opened_at, x.run, x.seq) > (?, ?, ?)")
+                where.append("(x.rank, x.opened_at, x.run, x.seq) > (?, ?, ?, ?)")
                 values.extend(last)
-            ordered = f"where {' and '.join(where)} order by x.opened_at, x.run, x.seq"
+            ordered = f"where {' and '.join(where)} order by x.rank, x.opened_at, x.run, x.seq"
             if filter.brief:
                 sql = f"select r.id, x.i, x.seq, x.kind, x.opened_at, x.expires from interrupt x join run r on r.n = x.run {ordered}"
                 return [briefly(*row) for row in db.execute(f"{sql} limit ?", (*values, filter.limit))]
@@ -381,7 +381,8 @@ class SQLiteStore(SQLiteAudit):
 def _place(db: Any, after: str) -> Any:
     """Where in the inbox an interrupt is, or was, by its public id or as `run:id`; None if there is no such thing."""
     sql = (
-        "select x.opened_at, x.run, x.seq from interrupt x join run r on r.n = x.run where x.i = ? and ? in ('', r.id)"
+        "select x.rank, x.opened_at, x.run, x.seq from interrupt x join run r on r.n = x.run "
+        "where x.i = ? and ? in ('', r.id)"
     )
     both = [(after[k + 1 :], after[:k]) for k, c in enumerate(after) if c == ":"]
     found = (db.execute(sql, names).fetchone() for names in [*both, (after, "")])

@@ -200,8 +200,8 @@ class Store(Protocol):
         ...
 
     async def inbox(self, filter: Filter) -> list[Interrupt]:
-        """Open interrupts that a person can decide now, oldest first; not those of cancelling runs unless undoing,
-        nor those whose time is over."""
+        """Open interrupts that a person can decide now, those that were escalated first, then oldest first; not those of
+        cancelling runs unless undoing, nor those whose time is over."""
         ...
 
     async def runs(self, filter: Filter) -> list[RunRow]:

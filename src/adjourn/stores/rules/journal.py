@@ -217,6 +217,7 @@ def _opened(seq: int, record: Asked | Suspended) -> InterruptRow:
         expires=record.expires,
         undoing=asked and record.undoing,
         approvers=record.approvers if asked else 1,
+        rank=0 if asked and record.escalated else 1,
     )  # fmt: skip
 
 

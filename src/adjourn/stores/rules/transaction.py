@@ -38,6 +38,7 @@ class InterruptRow:
     votes: dict[str, int] = field(default_factory=dict[str, int])  # who agreed, by which record
     lives: str = ""  # the call whose execution lives on what was agreed
     disowned: tuple[str, ...] = ()  # whose decisions did not count, because nobody trusted signed them
+    rank: int = 1  # where it stands in an inbox: 0 for what was escalated
 
 
 class Tx(OutboxTx, SealTx, Protocol):
