@@ -41,8 +41,13 @@ class Vote(msgspec.Struct, frozen=True):
 
 @lru_cache(maxsize=4096)
 def person(name: str) -> str:
-    """Whose name this is, to compare by: `Ana`, `ANA` and `ａｎａ` are one person. Names are shown as they were given."""
-    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
+    """Whose name this is, to compare by: `Ana`, `ANA `, `ａｎａ` and one with characters that nobody sees are one person.
+
+    Names are shown as they were given.
+    """
+    text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
+    words = ("".join(c for c in word if unicodedata.category(c) not in ("Cc", "Cf")) for word in text.split())
+    return " ".join(filter(None, words))
 
 
 def is_known(name: str, names: Iterable[str]) -> bool:
@@ -65,7 +70,9 @@ def gate_of(asked: Asked) -> tuple[Slot, ...]:
 
 
 def fits(slot: Slot, vote: Vote, requesters: Requesters) -> bool:
-    """Whether this person may fill this slot."""
+    """Whether this person may fill this slot. Somebody without a name may be anybody, so also whoever asked."""
+    if slot.not_requester and not person(vote.by):
+        return False
     if slot.groups and not set(slot.groups).intersection(vote.groups):
         return False
     return not slot.not_requester or (bool(requesters) and not is_known(vote.by, requesters))
@@ -79,16 +86,27 @@ def _seats(gate: Iterable[Slot]) -> dict[str, list[Slot]]:
 
 
 def seated(gate: Iterable[Slot], votes: Sequence[Vote], requesters: Requesters) -> list[tuple[Slot, str | None]]:
-    """Every seat with whoever fills it, or None: of each rule as many as possible, by different people, earlier votes first."""
+    """Every seat with whoever fills it, or None: of each rule as many as possible, by different people, earlier votes first.
+
+    Somebody without a name is different from nobody, so fills no seat of a rule that wants several people.
+    """
     found: list[tuple[Slot, str | None]] = []
     distinct: dict[str, Vote] = {}
     for vote in votes:
         distinct.setdefault(person(vote.by), vote)
-    votes = list(distinct.values())
+    all_votes = list(distinct.values())
+    named = [vote for vote in all_votes if person(vote.by)]
     for seats in _seats(gate).values():
+        votes = all_votes if len(seats) == 1 else named
         taken: dict[int, int] = {}  # seat → vote
 
-        def place(v: int, tried: set[int], seats: list[Slot] = seats, taken: dict[int, int] = taken) -> bool:
+        def place(
+            v: int,
+            tried: set[int],
+            seats: list[Slot] = seats,
+            taken: dict[int, int] = taken,
+            votes: Sequence[Vote] = votes,
+        ) -> bool:
             for s, slot in enumerate(seats):
                 if s in tried or not fits(slot, votes[v], requesters):
                     continue

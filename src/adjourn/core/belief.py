@@ -67,10 +67,13 @@ class Belief(msgspec.Struct):
         about = _about(state, record)
         if not about and isinstance(record, Emitted):  # it answers nothing, so it decides nothing
             return True
-        if about and was_accepted(batch, place):
+        used = record.seal is not None and record.seal.nonce in self.nonces
+        if about and not used and was_accepted(batch, place):
             self.answered |= isinstance(about[0], Suspended)
+            if record.seal is not None:
+                self.nonces.add(record.seal.nonce)
             return True
-        why = self._flaw(state, trust, record, about)
+        why = "its signature was used before" if used else self._flaw(state, trust, record, about)
         if why:
             i = record.i if isinstance(record, Decided) else about[0].i
             self.disowns.append(Disowned(seq=seq, i=i, by=record.by, why=why))
@@ -81,8 +84,6 @@ class Belief(msgspec.Struct):
     def _flaw(self, state: State, trust: Trust, record: Decided | Emitted, about: Sequence[Asked | Suspended]) -> str:
         if not about:
             return "it is about nothing that was open"
-        if record.seal is not None and record.seal.nonce in self.nonces:
-            return "its signature was used before"
         return trust.flaw(state.run, record, shown(state.run, about[0]) if isinstance(record, Decided) else "")
 
     def _kept(self, state: State, trust: Trust, batch: Sequence[Numbered], place: int, record: Forked) -> str:

@@ -41,6 +41,6 @@ def check_outside(what: str) -> None:
         raise NotAllowed(f"a run cannot {what}: this is a tool's own code; people decide, from outside of the run")
     if pid and pid != str(os.getpid()):
         raise NotAllowed(
-            f"a run cannot {what}: this process was started by a worker ({MARK}={pid}), perhaps by one of its tools. "
-            f"If a person started it, remove {MARK} from its environment"
+            f"a run cannot {what}: this process was started by a worker (process {pid}), perhaps by one of its tools; "
+            "people decide from a terminal of their own"
         )

@@ -8,7 +8,19 @@ import msgspec
 from adjourn.core.authority import is_as_shown, shown_digest, violations
 from adjourn.core.digest import action_digest
 from adjourn.core.fingerprint import changes
-from adjourn.core.records import AnyRecord, Asked, Closed, Decided, Forked, Intended, Started, dump_list, parse_list
+from adjourn.core.records import (
+    AnyRecord,
+    Asked,
+    Closed,
+    Decided,
+    Forked,
+    Intended,
+    Parked,
+    Returned,
+    Started,
+    dump_list,
+    parse_list,
+)
 from adjourn.core.state import State
 from adjourn.driver.checkpoint import Checkpoint
 from adjourn.errors import Invalid, InvalidDefinition, ProgramChanged
@@ -44,18 +56,24 @@ def upgraded(checkpoint: Checkpoint, name: str, fingerprint: dict[str, Any]) -> 
         assert isinstance(first, Started)
         made = Checkpoint([msgspec.structs.replace(first, fingerprint=fingerprint), *rest])
         if void := _not_as_asked(made.records, made.state):
-            made = Checkpoint([*made.records, *void])
+            made = Checkpoint([*_due(made.records), *void])
     except Exception as e:
         raise ProgramChanged(name, [*found, f"its upgrader failed: {type(e).__name__}: {e}"]) from e
+    if wrong := next(violations(made.records), ""):
+        raise ProgramChanged(
+            name, [*found, f"its upgrader changes what was agreed to for a call that has not ended: {wrong}"]
+        )
     return made
 
 
 def bound_again(records: list[AnyRecord]) -> list[AnyRecord]:
-    """The journal with its digests made anew where an upgrader has changed what was asked, for calls that have begun.
+    """The journal with its digests made anew where an upgrader has changed what was asked, for calls that have ended.
 
-    Those are history, and it stays whole. What nobody has used keeps its old digest, so that it agrees to nothing new.
+    Those are history, and it stays whole. Nothing else agrees to anything new: what nobody has used, or a call that has not
+    ended, keeps its old digest, and an agreement for the whole run was for what has run.
     """
-    begun = {x.grant for x in records if isinstance(x, Intended) and x.grant}
+    done = {x.call for x in records if isinstance(x, Returned)}
+    ended = {x.grant for x in records if isinstance(x, Intended) and x.grant and x.call in done}
     whose = [x.of for x in records if isinstance(x, Forked)]  # each part of a fork's journal
     first = records[0]
     own = first.run if isinstance(first, Started) else ""
@@ -65,13 +83,13 @@ def bound_again(records: list[AnyRecord]) -> list[AnyRecord]:
         match record:
             case Started() | Forked():
                 run = whose.pop(0) if whose else own
-            case Asked() if record.i in begun and not is_as_shown(run, record):
+            case Asked() if record.i in ended and not is_as_shown(run, record):
                 action = action_digest(run, record.call, record.tool, record.definition, record.args)
                 record = msgspec.structs.replace(record, action=action)
                 record = msgspec.structs.replace(record, digest=shown_digest(run, record))
                 asked[record.i], args[record.i] = record, record.args
             case Decided() if record.i in asked:
-                record = msgspec.structs.replace(record, digest=asked[record.i].digest)
+                record = msgspec.structs.replace(record, digest=asked[record.i].digest, scope="")
                 args[record.i] = record.edit if record.edit is not None else args[record.i]
             case Intended() if record.grant in asked:
                 of = asked[record.grant]
@@ -81,6 +99,15 @@ def bound_again(records: list[AnyRecord]) -> list[AnyRecord]:
                 pass
         made.append(record)
     return made
+
+
+def _due(records: Sequence[AnyRecord]) -> list[AnyRecord]:
+    """The same, but a run that had been parked is due: somebody has to ask again."""
+    found = list(records)
+    parked = max((place for place, x in enumerate(found) if isinstance(x, Parked)), default=-1)
+    if parked >= 0:
+        found[parked] = msgspec.structs.replace(found[parked], wake_at=found[parked].at)
+    return found
 
 
 def _not_as_asked(records: Sequence[AnyRecord], state: State) -> list[AnyRecord]:
