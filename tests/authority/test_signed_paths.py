@@ -25,8 +25,9 @@ from tests.authority.world import (
     pays,
 )
 
+from adjourn import Flow, FlowContext
 from adjourn.core.fork import boundaries
-from adjourn.core.records import Asked, Decided
+from adjourn.core.records import Asked, Decided, Emitted, Parked
 from adjourn.core.signatures import shown
 from adjourn.driver.keys import SigningKey
 
@@ -153,3 +154,41 @@ async def test_g36_a_fork_keeps_nothing_that_was_disowned(store: str) -> None:
                 await office.rest(fork)
                 assert [x.local for x in await office.items(fork, "question")] == [item.local]
         assert len(office.ledger) == 0
+
+
+@pytest.mark.parametrize("store", STORES)
+async def test_g36_a_signed_event_answers_once_whoever_sends_it_again(store: str) -> None:
+    """Also to a worker that was started since, and if somebody pretends that a worker has gone on from it."""
+    server = SigningKey.new()
+    flow = Flow("loop")
+
+    async def first(ctx: FlowContext) -> None:
+        ctx.pause_for("approval", {"question": "pay 5?"}, resume_event="go")
+
+    async def pays_and_asks(ctx: FlowContext) -> None:
+        ctx.state["paid"] = ctx.state.get("paid", 0) + 1
+        paid.append(ctx.state["paid"])
+        ctx.pause_for("approval", {"question": f"pay {ctx.state['paid'] * 100} as well?"}, resume_event="go")
+
+    paid: list[int] = []
+    flow.to(flow.chunk(first))
+    flow.when("go").to(flow.chunk(pays_and_asks))
+    async with an_office(store, deciders=[server.line("desk")], signing_key=server) as office:
+        run = await office.start(flow)
+        await run.emit("go", True, by="bob")
+        await office.rest(run)
+        assert paid == [1]
+        [sent] = [record for record in await office.records(run) if isinstance(record, Emitted)]
+        for pretends in (False, True):
+            await office.close()
+            await office.store.signed(False)
+            await office.store.deliver(run.id, replace(sent, at=0.0))
+            if pretends:
+                lease = await office.store.acquire(run.id, "forger", 0.001)
+                assert lease is not None
+                await office.store.commit(lease, [], [Parked()], seen=lease.seq, ttl=0.001)
+            await office.open(flow)
+            run = await office.rt.get(run.id)
+            await run.say("are you there?", by="ada")  # whoever can write the file can also leave it waiting for nothing
+            await office.rest(run)
+            assert paid == [1]

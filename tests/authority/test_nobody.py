@@ -1,0 +1,55 @@
+"""Somebody without a name, or with one that only looks like another, is not somebody else."""
+
+from typing import Any
+
+import pytest
+from tests.authority.world import STORES, an_office, clerk, pay_tool, paying, pays
+
+from adjourn import AdjournError, ask
+from adjourn.core.authority import Vote, is_filled, person
+from adjourn.core.records import Slot
+
+NAMES = ("ana", "Ana", "ANA", "ana ", " ana", "ana\u200b", "a\u2060na", "\uff41\uff4e\uff41", "ana\u00a0", "an\u00ada")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_name_is_compared_as_people_read_it(name: str) -> None:
+    assert person(name) == "ana"
+
+
+def test_names_of_several_words_keep_them_apart() -> None:
+    assert person("Ana  Maria\u200b") == person("ana maria") != person("anamaria")
+
+
+@pytest.mark.parametrize("nobody", ["", " ", "\u200b"])
+@pytest.mark.parametrize(
+    ("slot", "filled"),
+    [
+        (Slot("r", (), 1, False), True),
+        (Slot("r", (), 1, True), False),
+        (Slot("r", (), 2, False), False),
+        (Slot("r", ("leads",), 2, False), False),
+    ],
+)
+def test_nobody_fills_a_seat_that_is_for_anybody_and_no_other(nobody: str, slot: Slot, filled: bool) -> None:
+    requesters = frozenset({"eve"})
+    votes = [Vote(nobody, ("leads",)), *([Vote("bob", ("leads",))] if slot.count == 2 else [])]
+    assert is_filled([slot], votes, requesters) is filled
+
+
+@pytest.mark.parametrize("rule", [{"not_requester": True}, {"approvers": 2}, {"approvers": 2, "not_requester": True}])
+@pytest.mark.parametrize("store", STORES)
+async def test_a_checkpoint_that_nobody_resumes_with_a_yes_runs_nothing(store: str, rule: dict[str, Any]) -> None:
+    async with an_office(store) as office:
+        run = await office.start(clerk(pay_tool(paying(office.ledger)), [pays(1)], ask("pay", **rule)))
+        for _ in range(2):
+            try:
+                await office.rt.resume(await run.checkpoint(), approved=True)
+            except AdjournError:
+                pass
+            await office.rest(run)
+            assert len(office.ledger) == 0
+        [item] = await office.items(run, "approval")
+        await office.rt.approve(item, by="bob")
+        await office.rest(run)
+        assert len(office.ledger) == (0 if rule.get("approvers") else 1)
