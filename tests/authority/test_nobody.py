@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from tests.authority.world import STORES, an_office, clerk, pay_tool, paying, pays
 
-from adjourn import AdjournError, ask
+from adjourn import AdjournError, Invalid, ask
 from adjourn.core.authority import Vote, is_filled, person
 from adjourn.core.records import Slot
 
@@ -53,3 +53,21 @@ async def test_a_checkpoint_that_nobody_resumes_with_a_yes_runs_nothing(store: s
         await office.rt.approve(item, by="bob")
         await office.rest(run)
         assert len(office.ledger) == (0 if rule.get("approvers") else 1)
+
+
+@pytest.mark.parametrize("groups", [None, "leads", 5, ["leads", 7], [""]])
+async def test_groups_are_names_in_a_list(groups: Any) -> None:
+    async with an_office("memory") as office:
+        run = await office.start(clerk(pay_tool(paying(office.ledger)), [pays(1)], ask("pay")))
+        [item] = await office.items(run, "approval")
+        with pytest.raises(Invalid, match="names in a list"):
+            await office.rt.approve(item, by="bob", groups=groups)
+
+
+async def test_whoever_shapes_a_run_of_a_rule_for_somebody_else_says_who_they_are() -> None:
+    async with an_office("memory") as office:
+        run = await office.start(clerk(pay_tool(paying(office.ledger)), [pays(1)], ask("pay", not_requester=True)))
+        for shape in (run.say("more"), run.emit("news", 1), run.fork(), run.fork(instruction="more")):
+            with pytest.raises(Invalid, match="by="):
+                await shape
+        assert len(await office.rt.runs()) == 1

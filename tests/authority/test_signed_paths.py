@@ -189,6 +189,8 @@ async def test_g36_a_signed_event_answers_once_whoever_sends_it_again(store: str
                 await office.store.commit(lease, [], [Parked()], seen=lease.seq, ttl=0.001)
             await office.open(flow)
             run = await office.rt.get(run.id)
-            await run.say("are you there?", by="ada")  # whoever can write the file can also leave it waiting for nothing
+            await run.say(
+                "are you there?", by="ada"
+            )  # whoever can write the file can also leave it waiting for nothing
             await office.rest(run)
             assert paid == [1]

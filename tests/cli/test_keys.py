@@ -115,3 +115,14 @@ def test_without_deciders_a_worker_does_not_start_there(adjourn: Run, waiting: s
     Path("deciders").write_text("ed25519 oops\n")
     said = process("worker", f"{SHOP}:refunds", "--deciders", "deciders")
     assert said.code == 2 and "deciders, line 1" in said.err
+
+
+def test_a_key_says_once_more_whose_it_is(adjourn: Run) -> None:
+    """A person's key must not become an authority's, which signs for anybody."""
+    made = adjourn("keys", "new", "p.key", "--person", "--name", "ana", "--group", "leads").out.strip()
+    assert adjourn("keys", "show", "p.key").out.strip() == made and "person=ana" in made
+    assert "authority desk" in adjourn("keys", "show", "p.key", "--name", "desk").out
+    old = Path("p.key").read_text().partition("\n")[2]
+    Path("p.key").write_text(old)
+    said = adjourn("keys", "show", "p.key")
+    assert said.code != 0 and "--name NAME" in said.err

@@ -82,7 +82,7 @@ def resume(
     wait: Wait = None,
 ) -> None:
     """Let a paused run go on, or try a failed one again. Nothing that was done is done again."""
-    name = person(db, by).name
+    name = person(db, by, right="control" if instruction else None, what="an instruction").name
     _steer(db, run, lambda r: r.resume(instruction, by=name, request_id=request_id), wait, as_json)
 
 
@@ -149,7 +149,7 @@ def say(
     request_id: RequestId = "",
 ) -> None:
     """Tell a running agent something."""
-    name = person(db, by).name
+    name = person(db, by, right="control", what="talking to a run").name
     _steer(db, run, lambda r: r.say(text, by=name, abandon=abandon, request_id=request_id), None, as_json)
 
 

@@ -10,7 +10,7 @@ from rich.text import Text
 from adjourn.cli.database import with_runtime
 from adjourn.cli.failure import says
 from adjourn.cli.finding import find_run
-from adjourn.cli.options import By, Db, Json, RunId
+from adjourn.cli.options import By, Db, Json, RunId, SigningKeyFile
 from adjourn.cli.person import person
 from adjourn.cli.terminal import out, print_json, say
 from adjourn.cli.visible import visible
@@ -48,6 +48,7 @@ def fork(
     db: Db = None,
     as_json: Json = False,
     by: By = None,
+    signing_key: SigningKeyFile = "",
 ) -> None:
     """Start a new run from a boundary of another. What is recorded before it is reused, not done again.
 
@@ -56,8 +57,9 @@ def fork(
     """
     if answers not in ("reopen", "keep"):
         raise Invalid(f"--answers is 'reopen' or 'keep', not {answers!r}")
-    right: Right | None = "decide" if answers == "keep" else None
-    name = person(db, by, right=right, what="keeping people's answers").name
+    keeps = answers == "keep"
+    right: Right = "decide" if keeps else "control"
+    name = person(db, by, right=right, what="keeping people's answers" if keeps else "a fork").name
 
     async def work(rt: Runtime) -> Fork:
         old = await rt.get((await find_run(rt, run)).id)
@@ -65,7 +67,7 @@ def fork(
         made = await old.fork(at, instruction=instruction, answers=answers, by=name)
         return fork_of(await _records(rt, made.id), wanted)
 
-    made = with_runtime(db, work)
+    made = with_runtime(db, work, signing_key=signing_key or None)
     if as_json:
         print_json(asdict(made))
         return

@@ -55,6 +55,13 @@ SigningKeyFile = Annotated[
         show_default=False,
     ),
 ]  # fmt: skip
+DecidersFile = Annotated[
+    str,
+    typer.Option(
+        "--deciders", metavar="FILE", help="Public keys, one a line: only decisions count that one of them has signed.",
+        show_default=False,
+    ),
+]  # fmt: skip
 RunId = Annotated[
     str,
     typer.Argument(

@@ -16,7 +16,7 @@ from adjourn.cli.failure import report, says
 from adjourn.cli.finding import find_run
 from adjourn.cli.foreground import Foreground
 from adjourn.cli.logs import log_to
-from adjourn.cli.options import By, Db, Json, Program, Resources
+from adjourn.cli.options import By, Db, DecidersFile, Json, Program, Resources, SigningKeyFile
 from adjourn.cli.person import Person, person
 from adjourn.cli.programs import NotImportable, program_of, resources_of
 from adjourn.cli.screen import Screen
@@ -106,6 +106,8 @@ def run(
         str, typer.Option(metavar="TEXT", help="With --resume: what the agent reads as it goes on.", show_default=False)
     ] = "",
     resources: Resources = "",
+    deciders: DecidersFile = "",
+    signing_key: SigningKeyFile = "",
 ) -> None:
     """Run an agent or a flow here, until it ends or waits. Its output goes to stdout, everything else to stderr.
 
@@ -127,7 +129,8 @@ def run(
         say(*lines(e.trace.rstrip()))
         raise
     place = Place(db, program)
-    raise typer.Exit(asyncio.run(in_foreground(wanted, address_of(db), place, given, by, as_json)))
+    signing = {"deciders": deciders or None, "signing_key": signing_key or None}
+    raise typer.Exit(asyncio.run(in_foreground(wanted, address_of(db), place, given, by, as_json, **signing)))
 
 
 def decider_here(place: Place, by: Person, as_json: bool) -> Person | None:
@@ -144,14 +147,21 @@ def decider_here(place: Place, by: Person, as_json: bool) -> Person | None:
 
 
 async def in_foreground(
-    wanted: Wanted, address: str, place: Place, resources: Mapping[str, Any], by: str | None, as_json: bool
+    wanted: Wanted,
+    address: str,
+    place: Place,
+    resources: Mapping[str, Any],
+    by: str | None,
+    as_json: bool,
+    **signing: Any,
 ) -> int:
-    """Run it until it rests; the code to exit with."""
-    starter = person(place.db, by)
+    """Run it until it rests; the code to exit with. `signing`: the runtime's deciders and signing key."""
+    speaks = place.saved and (not wanted.resume or bool(wanted.instruction))
+    starter = person(place.db, by, right="control" if speaks else None, what="what a run goes by")
     decider = decider_here(place, starter, as_json)
     view = view_of(as_json)
     log_to(lambda *said: (view.rest(), say(*said)))
-    async with Runtime(address, [wanted.program], resources=resources) as rt:
+    async with Runtime(address, [wanted.program], resources=resources, **signing) as rt:
         handle = await wanted.begin(rt, starter.name)
         if not as_json and place.saved:
             say(Text(f"{visible(wanted.program.name)} {visible(handle.id)} on {visible(address)}", style=DIM))

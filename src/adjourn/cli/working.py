@@ -14,7 +14,7 @@ from adjourn.cli.completing import complete_programs
 from adjourn.cli.database import address_of
 from adjourn.cli.failure import says
 from adjourn.cli.logs import log_to
-from adjourn.cli.options import AuditKeyFile, Db, Json, Resources, sealing_key
+from adjourn.cli.options import AuditKeyFile, Db, DecidersFile, Json, Resources, sealing_key
 from adjourn.cli.programs import NotImportable, programs_of, resources_of
 from adjourn.cli.steps import Look, look_at
 from adjourn.cli.terminal import out, say, to_json
@@ -45,14 +45,7 @@ def worker(
     grace: Annotated[float, typer.Option(help="Seconds that tools in flight get when it stops.")] = 5.0,
     on_change: Annotated[str, typer.Option(help="refuse, or warn: runs of a changed program.")] = "refuse",
     audit_key: AuditKeyFile = "",
-    deciders: Annotated[
-        str,
-        typer.Option(
-            metavar="FILE",
-            help="Public keys, one a line: only decisions count that one of them has signed.",
-            show_default=False,
-        ),
-    ] = "",
+    deciders: DecidersFile = "",
 ) -> None:
     """Advance the runs of these programs until Ctrl-C or SIGTERM; then hand them back.
 

@@ -237,6 +237,14 @@ def _not_theirs(decider: Decider, record: Sealed) -> str:
     return f"{decider.name!r} is not in {', '.join(sorted(more))}, say the deciders" if more else ""
 
 
+def unsigned(what: str, run: str) -> str:
+    """Why a store that asks for seals does not take a record without one. `what`: what somebody does with it."""
+    return (
+        f"decisions in this store are signed, and this one is not: whoever {what} in run {run!r} does it through "
+        "the server, or with a signing key of their own (--signing-key FILE, in Python signing_key=). Nothing was recorded"
+    )
+
+
 class Trust(Protocol):
     """Whom a worker believes, in one store. Asked again each time: a key may have been taken out since."""
 

@@ -32,6 +32,8 @@ def key_ring(secret: str | None = None) -> tuple[bytes, ...]:
     text = os.environ.get(SECRET) if secret is None else secret
     if text is None:
         return ()
+    if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidDefinition(f"secret= is a text, not {type(text).__name__}: {_MAKE}")
     name = SECRET if secret is None else "secret="
     keys = tuple(key.strip().encode() for key in text.split(",") if key.strip())
     if not keys:

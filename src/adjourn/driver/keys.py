@@ -69,11 +69,12 @@ class SigningKey:
             )
         return cls(private)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write it to a new file that only its owner can read; an existing file is left alone."""
+    def save(self, path: str | os.PathLike[str], line: str = "") -> None:
+        """Write it to a new file that only its owner can read, with its `line`; an existing file is left alone."""
         from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-        data = self._private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+        data = f"# {line}\n".encode() if line else b""
+        data += self._private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
         try:
             handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         except FileExistsError:
@@ -82,6 +83,12 @@ class SigningKey:
             raise Invalid(f"{str(path)!r} cannot be written: {e.strerror or e}") from None
         with os.fdopen(handle, "wb") as file:
             file.write(data)
+
+    def saved_line(self, path: str | os.PathLike[str]) -> str:
+        """Its line as it was saved in the file; "" if the file does not say whose key it is."""
+        first = Path(path).read_text("utf-8", "replace").partition("\n")[0]
+        line = first.removeprefix("# ")
+        return line if first != line and line.startswith("ed25519 ") and self.kid in read_ring(line, str(path)) else ""
 
     @cached_property
     def public(self) -> bytes:

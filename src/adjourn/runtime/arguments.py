@@ -1,9 +1,12 @@
 """What a runtime's verbs are given, checked."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, cast
 
-from adjourn.errors import Invalid
+from adjourn.core.records import Command, Emitted, Resumed, Said
+from adjourn.driver.checkpoint import Checkpoint
+from adjourn.errors import AlreadyResumed, Invalid
+from adjourn.stores.store import RunRow
 
 
 def limited(limit: Any) -> int:
@@ -19,3 +22,24 @@ def checked_labels(labels: Mapping[str, str] | None) -> dict[str, str]:
     if not all(isinstance(k, str) and isinstance(v, str) for k, v in found.items()):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise Invalid("labels are texts: {name: text}")
     return found
+
+
+def checked_groups(groups: Any) -> tuple[str, ...]:
+    """Somebody's groups; raises `Invalid` for what is no list of names. One text would be read letter by letter."""
+    if isinstance(groups, str) or not isinstance(groups, Iterable):
+        raise Invalid(f"groups= are names in a list, for example ['finance'], not {groups!r:.80}")
+    found: list[Any] = list(cast("Iterable[Any]", groups))
+    if not all(isinstance(group, str) and group for group in found):
+        raise Invalid(f"groups= are names in a list, for example ['finance'], not {found!r:.80}")
+    return tuple(found)
+
+
+def check_same(row: RunRow, saved: Checkpoint) -> None:
+    """The run is where the checkpoint is: as many records, and the same ones."""
+    if row.seq != saved.seq or row.head != saved.head:
+        raise AlreadyResumed(row.id, saved.seq, row.seq, row.status.value)
+
+
+def has_words(command: Command) -> bool:
+    """Whether a run goes by what somebody says with this."""
+    return isinstance(command, Said | Emitted) or (isinstance(command, Resumed) and bool(command.instruction))

@@ -42,7 +42,7 @@ from adjourn.errors import (
     UnknownRun,
 )
 from adjourn.flow.flow import Flow
-from adjourn.runtime.arguments import checked_labels, limited
+from adjourn.runtime.arguments import check_same, checked_groups, checked_labels, has_words, limited
 from adjourn.runtime.audit import AuditVerbs
 from adjourn.runtime.live import LiveChannel
 from adjourn.runtime.near import did_you_mean
@@ -318,7 +318,7 @@ class Runtime(AuditVerbs):
             request_id: the same again gets the same answer.
         """
         decision = Decision.approve(note, edit, scope)
-        return await self._decide(interrupt_id, decision, by, digest, request_id, tuple(groups))
+        return await self._decide(interrupt_id, decision, by, digest, request_id, checked_groups(groups))
 
     async def deny(
         self, interrupt_id: str | Interrupt, *, by: str, note: str = "", digest: str = "", request_id: str = ""
@@ -343,7 +343,7 @@ class Runtime(AuditVerbs):
         """
         if note and not isinstance(value, Decision) and (await self.interrupt(interrupt_id)).kind != "approval":
             value = Decision.value(value, note)
-        return await self._decide(interrupt_id, value, by, digest, request_id, tuple(groups))
+        return await self._decide(interrupt_id, value, by, digest, request_id, checked_groups(groups))
 
     async def _decide(
         self,
@@ -369,12 +369,19 @@ class Runtime(AuditVerbs):
 
     async def deliver(self, run_id: str, command: Command, request_id: str = "") -> int:
         """Append a command and wake its run."""
+        if not command.by and has_words(command):
+            self._check_requester((await self.store.get(run_id)).program, "")
         command = await self._signatures.sealed(run_id, command)
         seq = await self.store.deliver(run_id, command, request=request_id, origin=self.origin)
         if isinstance(command, CancelAsked) or (isinstance(command, PauseAsked) and command.now):
             self.worker.cut(run_id, seq)
         self.worker.wake(run_id)
         return seq
+
+    def _check_requester(self, program: str, by: str) -> None:
+        """Raise `Invalid` where a rule of the program wants somebody else than who shaped the run, and nobody says who."""
+        if known := self.programs.get(program):
+            known.program.check_requester(by)
 
     # Checkpoints
 
@@ -402,7 +409,7 @@ class Runtime(AuditVerbs):
             check_program(program, saved.started, on_change or self._on_change)
         state = saved.state
         if row is not None:
-            _check_same(row, saved)
+            check_same(row, saved)
         if state.ended is not None:
             raise Refused(run, "resume", state.view, "it has ended")
         commands: list[Command] = [*await answers_for(state, answer, answers, approved, by, self.store.now())]
@@ -414,8 +421,9 @@ class Runtime(AuditVerbs):
         elif instruction:
             commands.append(Said(text=instruction, by=by))
         check_imported(run)
+        self._signatures.check_key(run, commands)
         if row is None and not await self.store.create(saved.started, saved.records[1:], origin=self.origin):
-            _check_same(await self.store.get(run), saved)  # somebody else was first
+            check_same(await self.store.get(run), saved)  # somebody else was first
         try:
             for n, command in enumerate(commands):  # the first settles who resumes: only if nothing has come since
                 command = await self._signatures.sealed(run, command)
@@ -449,10 +457,12 @@ class Runtime(AuditVerbs):
         new = new_run_id() if run_id is None else check_chosen(run_id, "run_id")
         changed = {} if input is MISSING else {"input": plain(input, "input")}
         how = answers if isinstance(answers, str) else "reopen"
-        if how not in ("keep", "reopen"):
+        if how not in ("keep", "reopen") or not isinstance(answers, str | Mapping | None):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise Invalid(f"answers= is 'keep', 'reopen' or {{interrupt: answer}}, not {answers!r:.80}")
         if answers not in (None, "reopen"):
             check_outside("decide")
+        if isinstance(old[0], Started):
+            self._check_requester(old[0].program, by)
         made = forked(old, at, new, by, changed, how, instruction)
         begun, *rest = self._signatures.kept(new, made)
         assert isinstance(begun, Started)
@@ -460,6 +470,7 @@ class Runtime(AuditVerbs):
         answered_here = answers.items() if isinstance(answers, Mapping) else ()
         given = {ref_of(new, local_of(run.id, id)): value for id, value in answered_here}
         commands: list[Command] = [*await answers_for(state, MISSING, given or None, None, by, self.store.now())]
+        self._signatures.check_key(new, commands)
         if not await self.store.create(begun, rest, origin=self.origin):
             raise RunExists(new)
         for command in commands:
@@ -485,9 +496,3 @@ class Runtime(AuditVerbs):
     async def halts(self) -> Sequence[Halt]:
         """The halts that are on."""
         return await self.store.halt("")
-
-
-def _check_same(row: RunRow, saved: Checkpoint) -> None:
-    """The run is where the checkpoint is: as many records, and the same ones."""
-    if row.seq != saved.seq or row.head != saved.head:
-        raise AlreadyResumed(row.id, saved.seq, row.seq, row.status.value)

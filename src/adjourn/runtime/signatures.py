@@ -5,10 +5,10 @@ from collections.abc import Iterable, Sequence
 
 from adjourn.core.interrupt import public_id
 from adjourn.core.records import AnyRecord, Asked, Command, Decided, Emitted, Forked, Suspended
-from adjourn.core.signatures import prefix_digest, shown
+from adjourn.core.signatures import prefix_digest, shown, unsigned
 from adjourn.driver.inside import check_outside
 from adjourn.driver.keys import Deciders, SigningKey, StoreTrust, signing_key
-from adjourn.errors import Misused, StaleDecision, UnknownInterrupt
+from adjourn.errors import Misused, NotAllowed, StaleDecision, UnknownInterrupt
 from adjourn.stores.store import Filter, Store
 
 UNVERIFIED = (
@@ -44,6 +44,13 @@ class Signatures:
         """Raise `Misused` where runs must not be advanced, because nothing here could tell whose decisions count."""
         if self._required and self.trust is None:
             raise Misused(UNVERIFIED)
+
+    def check_key(self, run: str, commands: Sequence[Command]) -> None:
+        """Raise `NotAllowed`, before anything is made, if one of these decides and the store would not take it from here."""
+        if any(isinstance(x, Decided) for x in commands):
+            check_outside("decide")
+            if self._required and self._key is None:
+                raise NotAllowed(unsigned("decides", run))
 
     async def sealed(self, run: str, command: Command) -> Command:
         """The command, with a seal if it decides something and there is a key. Raises `NotAllowed` for what a run decides itself.

@@ -45,7 +45,7 @@ def new(file: File, name: Name = "", person: Person = False, group: Group = None
     check_outside("make keys")
     key = SigningKey.new()
     line = _line(key, name, person, group)
-    key.save(file)
+    key.save(file, line)
     _print(key, file, line, as_json)
     if not as_json:
         say(
@@ -65,9 +65,14 @@ def new(file: File, name: Name = "", person: Person = False, group: Group = None
 @app.command()
 @says("Not shown")
 def show(file: File, name: Name = "", person: Person = False, group: Group = None, as_json: Json = False) -> None:
-    """Print the line for the deciders' file once more."""
+    """Print the line for the deciders' file once more; with options, another one for the same key."""
     key = SigningKey.load(file)
-    _print(key, file, _line(key, name, person, group), as_json)
+    line = _line(key, name, person, group) if name or person or group else key.saved_line(file)
+    if not line:
+        raise Invalid(
+            "the file does not say whose key it is: say it with --name NAME, and --person if it is one person's own"
+        )
+    _print(key, file, line, as_json)
 
 
 @app.command()

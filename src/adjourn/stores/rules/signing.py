@@ -5,7 +5,7 @@ No cryptography here: who stands behind a seal is for workers to say, whose deci
 
 from adjourn.core.authority import says_yes
 from adjourn.core.records import Asked, Decided, Forked, disowned, parse
-from adjourn.core.signatures import LEEWAY, Sealed
+from adjourn.core.signatures import LEEWAY, Sealed, unsigned
 from adjourn.core.state import State
 from adjourn.errors import Invalid, NotAllowed
 from adjourn.stores.audit import audited
@@ -29,11 +29,7 @@ def check_sealed(tx: Tx, run: str, record: Sealed, now: float) -> None:
     if record.seal is None:
         if tx.is_signed():
             what = "keeps people's answers" if isinstance(record, Forked) else "decides"
-            raise NotAllowed(
-                f"decisions in this store are signed, and this one is not: whoever {what} in run {run!r} does it through "
-                "the server, or with a signing key of their own (--signing-key FILE; in Python, signing_key=). "
-                "Nothing was recorded"
-            )
+            raise NotAllowed(unsigned(what, run))
         return
     if abs(record.seal.at - now) > LEEWAY:
         raise Invalid(
