@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from tests.authority.world import STORES, an_office, clerk, pay_tool, paying, pays
+from tests.authority.world import DAN, STARTER, STORES, an_office, clerk, pay_tool, paying, pays
 
 from adjourn import AdjournError, Invalid, ask
 from adjourn.core.authority import Vote, is_filled, person
@@ -71,3 +71,19 @@ async def test_whoever_shapes_a_run_of_a_rule_for_somebody_else_says_who_they_ar
             with pytest.raises(Invalid, match="by="):
                 await shape
         assert len(await office.rt.runs()) == 1
+
+
+@pytest.mark.parametrize("store", STORES)
+async def test_whoever_shaped_an_earlier_turn_shaped_the_next(store: str) -> None:
+    async with an_office(store) as office:
+        agent = clerk(pay_tool(paying(office.ledger)), ["hm", pays(1)], ask("pay", not_requester=True))
+        before = await office.start(agent)
+        saved = (await before.checkpoint()).to_json()
+        run = await office.rt.start(agent, "again", by="ada", after=saved)
+        await office.rest(run)
+        [item] = await office.items(run, "approval")
+        assert set(item.requesters) == {"ada", STARTER.name}
+        assert await office.agree(item, STARTER) is not None
+        assert await office.agree(item, DAN) is None
+        await office.rest(run)
+        assert len(office.ledger) == 1

@@ -57,10 +57,9 @@ class Conversation:
         """A new run."""
         agent.program.check_requester(by)
         self = cls(agent, new_run_id(), resources)
-        history, session = next_turn(after)
         started = Started(
             run=self.run, kind="agent", program=agent.name, fingerprint=agent.fingerprint, input=plain(input, "input"),
-            by=by, session=session, history=history,
+            by=by, **next_turn(after),
         )  # fmt: skip
         await self.store.create(started)
         return self
@@ -166,10 +165,10 @@ def check_program(agent: Any, started: Started, on_change: str) -> None:
         warnings.warn(f"{agent.name!r} changed since the run started: {'; '.join(found)}", stacklevel=4)
 
 
-def next_turn(after: "Saved | None", secret: str | None = None) -> tuple[list[Any], str]:
-    """The messages and the session that the next turn of a finished conversation begins with."""
+def next_turn(after: "Saved | None", secret: str | None = None) -> dict[str, Any]:
+    """What the next turn of a finished conversation begins with: messages, session, and who shaped it so far."""
     if after is None:
-        return [], ""
+        return {"history": [], "session": "", "requesters": ()}
     checkpoint = taken_over(after, secret=secret)
     if checkpoint.state.status not in ENDED:
         raise Refused(
@@ -178,7 +177,8 @@ def next_turn(after: "Saved | None", secret: str | None = None) -> tuple[list[An
             checkpoint.state.view,
             "finish or resume it first; after= takes a finished conversation",
         )
-    return msgspec.to_builtins(checkpoint.messages), checkpoint.session
+    shaped = tuple(sorted(checkpoint.state.requesters))
+    return {"history": msgspec.to_builtins(checkpoint.messages), "session": checkpoint.session, "requesters": shaped}
 
 
 class Handle(Generic[T]):

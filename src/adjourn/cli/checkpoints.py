@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -16,7 +17,7 @@ from adjourn.agent.agent import Agent
 from adjourn.cli.action import as_json as item_json
 from adjourn.cli.action import item_of, list_line, render
 from adjourn.cli.asking import parse
-from adjourn.cli.database import address_of
+from adjourn.cli.database import VARIABLE, address_of
 from adjourn.cli.ending import Place
 from adjourn.cli.failure import says
 from adjourn.cli.finding import full_digest
@@ -218,7 +219,9 @@ def resume(
     ] = "",
     db: Annotated[
         str | None,
-        typer.Option("--db", metavar="PATH", help="Go on in this database, where it can be resumed only once."),
+        typer.Option(
+            "--db", metavar="PATH", help="Go on in this database, or ADJOURN_DB's, where it can be resumed only once."
+        ),
     ] = None,
     on_change: Annotated[str, typer.Option(help="refuse, or warn: if the program has changed.")] = "refuse",
     resources: Resources = "",
@@ -230,6 +233,7 @@ def resume(
     """
     if on_change not in ("refuse", "warn"):
         raise Invalid(f"--on-change is 'refuse' or 'warn', not {on_change!r}")
+    db = db or os.environ.get(VARIABLE)
     data = _read(file)
     saved = Checkpoint.from_json(data)
     answers = _answers(saved, item, approve, deny, answer, edit, note, digest)

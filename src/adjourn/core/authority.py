@@ -168,7 +168,7 @@ def requesters(records: Iterable[AnyRecord]) -> Requesters:
             kinds[record.i] = record.kind
         if by := shapes(record, kinds.get(record.i, "question") if isinstance(record, Decided) else ""):
             found.add(by)
-        if isinstance(record, Forked):
+        if isinstance(record, Started | Forked):
             found.update(record.requesters)
     return frozenset(found)
 
@@ -331,6 +331,7 @@ def violations(records: Sequence[AnyRecord]) -> Iterator[str]:
             case Started():
                 run = runs.pop(0) if runs else x.run
                 own = x.run
+                shaped.update(x.requesters)
             case Forked():
                 run = runs.pop(0) if runs else own
                 shaped.update(x.requesters)

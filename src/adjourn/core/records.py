@@ -41,7 +41,7 @@ class Seal(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Started(Record, frozen=True, tag="started"):
-    """The first record of every run."""
+    """The first record of every run. `requesters`: who shaped the turns before it, of a conversation that goes on."""
 
     run: str
     kind: str
@@ -55,6 +55,7 @@ class Started(Record, frozen=True, tag="started"):
     graph: dict[str, Any] | None = None
     options: dict[str, Any] = {}
     forked_from: str = ""
+    requesters: tuple[str, ...] = ()
 
 
 class Decided(Record, frozen=True, tag="decided"):

@@ -148,6 +148,7 @@ class State:
 
     def _started(self, _seq: int, x: r.Started) -> None:
         self.run, self.started = x.run, x
+        self.requesters |= set(x.requesters)
         if x.forked_from:
             self.forked_at = int(x.forked_from.rpartition("@")[2])
         if x.kind == "agent":

@@ -218,11 +218,12 @@ class Runtime(AuditVerbs):
         """Begin a run and return at once. An existing `run_id` with the same input gives that run, else `RunExists`."""
         self._register(program)
         program.program.check_requester(by)
-        history, before = next_turn(after, self.secret)
+        before = next_turn(after, self.secret)
+        before["session"] = session or before["session"]
         started = Started(
             run=new_run_id() if run_id is None else check_chosen(run_id, "run_id"), kind=program.program.kind, program=program.name,
-            fingerprint=program.fingerprint, input=plain(input, "input"), by=by, session=session or before,
-            labels=checked_labels(labels), history=history,
+            fingerprint=program.fingerprint, input=plain(input, "input"), by=by, labels=checked_labels(labels),
+            **before,
             graph=program.to_dict() if isinstance(program, Flow) else None,
         )  # fmt: skip
         started = stamped(started, self.store.now())  # what this process remembers must be what the store has

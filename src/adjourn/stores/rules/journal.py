@@ -137,7 +137,7 @@ def _shape(tx: Tx, row: RunRow, record: AnyRecord) -> None:
     """Who shaped the run; as its fold has it."""
     about = tx.interrupt(row, record.i) if isinstance(record, Decided) else None
     by = shapes(record, about.kind if about else "")
-    more = record.requesters if isinstance(record, Forked) else ()
+    more = record.requesters if isinstance(record, Started | Forked) else ()
     found = {*row.requesters, *more, *((by,) if by else ())}
     if len(found) != len(row.requesters):
         row.requesters = tuple(sorted(found))
