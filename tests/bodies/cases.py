@@ -1,6 +1,7 @@
 """One body, as a tool of an agent or as a chunk of a flow: whatever is said about it holds for both."""
 
 import asyncio
+import os
 import threading
 from collections.abc import Callable
 from typing import Any, Literal
@@ -12,7 +13,7 @@ from adjourn.testing import FakeClock, ScriptedModel, call
 
 Kind = Literal["tool", "chunk"]
 KINDS: tuple[Kind, ...] = ("tool", "chunk")
-LIMIT = 20.0
+LIMIT = float(os.environ.get("ADJOURN_TEST_LIMIT", "20"))
 """Seconds after which a test that waits has failed."""
 NOTHING: dict[str, Any] = {"type": "object", "properties": {}}
 

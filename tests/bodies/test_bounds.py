@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from tests.bodies.cases import KINDS, NOTHING, Bank, Kind, Place, program
+from tests.bodies.cases import KINDS, LIMIT, NOTHING, Bank, Kind, Place, program
 
 from adjourn import Agent, Cancelled, Flow, InDoubt, Tool, ToolContext
 from adjourn.core.doubt import AGAIN
@@ -143,7 +143,7 @@ async def test_what_waits_is_undone_latest_first_like_everything_else(kind: Kind
         await place.until(Suspended, 2)
         await place.rests(run)
         await run.cancel(by="ann")
-        outcome = await run.wait(20)
+        outcome = await run.wait(LIMIT)
     assert isinstance(outcome, Cancelled)
     order = [x.call for x in place.all(Suspended)]
     assert bank.lines == outcome.undone == order[::-1]
@@ -171,7 +171,7 @@ async def test_bodies_that_wait_to_run_again_are_undone_latest_first(kind: Kind,
         await place.until(Suspended, 2)
         await place.rests(run)
         await run.cancel(by="ann")
-        outcome = await run.wait(20)
+        outcome = await run.wait(LIMIT)
     assert isinstance(outcome, Cancelled)
     order = [x.call for x in place.all(Suspended)]
     assert bank.lines == outcome.undone == order[::-1]

@@ -18,6 +18,7 @@ from adjourn.core.records import (
     Emitted,
     Faulted,
     Intended,
+    Late,
     Parked,
     PauseAsked,
     Replied,
@@ -87,6 +88,13 @@ OTHERS: list[AnyRecord] = [
 @pytest.mark.parametrize("status", Status)
 def test_every_other_record_keeps_the_status_and_is_refused_after_the_end(status: Status, record: AnyRecord) -> None:
     assert after(status, record) == (None if status in ENDED else status)
+
+
+def test_what_comes_late_stands_behind_a_cancel_and_nowhere_else() -> None:
+    late = Late(call="c")
+    assert {status for status in Status if after(status, late) is not None} == {Status.CANCELLED}
+    assert after(Status.CANCELLED, late) == Status.CANCELLED
+    assert after(None, late) is None
 
 
 def test_a_run_begins_with_started_and_has_one() -> None:

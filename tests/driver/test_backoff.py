@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 
-from tests.bodies.cases import Place
+from tests.bodies.cases import LIMIT, Place
 
 from adjourn import Agent, Completed, ModelError
 from adjourn.core.messages import Message, User
@@ -28,7 +28,7 @@ async def test_a_message_that_comes_during_the_back_off_is_read_once_and_costs_n
         for _ in range(50):
             await asyncio.sleep(0)
         clock.advance(5.0)
-        outcome = await run.wait(20)
+        outcome = await run.wait(LIMIT)
     assert isinstance(outcome, Completed)
     assert read == [1]
     assert len(place.all(Replied)) == 1

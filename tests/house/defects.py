@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 from tests.authority.defects import AUTHORITY
+from tests.bodies.defects import BODIES
 from tests.control.defects import TIME
 from tests.house.defect import Defect, replacing, rewrite, rewriting
 
@@ -231,6 +232,7 @@ DEFECTS: dict[str, Defect] = {
         "tests/core/test_schema.py::test_a_check_that_needs_more_than_it_was_given_says_so_to_the_caller",
     ),
     **AUTHORITY,
+    **BODIES,
 }  # fmt: skip
 
 ALL = {**DEFECTS, **TIME}

@@ -1,0 +1,142 @@
+"""Defects in what runs a body, each with the test that catches it."""
+
+from typing import Any
+
+from tests.house.defect import Defect, replacing, rewrite, rewriting
+
+from adjourn.bodies import perform, runner, undo
+from adjourn.core import conversation, doubt, plan, state
+from adjourn.core.records import Doubted, Verified
+from adjourn.driver import landing, loop
+from adjourn.stores.rules import lease as leases
+
+BOUNDS = "tests/bodies/test_bounds.py::test_"
+ENDS = "tests/bodies/test_ends.py::test_an_end_is_the_bodys_own"
+FLIGHT = "tests/bodies/test_in_flight.py::test_"
+COMMIT = "tests/driver/test_failed_commit.py::test_a_failed_commit_changes_nothing"
+GIVES_UP = FLIGHT + "a_cancel_that_gives_up_lists_the_body_and_its_late_result[False-verifiable-tool]"
+TWICE = FLIGHT + "the_world_gets_time_before_it_is_asked_and_a_no_is_asked_twice[None-tool]"
+
+
+def _rewrite_doubt(name: str, old: str, new: str) -> None:
+    doubt.State = state.State  # pyright: ignore (it is imported for the type checker only)
+    rewrite(doubt, name, old, new)
+    state._ON |= {Doubted: doubt.doubted, Verified: doubt.verified}
+
+
+def _verified(old: str, new: str) -> Any:
+    return lambda: _rewrite_doubt("verified", old, new)
+
+
+def _settled_at_once() -> None:
+    _rewrite_doubt("_in_doubt", "at + settle if settle else 0.0", "0.0")
+
+
+def _every_timeout() -> None:
+    rewrite(
+        runner, "run_body", "isinstance(error, TimeoutError) and limit.expired()", "isinstance(error, TimeoutError)"
+    )
+    perform.run_body = runner.run_body
+
+
+def _joins_nobody() -> None:
+    async def nobody(*_: Any) -> None:
+        return None
+
+    runner.joined = undo.joined = nobody
+
+
+BODIES: dict[str, Defect] = {
+    "forgotten_keys": Defect(
+        "a key is used again although its target has forgotten it",
+        rewriting(plan, "_doubt", "now - call.at > go.key_ttl", "False"),
+        BOUNDS + "a_key_that_the_target_has_forgotten_is_not_used_again[61.0-kinds1-tool]",
+    ),
+    "again_for_ever": Defect(
+        "an idempotent call in doubt is begun again without bound",
+        rewriting(plan, "_doubt", " and call.doubts < AGAIN", ""),
+        BOUNDS + "a_call_that_is_in_doubt_again_and_again_is_put_before_a_person[idempotent-tool]",
+    ),
+    "not_for_ever": Defect(
+        "a verifiable call that did not happen is begun again without bound",
+        _verified(" and call.doubts < AGAIN", ""),
+        BOUNDS + "a_body_that_kills_its_workers_is_not_begun_for_ever[verifiable-chunk]",
+    ),
+    "read_twice": Defect(
+        "a message that came during a back-off is read twice",
+        rewriting(conversation.Thread, "_read", "p.seq <= upto", "p.seq < upto"),
+        "tests/driver/test_backoff.py::test_a_message_that_comes_during_the_back_off_is_read_once_and_costs_no_call",
+    ),
+    "oldest_first": Defect(
+        "what waits is undone oldest first",
+        rewriting(plan, "_cancelling", "[*reversed(started(state)), ", "[*started(state), "),
+        BOUNDS + "bodies_that_wait_to_run_again_are_undone_latest_first[tool]",
+    ),
+    "asked_at_once": Defect("the world is asked at once after a timeout", _settled_at_once, TWICE),
+    "one_no": Defect("one no is enough", _verified("and not call.denied", "and False"), TWICE),
+    "verified_at_work": Defect(
+        "a cancel asks the world about a body that is still at work",
+        rewriting(plan, "_settle", "if call.inherited or call.left:", "if call.inherited:"),
+        GIVES_UP,
+    ),
+    "thread_is_cut": Defect(
+        "a thread counts as ended when nobody waits for it any more",
+        rewriting(runner, "_until_ended", "desk.in_thread = True", "desk.in_thread = False"),
+        GIVES_UP,
+    ),
+    "late_is_lost": Defect(
+        "what a body comes to behind the end is dropped",
+        replacing(loop, "record_late", lambda *_, **__: None),  # pyright: ignore
+        GIVES_UP,
+    ),
+    "beside_itself": Defect(
+        "a body is begun beside one that is still at work",
+        _joins_nobody,
+        FLIGHT + "whoever_takes_the_run_again_waits_for_the_body_of_this_process[verifiable-tool]",
+    ),
+    "odd_end": Defect(
+        "an end that nobody expects ends the driver",
+        rewriting(
+            runner,
+            "_ended_badly",
+            "if interruption :=",
+            "if not isinstance(error, Exception):\n        raise error\n    if interruption :=",
+        ),
+        ENDS + "[its own kind-False-chunk]",
+    ),
+    "its_own_timeout": Defect(
+        "a timeout of the body's own is taken for the tool's",
+        _every_timeout,
+        ENDS + "[own timeout-False-tool]",
+    ),
+    "cancelled_by_whom": Defect(
+        "a task that something else cancelled has failed, as if nothing had happened",
+        rewriting(runner, "_interruption", "(task is None or task.cancelling())", "False"),
+        ENDS + "[session-False-tool]",
+    ),
+    "reads_for_ever": Defect(
+        "a read that something interrupts is tried again without bound",
+        replacing(runner, "READ_AGAIN", 10**9),
+        "tests/bodies/test_ends.py::test_a_read_is_tried_again_a_few_times_at_most[interrupted-True-chunk]",
+    ),
+    "impatient": Defect(
+        "a commit that fails once ends the drive",
+        rewriting(landing.Landing, "commit", "if now >= began + self._grace:", "if True:"),
+        COMMIT + "[-before-tool]",
+    ),
+    "landed_twice": Defect(
+        "a commit that is repeated lands twice",
+        replacing(leases, "_landed", lambda *_: None),  # pyright: ignore
+        COMMIT + "[-after-tool]",
+    ),
+    "waits_for_the_deaf": Defect(
+        "a run is not handed back before all its bodies have ended",
+        replacing(loop, "LEAVE", 60.0),
+        FLIGHT + "closing_ends_in_time_and_says_what_it_left[ignores-tool]",
+    ),
+    "never_forgets": Defect(
+        "what a body gave to on_cancel is kept for ever",
+        replacing(perform, "forget", lambda *_: None),  # pyright: ignore
+        "tests/bodies/test_undo.py::test_a_compensation_is_forgotten_with_its_call[returns-chunk]",
+    ),
+}  # fmt: skip

@@ -1,0 +1,113 @@
+"""Undo, verify and compensations: one behaviour for tools and for chunks."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from tests.bodies.cases import KINDS, LIMIT, Bank, Kind, Place, program
+
+from adjourn import Cancelled, InDoubt, ToolContext
+from adjourn.bodies import compensations, runner
+from adjourn.core.records import Faulted, Verified
+
+
+class Receipt:
+    """Nothing that a journal could hold."""
+
+
+@pytest.fixture(autouse=True)
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner, "BACKOFF", 0.001)
+
+
+async def work(ctx: ToolContext) -> str:
+    return "done"
+
+
+async def ask(ctx: ToolContext) -> None:
+    ctx.pause_for("question", "go on?")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("given", [Receipt(), {1, 2}, float("nan"), None, "ok"], ids=repr)
+async def test_an_undo_may_give_back_anything_and_is_run_once(kind: Kind, given: Any, bank: Bank) -> None:
+    place = Place()
+
+    def undo(ctx: ToolContext, args: Any, result: Any) -> Any:
+        bank.write(f"undone {result}")
+        return given
+
+    one = program(kind, work, ask, undo=undo)
+    async with place.runtime(one) as rt:
+        run = await rt.start(one, "go", run_id="r")
+        await place.rests(run)
+        await run.cancel(by="ann")
+        outcome = await run.wait(LIMIT)
+    assert isinstance(outcome, Cancelled)
+    assert (len(outcome.undone), outcome.residue) == (1, [])
+    assert bank.lines == ["undone done"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_an_undo_cannot_wait_for_a_person(kind: Kind, bank: Bank) -> None:
+    place = Place()
+
+    async def undo(ctx: ToolContext, args: Any, result: Any) -> None:
+        bank.write("undoing")
+        ctx.pause_for("question", "really?")
+
+    one = program(kind, work, ask, undo=undo)
+    async with place.runtime(one) as rt:
+        run = await rt.start(one, "go", run_id="r")
+        await place.rests(run)
+        await run.cancel(by="ann")
+        assert await place.rests(run) == "stuck"
+        [asked] = await rt.inbox(run="r")
+    assert asked.kind == "undo"
+    assert "only tools and chunks can wait" in asked.payload["error"]
+    assert bank.count("undoing") == len(place.all(Faulted)) == 3
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_verify_that_never_answers_is_unknown_when_its_time_is_over(kind: Kind) -> None:
+    place = Place()
+
+    async def doubts(ctx: ToolContext) -> str:
+        raise InDoubt("no answer")
+
+    async def looks(ctx: ToolContext, args: Any) -> bool:
+        await asyncio.sleep(60)
+        return True
+
+    one = program(kind, doubts, effect="verifiable", verify=looks, timeout=0.05)
+    async with place.runtime(one) as rt:
+        await rt.start(one, "go", run_id="r")
+        said = await place.until(Verified)
+        assert said.answer == "unknown"
+        assert "TimeoutError" in said.value
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("ends", ["returns", "cancelled"])
+async def test_a_compensation_is_forgotten_with_its_call(kind: Kind, ends: str, bank: Bank) -> None:
+    place = Place(grace=0.05)
+
+    async def release() -> None:
+        bank.write("released")
+
+    async def holds(ctx: ToolContext) -> str:
+        await ctx.on_cancel(release)
+        bank.write("holding")
+        if ends == "cancelled":
+            await asyncio.sleep(60)
+        return "held"
+
+    one = program(kind, holds)
+    async with place.runtime(one) as rt:
+        run = await rt.start(one, "go", run_id="r")
+        await bank.until("holding")
+        if ends == "cancelled":
+            await run.cancel(by="ann")
+        await place.rests(run)
+    assert bank.count("released") == (1 if ends == "cancelled" else 0)
+    assert not [key for key in compensations._registered if key[0] == "r"]
