@@ -29,7 +29,9 @@ async def ask(ctx: ToolContext) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("given", [Receipt(), {1, 2}, float("nan"), None, "ok"], ids=repr)
+@pytest.mark.parametrize(
+    "given", [Receipt(), {1, 2}, float("nan"), None, "ok"], ids=["object", "set", "nan", "none", "text"]
+)
 async def test_an_undo_may_give_back_anything_and_is_run_once(kind: Kind, given: Any, bank: Bank) -> None:
     place = Place()
 
