@@ -9,6 +9,7 @@ from tests.bodies.cases import KINDS, LIMIT, Bank, Kind, Place, program
 from adjourn import Cancelled, InDoubt, ToolContext
 from adjourn.bodies import compensations, runner
 from adjourn.core.records import Faulted, Verified
+from adjourn.driver import flights
 
 
 class Receipt:
@@ -113,3 +114,24 @@ async def test_a_compensation_is_forgotten_with_its_call(kind: Kind, ends: str, 
         await place.rests(run)
     assert bank.count("released") == (1 if ends == "cancelled" else 0)
     assert not [key for key in compensations._registered if key[0] == "r"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_nothing_of_a_thread_is_kept_when_it_has_ended(kind: Kind) -> None:
+    """Neither of a body's nor of an undo's."""
+    place = Place()
+
+    def works(ctx: ToolContext) -> str:
+        return "done"
+
+    def undo(ctx: ToolContext, args: Any, result: Any) -> str:
+        return "undone"
+
+    one = program(kind, works, ask, undo=undo)
+    async with place.runtime(one) as rt:
+        run = await rt.start(one, "go", run_id="r")
+        await place.rests(run)
+        await run.cancel(by="ann")
+        assert isinstance(await run.wait(LIMIT), Cancelled)
+    assert not [key for key in flights._threads if key[0] == "r"]
+    assert not [key for key in flights._left if key[0] == "r"]

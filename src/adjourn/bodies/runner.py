@@ -98,9 +98,10 @@ async def run_function(work: Work, context: ToolContext, key: str, timeout: floa
             enter(context)
             return await work.function(*work.positional, **work.named)
         found = flights.in_thread(desk.run_id, key)
-        flight = found[0] if found else flight_of(work, context).start()
+        flight = found[0] if found else flight_of(work, context)
         if not found:
             flights.took_off(desk.run_id, key, flight, context)
+            flight.start()
         value = await flight.wait()
         return await value if inspect.isawaitable(value) else value
 

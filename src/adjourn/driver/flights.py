@@ -15,10 +15,15 @@ _left: dict[tuple[str, str], asyncio.Task[Fact]] = {}
 
 
 def took_off(run: str, call: str, flight: Flight, context: Any) -> None:
-    """A body of this call works in a thread from now on; `context` is what it uses."""
-    for key in [key for key, (old, _) in _threads.items() if old.ended]:
-        del _threads[key]
+    """A body of this call is about to begin in a thread; `context` is what it uses."""
     _threads[run, call] = (flight, context)
+    flight.on_end = lambda: _down(run, call, flight)
+
+
+def _down(run: str, call: str, flight: Flight) -> None:
+    found = _threads.get((run, call))
+    if found is not None and found[0] is flight:
+        _threads.pop((run, call), None)
 
 
 def in_thread(run: str, call: str) -> tuple[Flight, Any] | None:

@@ -12,10 +12,14 @@ log = logging.getLogger("adjourn.tool")
 
 
 class Flight:
-    """A function at work in a daemon thread, until it has ended, whoever waits for it. It cannot be stopped."""
+    """A function at work in a daemon thread, until it has ended, whoever waits for it. It cannot be stopped.
+
+    `on_end` is called in that thread when it has.
+    """
 
     def __init__(self, work: Callable[[], Any]) -> None:
         self._work = work
+        self.on_end: Callable[[], None] | None = None
         self._inside = contextvars.copy_context()
         self._lock = threading.Lock()
         self._waiters: list[tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]] = []
@@ -43,6 +47,8 @@ class Flight:
         with self._lock:
             self._ended = True
             waiters, self._waiters = self._waiters, []
+        if self.on_end is not None:
+            self.on_end()
         for loop, waiter in waiters:
             try:
                 loop.call_soon_threadsafe(_wake, waiter)
