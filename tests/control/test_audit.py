@@ -71,7 +71,8 @@ async def test_every_command_is_in_the_audit_with_who_when_from_where_and_why(of
     assert not await attempt(
         desk.deliver("nobody", __import__("adjourn.core.records").core.records.CancelAsked(by="lea"))
     )
-    assert [x.get("by") for x in await desk.audit(limit=1000) if "no run 'nobody'" in x.get("refused", "")] == ["lea"]
+    refused = [x.get("by") for x in await desk.audit(limit=1000) if "no run 'nobody'" in x.get("refused", "")]
+    assert refused.count("lea") == 1  # other tests ask for a run that is not there, too
     assert await desk.verify() == []
     await copy.cancel(by="ida")
 
