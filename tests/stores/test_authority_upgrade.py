@@ -33,8 +33,11 @@ def as_before(path: Path) -> None:
     db.execute("alter table run drop column requesters")
     db.execute("alter table interrupt drop column lives")
     db.execute("alter table interrupt drop column disowned")
+    db.execute("drop index interrupt_open")
+    db.execute("alter table interrupt drop column rank")
+    db.execute("create index interrupt_open on interrupt (opened_at, run, seq) where state = 'open'")
     for table in [name for (name,) in db.execute("select name from sqlite_master where type = 'table'").fetchall()]:
-        if table in ("seal", "touched", "meta"):
+        if table in ("seal", "touched", "meta", "worker"):
             db.execute(f"drop table {table}")
     db.execute("pragma user_version = 4")
     db.close()
