@@ -117,14 +117,74 @@ async def test_a_late_result_that_comes_before_the_end_is_undone(kind: Kind, ban
         assert bank.lines[-1] == "refunded paid"
 
 
-def both(kind: Kind, pay: Any, refund: Any, quick: Any, hold: Any) -> Agent | Flow:
+@pytest.mark.parametrize("kind", KINDS)
+async def test_two_bodies_that_do_not_end_are_both_listed_and_both_come_late(kind: Kind, bank: Bank) -> None:
+    place = Place(grace=0.05)
+
+    def first(ctx: ToolContext) -> str:
+        bank.write("first begins")
+        bank.hold("first")
+        return "first"
+
+    def second(ctx: ToolContext) -> str:
+        bank.write("second begins")
+        bank.hold("second")
+        raise ValueError("second failed")
+
+    def never(ctx: ToolContext, args: Any, result: Any) -> None:
+        bank.write("undone")
+
+    one = both(kind, first, never, second, never)
+    async with place.runtime(one) as rt:
+        run = await rt.start(one, "go", run_id="r")
+        await bank.until("first begins", "second begins")
+        await run.cancel(by="ann")
+        assert [item["why"] for item in (await cancelled(run)).residue] == [LEFT, LEFT]
+        bank.gate("second").set()
+        await place.until(Late)
+        bank.gate("first").set()
+        await place.until(Late, 2)
+        late = [item["late"] for item in (await cancelled(run)).residue]
+    assert {"value": "first"} in late
+    assert any("second failed" in str(item.get("error")) for item in late)
+    assert bank.count("undone") == 0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_two_threads_that_are_overdue_settle_their_own_calls(kind: Kind, bank: Bank) -> None:
+    place = Place()
+
+    def slow(name: str) -> Any:
+        def body(ctx: ToolContext) -> str:
+            bank.write(f"{name} begins")
+            bank.hold(name)
+            return name
+
+        return body
+
+    one = both(kind, slow("pay"), None, slow("quick"), None, timeout=0.02)
+    async with place.runtime(one) as rt:
+        run = await rt.start(one, "go", run_id="r")
+        await place.until(Doubted, 2)
+        bank.gate("quick").set()
+        await place.until(Returned)
+        bank.gate("pay").set()
+        assert await place.rests(run) == "completed"
+    assert sorted(x.value for x in place.all(Returned)) == ["pay", "quick"]
+    assert sorted(bank.lines) == ["pay begins", "quick begins"]
+
+
+def both(kind: Kind, pay: Any, refund: Any, quick: Any, hold: Any, **options: Any) -> Agent | Flow:
     """Two bodies beside each other."""
     if kind == "tool":
-        tools = [Tool("pay", "Pay.", NOTHING, pay, undo=refund), Tool("quick", "Quick.", NOTHING, quick, undo=hold)]
+        tools = [
+            Tool("pay", "Pay.", NOTHING, pay, undo=refund, **options),
+            Tool("quick", "Quick.", NOTHING, quick, undo=hold, **options),
+        ]
         return Agent("one", model=ScriptedModel([call("pay"), call("quick")], "done"), tools=tools)
     flow = Flow("one")
-    flow.to(flow.chunk(name="pay", undo=refund)(pay))
-    flow.to(flow.chunk(name="quick", undo=hold)(quick))
+    flow.to(flow.chunk(name="pay", undo=refund, **options)(pay))
+    flow.to(flow.chunk(name="quick", undo=hold, **options)(quick))
     return flow
 
 

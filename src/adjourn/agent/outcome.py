@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, Generic, Never
 
 from typing_extensions import TypeIs, TypeVar
 
+from adjourn.core.doubt import left_behind
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.messages import Usage
 from adjourn.core.records import Cancelled as CancelledRecord
@@ -95,8 +96,7 @@ def outcome_of(
     common: dict[str, Any] = {"run_id": state.run, "checkpoint": checkpoint, "usage": state.usage}
     ended = state.ended
     if isinstance(ended, CancelledRecord):
-        residue = [_with_late(state, item) for item in ended.residue]
-        return Cancelled(status="cancelled", undone=list(ended.undone), residue=residue, **common)
+        return Cancelled(status="cancelled", undone=list(ended.undone), residue=left_behind(state), **common)
     if isinstance(ended, CompletedRecord):
         if ended.stopped:
             return Stopped(status="stopped", by=ended.stopped, partial=ended.output or "", **common)
@@ -106,12 +106,6 @@ def outcome_of(
     if state.failed:
         raise failure(state, checkpoint) from cause
     return Paused(status=state.status.value if state.status else "", interrupts=state.interrupts, **common)
-
-
-def _with_late(state: State, item: dict[str, Any]) -> dict[str, Any]:
-    """A call that was left at work, with what became of it afterwards."""
-    late = state.late.get(item["call"])
-    return item if late is None else {**item, "late": {"error": late.error} if late.error else {"value": late.value}}
 
 
 def failure(state: State, checkpoint: Checkpoint) -> RunFailed:

@@ -21,6 +21,7 @@ from adjourn.cli.steps import Look, line, look_at
 from adjourn.cli.terminal import Terminal, fit, out, print_json, say, to_json, wrap
 from adjourn.cli.visible import visible
 from adjourn.cli.words import DIM, STATUSES, age, brief, count, duration, money, short_id, status_mark
+from adjourn.core.doubt import left_behind
 from adjourn.core.records import dump
 from adjourn.errors import Invalid
 from adjourn.runtime.runtime import Runtime
@@ -141,7 +142,7 @@ def _run_json(g: Look, timeline: Timeline, now: float) -> dict[str, Any]:
     ended = g.state.ended
     return {
         **g.as_json(), "worked": round(timeline.worked(now), 3), "waited": round(timeline.waited(now), 3), "steps": steps,
-        "interrupts": waiting, "output": getattr(ended, "output", None), "residue": list(getattr(ended, "residue", ())),
+        "interrupts": waiting, "output": getattr(ended, "output", None), "residue": left_behind(g.state),
     }  # fmt: skip
 
 

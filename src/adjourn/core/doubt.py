@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from adjourn.core import records as r
 from adjourn.core.call import Call, Phase
@@ -62,3 +62,16 @@ def verified(state: State, _seq: int, x: r.Verified) -> None:
 def late(state: State, _seq: int, x: r.Late) -> None:
     """A body that a cancel had left at work has ended."""
     state.late[x.call] = x
+
+
+def left_behind(state: State) -> list[dict[str, Any]]:
+    """What stayed when the run was cancelled; a body that ended afterwards with what became of it, as `late`."""
+    residue = state.ended.residue if isinstance(state.ended, r.Cancelled) else ()
+    return [_with_late(state, item) for item in residue]
+
+
+def _with_late(state: State, item: dict[str, Any]) -> dict[str, Any]:
+    found = state.late.get(item.get("call", ""))
+    if found is None:
+        return item
+    return {**item, "late": {"error": found.error} if found.error else {"value": found.value}}

@@ -266,6 +266,7 @@ class Timeline:
             case r.Late():
                 if step := self._calls.get(x.call):
                     self._touch(step).note = f"ended after the run: {x.error or x.value!r}"
+                    step.result, step.error = x.error or x.value, x.error
             case r.Yielded():
                 if step := self._calls.get(x.call):
                     self._touch(step).end("ready", "stopped at its last save", x.at)

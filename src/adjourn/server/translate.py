@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 
 from adjourn.core.digest import digest
+from adjourn.core.doubt import left_behind
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.messages import Usage
 from adjourn.core.records import AnyRecord, Cancelled, Completed
@@ -33,7 +34,7 @@ def state_json(row: RunRow, state: State, now: float) -> dict[str, Any]:
         "calls": seen.calls, "done": seen.done, "data": seen.data, "text": seen.text,
         "output": ended.output if isinstance(ended, Completed) else None,
         "undone": list(ended.undone) if isinstance(ended, Cancelled) else [],
-        "residue": list(ended.residue) if isinstance(ended, Cancelled) else [],
+        "residue": left_behind(state),
         "children": [{"path": p, "agent": t.agent, "text": t.text, "done": t.final} for p, t in state.threads.items() if p],
         "graph": state.started.graph, "started_by": state.started.by, "forked_from": state.started.forked_from,
     }  # fmt: skip
