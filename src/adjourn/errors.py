@@ -149,7 +149,7 @@ class ProgramChanged(Conflict):
         self.program, self.changes = name, tuple(changes)
         super().__init__(
             f"{name!r} changed since the run started: {'; '.join(changes)}. "
-            f'Restore it, pass on_change="warn" to go on anyway, or register an upgrader'
+            f'Restore it, accept it for this run (adjourn accept RUN), pass on_change="warn" to go on anyway, or register an upgrader'
         )
 
 

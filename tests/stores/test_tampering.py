@@ -252,7 +252,7 @@ FREE = {
     "run.worker": "who holds the lease", "run.lease_until": "until when", "journal.epoch": "nothing is decided by it",
     "interrupt.opened_at": "the order of the inbox", "endpoint.at": "shown, no more", "touched.scope": "one more is sealed",
     "touched.at": "shown, no more",
-    "request": "what a client may send again", "letter": "what is on its way to others",
+    "request": "what a client may send again", "letter": "what is on its way to others", "misfit": "what a worker said of itself",
 }  # fmt: skip
 """Cells that may change without being noticed, and why. Deleting a row of `touched` is noticed."""
 

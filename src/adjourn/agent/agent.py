@@ -93,6 +93,7 @@ class Agent(Generic[T]):
         return {
             "name": self.name,
             "tools": {t.name: t.definition[:16] for t in self.tools.values()},
+            "parameters": {t.name: t.parameters for t in self.tools.values()},
             "policy": self.policy.fingerprint if self.policy else [],
             "output": self.output.fingerprint,
             **({"strictness": self.policy.strictness} if self.policy and self.policy.strictness else {}),

@@ -79,7 +79,7 @@ class Conversation:
     ) -> "Conversation":
         """A run from its checkpoint; everything is checked before anything is consumed."""
         checkpoint = upgraded(taken_over(saved), agent.name, agent.fingerprint)
-        check_program(agent, checkpoint.started, on_change or agent.on_change)
+        check_program(agent, checkpoint.state.fingerprint, on_change or agent.on_change)
         self = cls(agent, checkpoint.run_id, resources)
         state = checkpoint.state
         if state.status in ENDED:
@@ -157,9 +157,9 @@ def _only_timers(state: State) -> bool:
     return kinds <= {"timer"}
 
 
-def check_program(agent: Any, started: Started, on_change: str) -> None:
+def check_program(agent: Any, fingerprint: dict[str, Any], on_change: str) -> None:
     """Refuse a run of another definition, naming what changed; or warn."""
-    if found := changes(agent.name, started.fingerprint, agent.fingerprint):
+    if found := changes(agent.name, fingerprint, agent.fingerprint):
         if on_change != "warn":
             raise ProgramChanged(agent.name, found)
         warnings.warn(f"{agent.name!r} changed since the run started: {'; '.join(found)}", stacklevel=4)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Literal, overload
 
-from adjourn.bodies.signature import ArgumentError, Signature, shape, summary
+from adjourn.bodies.signature import ArgumentError, Signature, parameters, shape, summary
 from adjourn.bodies.tool_context import ToolContext, pause_for
 from adjourn.core.codec import plain
 from adjourn.core.conversation import OUTPUT_TOOL
@@ -146,6 +146,11 @@ class Tool:
     def definition(self) -> str:
         """Its digest: name, shape of the arguments, effect. A changed one voids approvals and refuses old runs."""
         return digest("tool", self.name, shape(self.schema), self.effect.value)
+
+    @cached_property
+    def parameters(self) -> dict[str, str]:
+        """Its arguments one by one, those that may be left out marked, and under "" all else that its definition says."""
+        return parameters(self.schema, self.effect.value)
 
     @cached_property
     def exact(self) -> str:

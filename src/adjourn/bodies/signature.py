@@ -3,7 +3,7 @@
 import inspect
 import re
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -11,7 +11,9 @@ from types import FunctionType
 from typing import Annotated, Any, cast, get_args, get_origin
 
 from adjourn.bodies.secret_types import secret_in
-from adjourn.core.codec import plain
+from adjourn.core.codec import encode, plain
+from adjourn.core.digest import digest
+from adjourn.core.fingerprint import OPTIONAL
 from adjourn.core.schema import check_schema
 from adjourn.errors import InvalidAnswer, InvalidDefinition, NotJSON
 
@@ -239,6 +241,35 @@ def shape(schema: Any) -> Any:
         for k, v in schema.items()  # pyright: ignore[reportUnknownVariableType]
         if k not in ("description", "title", "examples") or not isinstance(v, str | list)
     }
+
+
+def parameters(schema: Mapping[str, Any], effect: str) -> dict[str, str]:
+    """The shape of each argument by its name, `name?` if it may be left out; under "" that of all else, and the effect.
+
+    An argument's shape has in it whatever it refers to, so that another argument's definitions are not its own.
+    """
+    plain: dict[str, Any] = shape(schema)
+    definitions: dict[str, Any] = plain.get("$defs", {})
+    required = plain.get("required", [])
+    found: dict[str, str] = {}
+    for name, part in plain.get("properties", {}).items():
+        key = name if name in required else f"{name}{OPTIONAL}"
+        found[key] = digest("argument", part, _referred(part, definitions))[:8]
+    rest = {key: part for key, part in plain.items() if key not in ("properties", "required", "$defs")}
+    return {"": digest("tool", rest, effect)[:8], **found}
+
+
+def _referred(part: Any, definitions: Mapping[str, Any]) -> dict[str, Any]:
+    """The definitions that a schema needs, theirs included."""
+    found: dict[str, Any] = {}
+    waiting = [part]
+    while waiting:
+        text = encode(waiting.pop()).decode()
+        for name, definition in definitions.items():
+            if name not in found and f'"#/$defs/{name}"' in text:
+                found[name] = definition
+                waiting.append(definition)
+    return dict(sorted(found.items()))
 
 
 def _unordered(key: str, value: Any) -> Any:

@@ -13,9 +13,9 @@ from adjourn.cli.options import Json
 COMMANDS = {
     "demo": "demo", "run": "running", "runs": "reading", "show": "reading", "watch": "watching", "inbox": "deciding",
     "approve": "deciding", "deny": "deciding", "answer": "deciding", "pause": "controlling", "resume": "controlling",
-    "cancel": "controlling", "say": "controlling", "fork": "history", "halt": "controlling", "unhalt": "controlling",
-    "audit": "commands.audit", "checkpoint": "checkpoints", "serve": "serving", "worker": "working", "db": "storing",
-    "user": "people", "keys": "commands.keys", "doctor": "doctor",
+    "cancel": "controlling", "accept": "controlling", "say": "controlling", "fork": "history", "halt": "controlling",
+    "unhalt": "controlling", "audit": "commands.audit", "checkpoint": "checkpoints", "serve": "serving", "worker": "working",
+    "db": "storing", "user": "people", "keys": "commands.keys", "doctor": "doctor",
     "version": "app",
 }  # fmt: skip
 """Every command, in the order of the help, and the module of this package that has it."""

@@ -1,4 +1,4 @@
-"""Commands with which a person steers: `pause`, `resume`, `cancel`, `say`, `halt`, `unhalt`."""
+"""Commands with which a person steers: `pause`, `resume`, `cancel`, `accept`, `say`, `halt`, `unhalt`."""
 
 from collections.abc import Awaitable, Callable
 from typing import Annotated, Any
@@ -135,6 +135,25 @@ def print_preview(preview: CancelPreview) -> None:
         tell(f"  undo  {visible(call['tool'])} {arguments(call['arguments'])}")
     for call in preview.residue:
         tell(Text(f"  stays {visible(call['tool'])} {arguments(call['arguments'])}", style="red"))
+
+
+@app.command()
+@says("Not accepted")
+def accept(run: RunId, db: Db = None, as_json: Json = False, by: By = None, request_id: RequestId = "") -> None:
+    """Let a run go on although its agent or flow changed: this run, with the version that a worker has refused."""
+    name = person(db, by, right="decide", what="accepting a changed program").name
+
+    async def work(rt: Runtime) -> tuple[str, tuple[str, ...]]:
+        handle = await rt.get((await find_run(rt, run)).id)
+        return handle.id, await handle.accept(by=name, request_id=request_id)
+
+    id, changed = with_runtime(db, work)
+    if as_json:
+        print_json({"run_id": id, "accepted": list(changed), "by": name})
+        return
+    out().print(Text.assemble("accepted  ", visible(id)))
+    for what in changed:
+        out().print(Text(f"  {visible(what)}", style=DIM))
 
 
 @app.command()

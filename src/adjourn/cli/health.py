@@ -19,6 +19,7 @@ from adjourn.driver.identity import is_dead
 from adjourn.errors import InvalidDefinition, StoreError
 from adjourn.runtime.file_limit import UNLIMITED, files_allowed
 from adjourn.runtime.runtime import Runtime
+from adjourn.stores.misfit import Misfit
 from adjourn.stores.store import Filter, Halt, RunRow
 
 if TYPE_CHECKING:
@@ -167,11 +168,24 @@ async def workers(rt: Runtime, programs: Sequence[str], db: str | None) -> list[
     died = [r for r in due if r.worker and is_dead(r.worker)]
     alone = [r for r in due if r not in died and (not r.worker or r.lease_until <= now)]
     alone = [r for r in alone if now - _due_since(r) > ALONE]
-    found = _named("died", db, [(r, f"{r.id} was left by a worker that died") for r in died])
+    misfits = {x.run: x for x in await rt.store.misfits()}
+    alone = [r for r in alone if r.id not in misfits]
+    found = [
+        look("misfit", f"{x.run}: no worker fits: {x.why}", *_remedy(x, db), run_id=x.run)
+        for x in list(misfits.values())[:NAMED]
+    ]
+    found += _named("died", db, [(r, f"{r.id} was left by a worker that died") for r in died])
     waited = [(r, f"{r.id} has had no worker for {duration(now - _due_since(r))}") for r in alone]
     found += _named("alone", db, waited)
-    held = len(due) - len(died) - len(alone)
+    held = len(due) - len(died) - len(alone) - len(misfits)
     return found or [fine("workers", f"{count(held, 'run')} to advance, none is left alone")]
+
+
+def _remedy(misfit: Misfit, db: str | None) -> tuple[str, str]:
+    """What a person may do about a run that no worker fits."""
+    if misfit.fingerprint:
+        return "Start a worker of the old version, or accept the change", command(db, "accept", misfit.run)
+    return "See", command(db, "show", misfit.run)
 
 
 def _due_since(row: RunRow) -> float:

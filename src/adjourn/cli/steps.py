@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from adjourn.cli.visible import visible
 from adjourn.cli.words import arguments, exact
 from adjourn.core.state import State
+from adjourn.core.status import Status
 from adjourn.runtime.glance import Glance, glance
 from adjourn.runtime.runtime import Runtime
 from adjourn.runtime.timeline import Numbered, Step
@@ -22,7 +23,8 @@ class Look(Glance):
 async def look_at(rt: Runtime, row: RunRow, halts: Sequence[Halt]) -> Look:
     """Read a run's journal and look at it."""
     records = await rt.store.load(row.id)
-    g = glance(row, State().fold_all(records), halts, rt.store.now())
+    noted = await rt.store.misfits(runs=(row.id,)) if row.status == Status.READY else []
+    g = glance(row, State().fold_all(records), halts, rt.store.now(), noted[0] if noted else None)
     return Look(g.row, g.state, g.status, g.doing, records)
 
 

@@ -1,7 +1,10 @@
 """What a program was when a run started, by names and schemas; and what changed since."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from typing import Any
+
+OPTIONAL = "?"
+"""At the end of the name of an argument that may be left out."""
 
 
 def changes(name: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
@@ -18,7 +21,8 @@ def changes(name: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> list[
     if then.get("output", "") != now.get("output", ""):
         found.append("the output type is another")
     word = "chunk" if then.get("kind") == "flow" else "tool"
-    found += _tools(word, then.get("tools", {}), now.get("tools", {}))
+    extended = _extended(then.get("parameters", {}), now.get("parameters", {}))
+    found += _tools(word, then.get("tools", {}), now.get("tools", {}), extended)
     found += _policy(then.get("policy", []), now.get("policy", []))
     found += _weaker(then.get("strictness", {}), now.get("strictness", {}))
     for child, fingerprint in then.get("agents", {}).items():
@@ -29,13 +33,26 @@ def changes(name: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> list[
     return found
 
 
-def _tools(word: str, then: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
+def _extended(then: Mapping[str, Mapping[str, str]], now: Mapping[str, Mapping[str, str]]) -> set[str]:
+    """Tools that only have more arguments than before, all of which may be left out: recorded calls mean what they meant."""
+    found: set[str] = set()
+    for name, old in then.items():
+        new = now.get(name, {})
+        kept = all(new.get(key) == shape for key, shape in old.items())
+        if kept and all(key.endswith(OPTIONAL) for key in new if key not in old):
+            found.add(name)
+    return found
+
+
+def _tools(word: str, then: Mapping[str, str], now: Mapping[str, str], extended: Set[str]) -> list[str]:
     gone = [f"{word} {name!r} is gone" for name in then if name not in now]
     added = [name for name in now if name not in then]
     if gone and added:
         gone.append(f"new: {', '.join(map(repr, sorted(added)))} (renamed?)")
     return gone + [
-        f"{word} {name!r} has another schema or effect" for name in then if name in now and now[name] != then[name]
+        f"{word} {name!r} has another schema or effect"
+        for name in then
+        if name in now and now[name] != then[name] and name not in extended
     ]
 
 

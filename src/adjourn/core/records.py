@@ -114,6 +114,15 @@ class Emitted(Record, frozen=True, tag="emitted"):
     seal: Seal | None = None
 
 
+class Accepted(Record, frozen=True, tag="accepted"):
+    """Somebody lets the run go on with a program that is not the one it began with: with exactly this one. `changes` says
+    what they were shown."""
+
+    fingerprint: dict[str, Any] = {}
+    changes: tuple[str, ...] = ()
+    by: str = ""
+
+
 class Forked(Record, frozen=True, tag="forked"):
     """Here a fork begins. What stands before it is another run's: its effects are inherited, its authority is over."""
 
@@ -355,7 +364,7 @@ class Cancelled(Record, frozen=True, tag="cancelled"):
     residue: tuple[Any, ...] = ()
 
 
-Command = Decided | PauseAsked | Resumed | CancelAsked | Said | Emitted | Forked
+Command = Decided | PauseAsked | Resumed | CancelAsked | Said | Emitted | Accepted | Forked
 Fact = (
     Claimed
     | Replied
@@ -372,7 +381,7 @@ Fact = (
 )
 Move = Intended | Asked | Closed | Reminded | Parked | Completed | Cancelled | CancelAsked
 AnyRecord = (
-    Started | Decided | PauseAsked | Resumed | CancelAsked | Said | Emitted | Forked
+    Started | Decided | PauseAsked | Resumed | CancelAsked | Said | Emitted | Accepted | Forked
     | Claimed | Replied | Broke | Returned | Suspended | Stepped | Yielded | Faulted | Doubted | Verified | Late | Disowned
     | Intended | Asked | Closed | Reminded | Parked | Completed | Cancelled
 )  # fmt: skip

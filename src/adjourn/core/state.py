@@ -48,6 +48,7 @@ class State:
         self.granted: dict[str, str] = {}
         self.requesters: frozenset[str] = frozenset()
         self.forked_at = 0
+        self.accepted: r.Accepted | None = None
         self.threads: dict[str, Thread] = {}
         self.flow: Flowing | None = None
         self.pause: r.PauseAsked | None = None
@@ -99,6 +100,12 @@ class State:
         return self
 
     # Views
+
+    @property
+    def fingerprint(self) -> dict[str, Any]:
+        """What its program was when it began, or the one that somebody accepted since. Where decisions are signed, the first."""
+        trusted = self.accepted is not None and self.belief.trust is None
+        return self.accepted.fingerprint if self.accepted is not None and trusted else self.started.fingerprint
 
     @property
     def interrupts(self) -> list[Interrupt]:
@@ -317,6 +324,9 @@ class State:
         if x.instruction:
             self._told(seq, x.instruction, x.at)
 
+    def _accepted(self, _seq: int, x: r.Accepted) -> None:
+        self.accepted = x
+
     def _cancel_asked(self, _seq: int, x: r.CancelAsked) -> None:
         self.cancel = x
 
@@ -453,6 +463,7 @@ _ON: dict[type, Callable[[State, int, Any], None]] = {
     r.Asked: State._asked, r.Closed: State._closed, r.Reminded: State._reminded,
     r.Decided: State._decided, r.PauseAsked: State._pause_asked,
     r.Resumed: State._resumed, r.CancelAsked: State._cancel_asked, r.Said: State._said, r.Emitted: events.emitted, r.Forked: forked,
+    r.Accepted: State._accepted,
     r.Parked: State._parked, r.Completed: State._completed, r.Cancelled: State._completed,
 }  # fmt: skip
 

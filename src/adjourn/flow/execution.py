@@ -100,7 +100,7 @@ class Execution:
         if checkpoint.started.kind != "flow":
             raise Invalid("this is the checkpoint of an agent, not of a flow")
         checkpoint = upgraded(checkpoint, self.flow.name, self.flow.fingerprint)
-        check_program(self.flow, checkpoint.started, on_change)
+        check_program(self.flow, checkpoint.state.fingerprint, on_change)
         self._store.adopt(checkpoint.records)
         self._begin(checkpoint.run_id)
         return self

@@ -10,6 +10,7 @@ from adjourn.core.interrupt import Interrupt
 from adjourn.core.records import Cancelled, Completed
 from adjourn.core.state import State
 from adjourn.runtime.timeline import gist
+from adjourn.stores.misfit import Misfit
 from adjourn.stores.store import Halt, RunRow
 
 
@@ -34,12 +35,14 @@ class Glance:
         }  # fmt: skip
 
 
-def glance(row: RunRow, state: State, halts: Sequence[Halt], now: float) -> Glance:
-    """Look at a run whose journal was folded."""
+def glance(row: RunRow, state: State, halts: Sequence[Halt], now: float, misfit: Misfit | None = None) -> Glance:
+    """Look at a run whose journal was folded; `misfit`: why a worker could not advance it."""
     blocking = [h for h in halts if h.scope in row.blocked]
     if blocking:
         return Glance(row, state, "held", f"halted {blocking[0].scope}: {blocking[0].reason}")
     status = row.view(now)
+    if misfit is not None and status == "ready":
+        return Glance(row, state, status, f"no worker fits: {misfit.why}")
     return Glance(row, state, status, _doing(state, status))
 
 

@@ -11,16 +11,18 @@ from adjourn.agent.outcome import Outcome, outcome_of
 from adjourn.core.belief import FoldAgain
 from adjourn.core.codec import plain
 from adjourn.core.conversation import Thread
+from adjourn.core.fingerprint import changes
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.messages import Message, Usage
 from adjourn.core.preview import CancelPreview, cancel_preview
-from adjourn.core.records import AnyRecord, CancelAsked, Emitted, PauseAsked, Resumed, Said
+from adjourn.core.records import Accepted, AnyRecord, CancelAsked, Emitted, PauseAsked, Resumed, Said
 from adjourn.core.state import Phase, State
 from adjourn.core.status import CANCELS, ENDED, Status
 from adjourn.driver.answers import MISSING, answered, check_event
 from adjourn.driver.checkpoint import Checkpoint
 from adjourn.driver.events import Event
-from adjourn.errors import Invalid, NotFound
+from adjourn.driver.inside import check_outside
+from adjourn.errors import Invalid, NotFound, Refused
 from adjourn.flow.picture import mermaid
 
 if TYPE_CHECKING:
@@ -154,6 +156,28 @@ class Run(Generic[T]):
     async def pause(self, *, by: str = "", reason: str = "", now: bool = False, request_id: str = "") -> None:
         """Stop at the next boundary. `now` aborts the model call in flight and keeps what it had said."""
         await self._deliver(PauseAsked(now=now, by=by, reason=reason), request_id)
+
+    async def accept(self, *, by: str = "", request_id: str = "") -> tuple[str, ...]:
+        """Let it go on although its program changed: with exactly the program that a worker has refused. What changed.
+
+        Approvals of what has changed are asked for again. Raises `Refused` if no worker has refused it for that reason.
+
+        Args:
+            by: who accepts it; recorded.
+            request_id: the same again is the same command.
+        """
+        check_outside("accept a changed program")
+        noted = await self._rt.store.misfits(runs=(self.id,))
+        state = await self._fold()
+        program = state.started.program
+        found = changes(program, state.fingerprint, noted[0].fingerprint) if noted and noted[0].fingerprint else []
+        if not found:
+            raise Refused(
+                self.id, "accept", await self.status(), "no worker has refused it because its program changed"
+            )
+        await self._deliver(Accepted(fingerprint=noted[0].fingerprint, changes=tuple(found), by=by), request_id)
+        self._rt.worker.refusals.pop(self.id, None)
+        return tuple(found)
 
     async def resume(self, instruction: str = "", *, by: str = "", request_id: str = "") -> None:
         """Let a paused run go on, perhaps with an instruction; or try a failed one again."""

@@ -407,7 +407,7 @@ class Runtime(AuditVerbs):
         if (program := self.programs.get(saved.started.program)) is not None:
             if row is None:
                 saved = upgraded(saved, program.name, program.fingerprint)
-            check_program(program, saved.started, on_change or self._on_change)
+            check_program(program, saved.state.fingerprint, on_change or self._on_change)
         state = saved.state
         if row is not None:
             check_same(row, saved)

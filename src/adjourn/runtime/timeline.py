@@ -340,6 +340,8 @@ class Timeline:
                 self._add("say", "", "said", at=x.at, text=_by(x.by, x.text))
             case r.Emitted():
                 self._add("event", "", "event", at=x.at, text=_by(x.by, x.event), result=x.value)
+            case r.Accepted():
+                self._add("accept", "", "accepted", at=x.at, text=_by(x.by, "; ".join(x.changes)))
             case r.Completed() | r.Cancelled():
                 self._finish(x)
             case _:

@@ -21,6 +21,7 @@ from adjourn.driver.loop import Drive
 from adjourn.driver.program import Program
 from adjourn.errors import AdjournError, LeaseBusy, LeaseLost, MissingResource, NotTrusted, ProgramChanged, StoreError
 from adjourn.runtime.hot import HotStates
+from adjourn.stores.misfit import Misfit
 from adjourn.stores.store import Lease, RunRow, Store
 
 log = logging.getLogger("adjourn.worker")
@@ -50,6 +51,7 @@ class Worker:
         self.id = new_worker_id()
         self.programs: dict[str, Program] = {}
         self.refusals: dict[str, AdjournError] = {}
+        self._refused_at: dict[str, int] = {}
         self.errors: dict[str, BaseException] = {}
         self._store, self._feed, self._resources, self._ttl, self._grace = store, feed, resources, ttl, grace
         self._clock, self._on_change, self._trust = clock, on_change, trust
@@ -72,6 +74,7 @@ class Worker:
             return
         self.programs[program.name] = program
         self.refusals.clear()
+        self._refused_at.clear()
         if self._sweeper is None:
             self._sweeper = asyncio.get_running_loop().create_task(self._sweep(), name="adjourn-sweep")
         self._bell.set()
@@ -134,7 +137,7 @@ class Worker:
 
     def _consider(self, row: RunRow) -> bool:
         """Take the run if nobody else has it; True if it is taken."""
-        refused = row.id in self.refusals and row.status not in CANCELS
+        refused = self._refused_at.get(row.id) == row.seq and row.status not in CANCELS
         if row.id in self._drives or refused:
             return False
         if not row.worker or row.lease_until <= self._store.now():
@@ -172,7 +175,12 @@ class Worker:
     async def _drive(self, run: str, replaces: str) -> bool:
         """Take the run and drive it until it rests; True if it may be due again at once."""
         state = self._kept(run)
-        program = await self._program_for(run, state)
+        try:
+            program = await self._program_for(run, state)
+        except (ProgramChanged, MissingResource, NotTrusted) as e:
+            self._refused_at[run] = state.seq
+            await self._say_misfit(state, e)
+            raise
         if program is None:
             return False
         lease = await self._take(run, state.seq, replaces)
@@ -203,6 +211,7 @@ class Worker:
             del self._running[run]
             self.left += drive.left
         self.refusals.pop(run, None)
+        self._refused_at.pop(run, None)
         self.errors.pop(run, None)
         if drive.errors:
             self.errors[run] = next(iter(drive.errors.values()))
@@ -241,13 +250,23 @@ class Worker:
             return None
         if missing := program.missing(self._resources):
             raise MissingResource(missing, f"{program.kind} {program.name!r}")
-        if found := changes(program.name, started.fingerprint, program.fingerprint):
+        if found := changes(program.name, state.fingerprint, program.fingerprint):
             if self._on_change != "warn":
                 raise ProgramChanged(program.name, found)
             log.warning("run %s goes on although %s changed: %s", run, program.name, "; ".join(found))
         if state.status not in CANCELS:
             self._check_children(state, program)
         return program
+
+    async def _say_misfit(self, state: State, error: AdjournError) -> None:
+        """Leave a note for people: elsewhere the run looks as if it only waited for a worker."""
+        program = self.programs.get(state.started.program)
+        changed = isinstance(error, ProgramChanged) and program is not None
+        why = "; ".join(error.changes) if isinstance(error, ProgramChanged) else str(error)
+        note = Misfit(
+            state.run, state.seq, why, program.fingerprint if program and changed else {}, self.id, self._store.now()
+        )
+        await self._store.misfits(note)
 
     def _check_children(self, state: State, program: Program) -> None:
         """A nested agent that has begun goes on by itself; so it must have begun on an agreement that counts here."""

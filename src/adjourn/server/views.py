@@ -36,11 +36,12 @@ async def list_glances(c: Call) -> Any:
         except UnknownRun:
             continue
         now = c.rt.store.now()
-        key = (row.seq, row.view(now), halted)
+        noted = await c.rt.store.misfits(runs=(id,)) if row.status == Status.READY else []
+        key = (row.seq, row.view(now), halted, noted[0].why if noted else "")
         found = c.desk.glances.get(row.id, key)
         if found is None:
             row, state, timeline = await c.desk.folds.whole(row.id)
-            seen = glance(row, state, halts, now)
+            seen = glance(row, state, halts, now, noted[0] if noted else None)
             found = _line(row, state, timeline, seen.status, seen.doing)
             c.desk.glances.put(row.id, key, found)
         items.append(found)

@@ -12,6 +12,7 @@ import msgspec
 from adjourn.core.ids import public_id, ref_of
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.records import AnyRecord, Command, Fact, Move, Started, parse
+from adjourn.core.status import ENDED
 from adjourn.errors import UnknownRun
 from adjourn.stores import outbox
 from adjourn.stores.audit import SECURITY, AuditRow, Broken, chain, noted, placed
@@ -19,6 +20,7 @@ from adjourn.stores.audit_key import AuditKey
 from adjourn.stores.bells import Bells
 from adjourn.stores.letter import Endpoint, Letter, Sent
 from adjourn.stores.listing import belongs, briefly
+from adjourn.stores.misfit import Misfit
 from adjourn.stores.rules import commands, filters, halts, journal, signing
 from adjourn.stores.rules import lease as leases
 from adjourn.stores.rules.transaction import InterruptRow
@@ -42,6 +44,7 @@ class MemoryStore:
         self._touched: dict[str, float] = {}
         self._seals: list[Seal] = []
         self._endpoints: dict[str, Endpoint] = {}
+        self._misfits: dict[str, Misfit] = {}
         self._letters: dict[int, Letter] = {}
         self._posted = 0
         self._signed = False
@@ -202,6 +205,13 @@ class MemoryStore:
     ) -> list[Halt]:
         """See `Store.halt`."""
         return self._write("", lambda tx: halts.halt(tx, self.now(), scope, by, reason, lift, origin))
+
+    async def misfits(self, put: Misfit | None = None, *, runs: Sequence[str] = ()) -> list[Misfit]:
+        """See `Store.misfits`."""
+        if put is not None and put.run in self._runs:
+            self._misfits[put.run] = put
+        found = [x for x in self._misfits.values() if not runs or x.run in runs]
+        return [x for x in found if (row := self._runs[x.run]).seq == x.seq and row.status not in ENDED]
 
     async def endpoints(
         self, put: Endpoint | None = None, *, drop: str = "", by: str = "", origin: str = ""

@@ -3,11 +3,14 @@
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
+
 from adjourn.core.codec import decode, encode
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.status import Status
 from adjourn.stores.audit import AuditRow
 from adjourn.stores.letter import Endpoint, Letter
+from adjourn.stores.misfit import Misfit
 from adjourn.stores.rules.filters import shown
 from adjourn.stores.rules.transaction import InterruptRow
 from adjourn.stores.seals import Covered, Seal
@@ -32,6 +35,7 @@ SEAL = ", ".join(Seal.__struct_fields__)
 KNOWN = 4096
 """How many rows of runs are remembered between transactions."""
 INTERRUPT = "i, seq, kind, state, digest, event, expires, undoing, approvers, by, votes, lives, disowned, rank"
+_misfit = msgspec.json.Decoder(Misfit)
 _STATUS = {s.value: s for s in Status}
 
 
@@ -279,6 +283,14 @@ class Rows:
         self._halts = None
         self._db.execute("delete from halt where scope = ?", (scope,))
 
+    def put_misfit(self, misfit: Misfit) -> None:
+        """See `Store.misfits`."""
+        sql = (
+            "insert into misfit select n, ?, ? from run where id = ? "
+            "on conflict (run) do update set seq = excluded.seq, body = excluded.body"
+        )
+        self._db.execute(sql, (misfit.seq, msgspec.json.encode(misfit).decode(), misfit.run))
+
     def endpoints(self) -> list[Endpoint]:
         """See `outbox.OutboxTx`."""
         if self._endpoints is None:
@@ -330,6 +342,15 @@ def store_id(db: Any) -> str:
     """The random id that was made with the file; "" if somebody has taken it away."""
     found = db.execute("select value from meta where key = 'store'").fetchone()
     return found[0] if found else ""
+
+
+def misfits(db: Any, runs: Sequence[str]) -> list[Misfit]:
+    """See `Store.misfits`."""
+    sql = (
+        "select m.body from misfit m join run r on r.n = m.run and r.seq = m.seq "
+        "where r.status not in ('completed', 'cancelled') and (?1 = '[]' or r.id in (select value from json_each(?1))) order by r.n"
+    )
+    return [_misfit.decode(body) for (body,) in db.execute(sql, (encode(list(runs)).decode(),))]
 
 
 def is_signed(db: Any) -> bool:

@@ -19,7 +19,8 @@ from adjourn.stores import migrate, outbox
 from adjourn.stores.bells import Bells
 from adjourn.stores.letter import Endpoint, Letter, Sent
 from adjourn.stores.listing import belongs, briefly
-from adjourn.stores.rows import COLUMNS, LETTER, Rows, endpoints, inbox_item, is_signed, run_row
+from adjourn.stores.misfit import Misfit
+from adjourn.stores.rows import COLUMNS, LETTER, Rows, endpoints, inbox_item, is_signed, misfits, run_row
 from adjourn.stores.rules import commands, filters, halts, journal, signing
 from adjourn.stores.rules import lease as leases
 from adjourn.stores.sqlite_audit import SQLiteAudit
@@ -303,6 +304,12 @@ class SQLiteStore(SQLiteAudit):
     ) -> list[Halt]:
         """See `Store.halt`."""
         return await self._write("", lambda tx: halts.halt(tx, self.now(), scope, by, reason, lift, origin))
+
+    async def misfits(self, put: Misfit | None = None, *, runs: Sequence[str] = ()) -> list[Misfit]:
+        """See `Store.misfits`."""
+        if put is not None:
+            await self._writer.ask(lambda tx: tx.put_misfit(put), light=True)
+        return await self._reader.ask(lambda db: misfits(db, runs))
 
     async def endpoints(
         self, put: Endpoint | None = None, *, drop: str = "", by: str = "", origin: str = ""

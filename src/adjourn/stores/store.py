@@ -13,6 +13,7 @@ from adjourn.core.status import RUNNABLE, Status
 from adjourn.stores.audit import AuditRow
 from adjourn.stores.audit_key import AuditKey
 from adjourn.stores.letter import Endpoint, Letter, Sent
+from adjourn.stores.misfit import Misfit
 from adjourn.stores.seals import MOST, Anchor, Seal
 
 if TYPE_CHECKING:
@@ -254,6 +255,13 @@ class Store(Protocol):
         self, scope: str, *, by: str = "", reason: str = "", lift: bool = False, origin: str = ""
     ) -> list[Halt]:
         """Set or lift a halt; the halts that are on afterwards. With an empty scope only list them."""
+        ...
+
+    async def misfits(self, put: Misfit | None = None, *, runs: Sequence[str] = ()) -> list[Misfit]:
+        """Why workers cannot advance runs: of these, or (none) of all that have not moved or ended since they said so.
+
+        With `put`, what one says about a run is kept first, instead of what was said before.
+        """
         ...
 
     async def endpoints(

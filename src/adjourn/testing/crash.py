@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 WRITES = frozenset({"create", "acquire", "renew", "release", "commit", "deliver", "halt"})
 READS = frozenset(
-    {"get", "load", "due", "inbox", "runs", "audit", "verify", "seal", "seals", "note", "identity", "signed"}
+    {"get", "load", "due", "inbox", "runs", "audit", "verify", "seal", "seals", "note", "identity", "signed", "misfits"}
 )
 """What no run depends on: a dead process does none of it, and it is no place to die. Sealing goes by the clock."""
 LEASE = 2.0

@@ -10,6 +10,7 @@ from adjourn.core.records import AnyRecord, Command, Fact, Move, Started
 from adjourn.errors import AdjournError, StoreError
 from adjourn.stores.audit import AuditRow
 from adjourn.stores.letter import Endpoint, Letter, Sent
+from adjourn.stores.misfit import Misfit
 from adjourn.stores.seals import Seal
 from adjourn.stores.store import Bell, Committed, Filter, Halt, Lease, RunRow, Store
 from adjourn.stores.verification import Verification
@@ -156,6 +157,10 @@ class Faulty:
     async def recent(self, before: str = "", limit: int = 100, *, security: bool = False) -> list[AuditRow]:
         """See `Store.recent`."""
         return await self._do("recent", lambda: self.store.recent(before, limit, security=security))
+
+    async def misfits(self, put: Misfit | None = None, *, runs: Sequence[str] = ()) -> list[Misfit]:
+        """See `Store.misfits`."""
+        return await self._do("misfits", lambda: self.store.misfits(put, runs=runs))
 
     async def endpoints(self, put: Endpoint | None = None, **options: Any) -> list[Endpoint]:
         """See `Store.endpoints`."""

@@ -14,6 +14,7 @@ from adjourn.core.state import Open, State
 from adjourn.core.status import ENDED
 from adjourn.stores.audit import AuditRow, chain
 from adjourn.stores.letter import Endpoint, Letter, Sent
+from adjourn.stores.misfit import Misfit
 from adjourn.stores.rules import commands, journal
 from adjourn.stores.rules import lease as leases
 from adjourn.stores.rules.transaction import InterruptRow, Tx
@@ -178,6 +179,10 @@ class Watched:
     async def recent(self, before: str = "", limit: int = 100, *, security: bool = False) -> list[AuditRow]:
         """See `Store.recent`."""
         return await self.store.recent(before, limit, security=security)
+
+    async def misfits(self, put: Misfit | None = None, *, runs: Sequence[str] = ()) -> list[Misfit]:
+        """See `Store.misfits`."""
+        return await self.store.misfits(put, runs=runs)
 
     async def endpoints(self, put: Endpoint | None = None, **options: Any) -> list[Endpoint]:
         """See `Store.endpoints`."""

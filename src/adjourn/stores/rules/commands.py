@@ -21,6 +21,7 @@ from adjourn.core.digest import digest
 from adjourn.core.halt import scopes
 from adjourn.core.ids import local_event, public_id
 from adjourn.core.records import (
+    Accepted,
     Asked,
     CancelAsked,
     Command,
@@ -57,7 +58,9 @@ from adjourn.stores.rules.transaction import InterruptRow, Tx, opened_by, stampe
 from adjourn.stores.store import RunRow
 
 NAMED = 200
-"""So much of an event's name is in the audit."""
+"""So much of an event's name, or of a change of a program, is in the audit."""
+LISTED = 20
+"""So many changes of a program are named in the audit."""
 
 
 class Failed(msgspec.Struct, frozen=True):
@@ -121,6 +124,8 @@ def _told(tx: Tx, row: RunRow | None, command: Command) -> dict[str, Any]:
             return told if command.seal is None else {**told, "kid": command.seal.kid}
         case PauseAsked() | CancelAsked():
             return {"reason": command.reason}
+        case Accepted():
+            return {"changes": [what[:NAMED] for what in command.changes[:LISTED]]}
         case Emitted():
             answers = [x.i for x in _awaiting(tx, row, command)] if row else []
             return {"event": legible(str(command.event))[:NAMED], "answers": answers}
@@ -140,6 +145,8 @@ def admit(tx: Tx, row: RunRow, command: Command, now: float) -> None:
         _admit_decision(tx, row, command, now)
     if isinstance(command, Emitted):
         _admit_event(tx, row, command, now)
+    if isinstance(command, Accepted) and (command.by.startswith("@") or is_known(command.by, (row.id, row.program))):
+        raise NotAllowed(f"{command.by!r} is a run or its agent: people accept a changed program, not what runs")
     if after(row.status, command) is None:
         hints = {
             Status.WAITING: "answer its interrupts instead" if isinstance(command, Resumed) else "",

@@ -56,7 +56,7 @@ KEPT = 20
 """So many kept answers are named in the audit of a fork."""
 VERBS: dict[str, str] = {
     "Decided": "answer", "PauseAsked": "pause", "Resumed": "resume", "CancelAsked": "cancel",
-    "Said": "say to", "Emitted": "emit to", "Forked": "fork",
+    "Said": "say to", "Emitted": "emit to", "Forked": "fork", "Accepted": "accept",
 }  # fmt: skip
 
 
