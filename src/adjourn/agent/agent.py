@@ -206,14 +206,26 @@ class Agent(Generic[T]):
             )
         )  # fmt: skip
 
-    def as_tool(self, name: str | None = None, description: str | None = None) -> Tool:
-        """This agent as a tool of another. Its conversation is a path inside that run, not a run of its own."""
+    def as_tool(
+        self,
+        name: str | None = None,
+        description: str | None = None,
+        *,
+        on_failure: Literal["ask", "tell"] = "ask",
+    ) -> Tool:
+        """This agent as a tool of another. Its conversation is a path inside that run, not a run of its own.
+
+        Args:
+            name: the tool's name; else the agent's.
+            description: what the other agent's model reads; else the instructions.
+            on_failure: when its model fails for good, `"ask"` a person, who may try again, or `"tell"` the other agent.
+        """
         text = (
             description
             or (self.instructions if isinstance(self.instructions, str) else "")
             or f"Ask the agent {self.name}."
         )
-        return AgentTool(self, name or self.name, text)
+        return AgentTool(self, name or self.name, text, on_failure)
 
     def __repr__(self) -> str:
         return f"Agent({self.name!r}, model={self.model.name!r}, tools={list(self.tools)})"

@@ -45,6 +45,14 @@ class ToolBody:
         return self.tool.settle
 
     @property
+    def retries(self) -> int:
+        return self.tool.retries
+
+    @property
+    def backoff(self) -> float:
+        return self.tool.backoff
+
+    @property
     def undo(self) -> Callable[..., Any] | None:
         return self.tool.undo
 

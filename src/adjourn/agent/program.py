@@ -1,7 +1,8 @@
 """An agent as a program: its answers to the plan's questions, and how its steps are performed."""
 
 import asyncio
-from collections.abc import Mapping
+import logging
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -12,7 +13,7 @@ from adjourn.bodies.perform import perform_body
 from adjourn.bodies.runner import retry_at
 from adjourn.bodies.signature import ArgumentError
 from adjourn.core.authority import objection, people, shown_digest
-from adjourn.core.codec import legible, plain
+from adjourn.core.codec import encode, legible, plain
 from adjourn.core.conversation import Thread, Words
 from adjourn.core.digest import action_digest
 from adjourn.core.messages import ModelRequest, Reply, ReplyPart, Text, TextDelta, Thinking, ToolCall, Usage
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from adjourn.agent.agent import Agent
 
 
+log = logging.getLogger("adjourn.agent")
 ALLOWED = Judgement(Verdict.ALLOW)
 """What no policy has anything to say about."""
 
@@ -164,6 +166,10 @@ class Conversations:
             if fault.asked:
                 return False
             if not fault.transient or fault.count >= agent.retries:
+                if self._tells(state, thread):
+                    text = f"{thread.agent} failed: {fault.error}"
+                    plan.facts.append(Returned(call=thread.path, error=text))
+                    return False
                 payload = {
                     "error": fault.error,
                     "kind": fault.kind,
@@ -191,6 +197,14 @@ class Conversations:
     def returns(self, thread: Thread, plan: Plan) -> None:
         """A nested agent has its output."""
         plan.facts.append(Returned(call=thread.path, value=thread.output))
+
+    def _tells(self, state: State, thread: Thread) -> bool:
+        """Whether the agent above is told that this one failed, instead of a person."""
+        call = state.live.get(thread.path)
+        if call is None or call.path not in state.threads:
+            return False
+        tool = self._agent(state, call.path).tools.get(call.tool)
+        return isinstance(tool, AgentTool) and tool.on_failure == "tell"
 
     def tripped(self, state: State, thread: Thread, now: float) -> tuple[Tripped | None, str]:
         """The first limit of a nested agent on the way down to this conversation that has tripped, and the agent's path.
@@ -338,7 +352,7 @@ class AgentProgram:
         root = state.threads.get("", thread)
         whole = Progress(
             state.steps, state.usage.total_tokens, state.usage.cost, now - state.started.at, Words(root),
-            frozenset(state.called), frozenset(state.flags),
+            frozenset(state.called), frozenset(state.flags), state.waited,
         )  # fmt: skip
         if tripped := self.stop.check(whole, state.extended):
             return tripped, ""
@@ -351,7 +365,11 @@ class AgentProgram:
 class AgentTool(Tool):
     """An agent as a tool of another: its conversation is a path inside the same run."""
 
-    def __init__(self, agent: "Agent[Any]", name: str, description: str) -> None:
+    def __init__(self, agent: "Agent[Any]", name: str, description: str, on_failure: str = "ask") -> None:
+        if on_failure not in ("ask", "tell"):
+            raise InvalidDefinition(
+                f"as_tool of {agent.name!r}: on_failure= is 'ask' or 'tell', not {on_failure!r:.80}"
+            )
         schema = {
             "type": "object",
             "properties": {"input": {"type": "string"}},
@@ -359,7 +377,7 @@ class AgentTool(Tool):
             "additionalProperties": False,
         }
         super().__init__(name, description, schema, _never, effect="read")
-        self.agent = agent
+        self.agent, self.on_failure = agent, on_failure
 
 
 def _never(input: str) -> None:
@@ -402,7 +420,7 @@ def _progress_below(state: State, path: str, now: float) -> Progress:
     top = state.threads[path]
     return Progress(
         sum(t.turn for t in below), usage.total_tokens, usage.cost, now - top.at, Words(top),
-        frozenset(c for t in below for c in t.called), frozenset(state.flags),
+        frozenset(c for t in below for c in t.called), frozenset(state.flags), state.waited - top.waited,
     )  # fmt: skip
 
 
@@ -426,7 +444,24 @@ def recordable(reply: Reply) -> Reply:
     Raises `NotJSON` for details that cannot be recorded.
     """
     details = plain(reply.details, "details") if reply.details else None
-    return msgspec.structs.replace(reply, parts=tuple(map(_recordable, reply.parts)), details=details)
+    return msgspec.structs.replace(reply, parts=_once(map(_recordable, reply.parts)), details=details)
+
+
+def _once(parts: Iterable[ReplyPart]) -> tuple[ReplyPart, ...]:
+    """Without the calls that a provider sent twice: the same id, the same tool, the same arguments."""
+    kept: list[ReplyPart] = []
+    seen: set[tuple[str, str, bytes]] = set()
+    for part in parts:
+        if isinstance(part, ToolCall) and part.id:
+            key = (part.id, part.tool, encode(part.args))
+            if key in seen:
+                log.warning(
+                    "a reply has the call %r of %s twice, with the same arguments: it is one call", part.id, part.tool
+                )
+                continue
+            seen.add(key)
+        kept.append(part)
+    return tuple(kept)
 
 
 def _recordable(part: ReplyPart) -> ReplyPart:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Literal, overload
 
+from adjourn.bodies.retries import checked_retries
 from adjourn.bodies.signature import ArgumentError, Signature, parameters, shape, summary
 from adjourn.bodies.tool_context import ToolContext, pause_for
 from adjourn.core.codec import plain
@@ -49,6 +50,8 @@ class Tool:
         timeout: Duration | None = None,
         settle: Duration | None = None,
         key_ttl: Duration | None = None,
+        retries: int = 0,
+        backoff: Duration = 0.5,
         isolate: bool = False,
         env: Sequence[str] = (),
     ) -> None:
@@ -73,6 +76,10 @@ class Tool:
         self.timeout = None if timeout is None else seconds(timeout, "timeout")
         self.settle = (self.timeout or 0.0) if settle is None else seconds(settle, "settle")
         self.key_ttl = 0.0 if key_ttl is None else seconds(key_ttl, "key_ttl")
+        self.retries, self.backoff = (
+            checked_retries(f"tool {name!r}", retries, self.effect),
+            seconds(backoff, "backoff"),
+        )
         self._given = input_schema
         self._problems: dict[str, str] = {}
         if input_schema is None:
@@ -285,6 +292,8 @@ def tool(
     timeout: Duration | None = None,
     settle: Duration | None = None,
     key_ttl: Duration | None = None,
+    retries: int = 0,
+    backoff: Duration = 0.5,
     isolate: bool = False,
     env: Sequence[str] = (),
 ) -> Callable[[Callable[..., Any]], Tool]: ...
@@ -302,7 +311,8 @@ def tool(
     back on cancel; `verify(ctx, args)` asks the world whether it happened; `policy` is the least strict verdict;
     `timeout` in seconds puts a call that is not `read` in doubt (a sync body stays in flight until its thread has ended);
     `settle` is how long the world gets after a timeout before `verify` is asked (default: the timeout); `key_ttl` is how
-    long the target remembers a key;
+    long the target remembers a key; `retries`: how often a call that raised is tried again (`read` and `idempotent` only), the
+    first time after `backoff`, then after twice as long each time;
     `isolate` runs it in a process of its own that can be ended, with a clean environment and what `env` names.
     """
 

@@ -49,6 +49,16 @@ class Body(Protocol):
         ...
 
     @property
+    def retries(self) -> int:
+        """How often it is tried again after it raised."""
+        ...
+
+    @property
+    def backoff(self) -> float:
+        """Seconds before the first of those, twice as many before each that follows."""
+        ...
+
+    @property
     def undo(self) -> Callable[..., Any] | None:
         """What takes it back."""
         ...

@@ -121,6 +121,11 @@ class Fault(msgspec.Struct):
     asked: bool = False
 
 
+def is_answer(key: str, memo: Any) -> bool:
+    """Whether this memo of a body is what a person answered."""
+    return key.startswith("?") and isinstance(memo, dict) and "value" in memo
+
+
 def is_undo(id: str) -> bool:
     """Whether this call takes another one back: `2.0!undo`, `2.0!cancel0`."""
     return "!" in id

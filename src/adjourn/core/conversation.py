@@ -100,6 +100,7 @@ class Thread(msgspec.Struct):
     frames: list["Frame"] = []
     usage: Usage = Usage()
     at: float = 0.0
+    waited: float = 0.0
     began: int = 0
 
     def say(self, seq: int, text: str, at: float = 0.0) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from adjourn.core import records as r
 from adjourn.core.authority import Vote, gate_of, is_filled, says_yes
-from adjourn.core.call import Phase
+from adjourn.core.call import Phase, is_answer
 from adjourn.core.digest import action_digest, question_digest
 
 if TYPE_CHECKING:
@@ -112,6 +112,10 @@ def error(state: State, record: r.Asked, x: r.Decided) -> None:
         state.gave_up = "@error"
     state.faults.pop(record.step, None)
     state.claims = 0
+    if x.value["choice"] == "ask" and (call := state.live.get(record.step)):
+        answers = [key for key, memo in call.memo.items() if is_answer(key, memo)]
+        for key in answers[-1:]:  # its question is asked anew
+            del call.memo[key]
     if call := state.live.get(record.step):
         state._phase(call, Phase.CLEARED)
 

@@ -19,6 +19,8 @@ def claimed(state: State, _seq: int, x: r.Claimed) -> None:
     state.epoch = x.epoch
     state.claims += 1
     state.parked = None
+    if state.resting:
+        state.waited, state.resting = state.waited + max(0.0, x.at - state.resting), 0.0
     for call in state.live.values():
         call.left = False
         if call.phase == Phase.INTENDED and call.id not in state.threads:

@@ -137,6 +137,18 @@ class Flowing:
             self._agenda.append((token, value))
         self._run()
 
+    def needs(self, call: str) -> dict[str, Any] | None:
+        """The JSON Schema of what a call must give for its chain to go on; None if anything will do."""
+        token = self.tokens.get(call)
+        if token is None:
+            return None
+        if isinstance(token.items[token.at], IfItem):
+            return {"type": "boolean"}
+        ways = [(token.items, token.at + 1), *((items, at) for items, at, _ in reversed(token.outer))]
+        coming = (item for items, at in ways for item in items[at:])
+        first = next((item for item in coming if not isinstance(item, EmitItem | SideItem | CollectItem)), None)
+        return {"type": "array"} if isinstance(first, EachItem) else None
+
     def ended(self, call: str) -> None:
         """A call whose answer went elsewhere, as an event: its chain ends here, with nothing."""
         token = self.tokens.pop(call)

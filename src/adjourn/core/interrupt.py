@@ -116,7 +116,10 @@ def choices(record: Asked | Suspended) -> dict[str, str]:
         return {}
     if record.kind == "in_doubt" and record.undoing:
         return CHOICES["in_doubt!"]
-    return CHOICES.get(record.kind, {})
+    known = CHOICES.get(record.kind, {})
+    if record.kind == "error" and _dict(record.payload).get("answered"):
+        return {"retry": known["retry"], "ask": "drop the last answer and ask again", "cancel": known["cancel"]}
+    return known
 
 
 def view(

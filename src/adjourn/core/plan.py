@@ -11,7 +11,7 @@ import msgspec
 from adjourn.core import deadlines
 from adjourn.core.authority import gate_of, people, shown_digest
 from adjourn.core.belief import is_vouched
-from adjourn.core.call import Call, Phase, is_undo, undo_target
+from adjourn.core.call import Call, Phase, is_answer, is_undo, undo_target
 from adjourn.core.digest import action_digest
 from adjourn.core.doubt import AGAIN
 from adjourn.core.events import arrived
@@ -218,7 +218,9 @@ def _faulted(p: Plan, state: State, program: Program, call: Call, now: float) ->
         return
     judged = program.judge(state, call, now)
     if not fault.transient or isinstance(judged, Refuse):
-        payload = {"error": fault.error, "step": call.id, "tool": call.tool}
+        payload: dict[str, Any] = {"error": fault.error, "step": call.id, "tool": call.tool}
+        if any(is_answer(key, memo) for key, memo in call.memo.items()):
+            payload["answered"] = True
         p.moves.append(Asked(i=interrupt_id(state, call.id), kind="error", call=call.id, step=call.id, payload=payload))
     elif fault.retry_at > now:
         p.retry_at(fault.retry_at, now)
@@ -258,6 +260,7 @@ def in_doubt(state: State, call: Call, *, undoing: bool, judged: Judged | None =
         i=interrupt_id(state, call.id), kind="in_doubt", call=call.id, tool=call.tool, args=args,
         effect=call.effect, undo=call.undo, undoing=undoing, reason=call.doubt, under=state.agents_under(call.path),
         payload={"question": f"Did {call.tool} happen?", "call": call.id, "attempt": call.attempt},
+        schema=state.flow.needs(call.id) if state.flow is not None and not undoing else None,
     )  # fmt: skip
     return msgspec.structs.replace(asked, digest=shown_digest(state.run, asked))
 

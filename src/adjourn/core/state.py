@@ -37,6 +37,7 @@ class State:
         self.usage = Usage()
         self.steps = 0
         self.claims = 0
+        self.waited = self.resting = 0.0
         self.live: dict[str, Call] = {}
         self.owed: dict[str, None] = {}
         self.effects: dict[str, Call] = {}
@@ -208,7 +209,7 @@ class State:
                 call.basis = Basis(x, grant.asked, tuple(grant.decisions))
         self._phase(call, Phase.INTENDED)
         if x.agent and x.call not in self.threads:
-            thread = self.threads[x.call] = Thread(x.call, x.agent, at=x.at)
+            thread = self.threads[x.call] = Thread(x.call, x.agent, at=x.at, waited=self.waited)
             thread.transcript.append(User(input_text(x.input)))
 
     def _returned(self, _seq: int, x: r.Returned) -> None:
@@ -317,6 +318,8 @@ class State:
 
     def _pause_asked(self, _seq: int, x: r.PauseAsked) -> None:
         self.pause, self.parked = x, None  # nothing but a person wakes it now
+        if self.status == Status.PAUSED:
+            self.resting = self.resting or x.at
 
     def _resumed(self, seq: int, x: r.Resumed) -> None:
         self.pause = None
@@ -350,6 +353,8 @@ class State:
 
     def _parked(self, _seq: int, x: r.Parked) -> None:
         self.parked = x
+        if self.pause is not None or any(o.record.kind not in ("timer", "event") for o in self.open.values()):
+            self.resting = x.at  # from here on it waits for people
         # A worker that comes to rest was not killed by the run, unless that is what it asks a person about.
         if not any(isinstance(o.record, r.Asked) and o.record.step == "poison" for o in self.open.values()):
             self.claims = 0

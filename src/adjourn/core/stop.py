@@ -20,6 +20,7 @@ class Progress:
     text: Container[str]
     called: frozenset[str]
     flags: frozenset[str] = frozenset()
+    waited: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,13 +186,32 @@ class MaxCost(_Max):
 
 
 class MaxTime(_Max):
-    """At most so long since the start, waiting included."""
+    """At most so long since the start, waiting included; with `waiting=False`, without the time in which it waited for people.
 
-    def __init__(self, limit: Duration, action: Literal["stop", "pause"] = "stop") -> None:
+    Args:
+        limit: seconds or a `timedelta`.
+        action: `"stop"`, or `"pause"` to ask a person.
+        waiting: whether the time counts in which the run was paused, or had nothing to do before somebody decided.
+    """
+
+    waiting: bool
+
+    def __init__(self, limit: Duration, action: Literal["stop", "pause"] = "stop", *, waiting: bool = True) -> None:
         super().__init__(seconds(limit, "MaxTime") if isinstance(limit, timedelta) else limit, action)
+        if not isinstance(waiting, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidDefinition(f"MaxTime: waiting= is True or False, not {waiting!r:.80}")
+        object.__setattr__(self, "waiting", waiting)
+
+    def then(self, action: Literal["stop", "pause"]) -> Self:
+        other = super().then(action)
+        object.__setattr__(other, "waiting", self.waiting)
+        return other
 
     def measure(self, progress: Progress) -> float:
-        return progress.elapsed
+        return progress.elapsed if self.waiting else progress.elapsed - progress.waited
+
+    def __repr__(self) -> str:
+        return super().__repr__() if self.waiting else f"MaxTime({self.limit}, waiting=False)"
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
+from adjourn.core.authority import chosen
 from adjourn.core.codec import plain
 from adjourn.core.decision import Decision
 from adjourn.core.ids import local_event, public_id
@@ -38,6 +39,12 @@ async def answered(interrupt: Interrupt, answer: Any, *, by: str = "", digest: s
     command = decided(interrupt, answer, by, digest)
     if interrupt.kind == "question":
         await check_value(interrupt.answer_schema, command.value, "answer")
+    elif (
+        interrupt.kind == "in_doubt"
+        and chosen(command).get("choice") == "happened"
+        and interrupt.answer_schema is not None
+    ):
+        await check_value(interrupt.answer_schema, chosen(command).get("result"), "result")
     elif command.edit is not None:
         command = msgspec.structs.replace(command, edit=_completed(interrupt.answer_schema, command.edit))
         await check_value(interrupt.answer_schema, command.edit, "edit")

@@ -60,6 +60,14 @@ class ChunkBody:
         return self.chunk.settle
 
     @property
+    def retries(self) -> int:
+        return self.chunk.retries
+
+    @property
+    def backoff(self) -> float:
+        return self.chunk.backoff
+
+    @property
     def undo(self) -> Callable[..., Any] | None:
         return self.chunk.undo
 

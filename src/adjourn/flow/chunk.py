@@ -4,6 +4,7 @@ import inspect
 from collections.abc import Callable, Iterable
 from typing import Any, Literal
 
+from adjourn.bodies.retries import checked_retries
 from adjourn.core.duration import Duration, seconds
 from adjourn.core.effect import Effect
 from adjourn.errors import InvalidDefinition
@@ -41,6 +42,8 @@ class Chunk:
         timeout: Duration | None = None,
         settle: Duration | None = None,
         key_ttl: Duration | None = None,
+        retries: int = 0,
+        backoff: Duration = 0.5,
         resources: Iterable[str] = (),
     ) -> None:
         if isinstance(run, str):
@@ -68,6 +71,10 @@ class Chunk:
         self.timeout = None if timeout is None else seconds(timeout, "timeout")
         self.settle = (self.timeout or 0.0) if settle is None else seconds(settle, "settle")
         self.key_ttl = 0.0 if key_ttl is None else seconds(key_ttl, "key_ttl")
+        self.retries, self.backoff = (
+            checked_retries(f"chunk {name!r}", retries, self.effect),
+            seconds(backoff, "backoff"),
+        )
         self.resources = names(resources, f"chunk {name!r}")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

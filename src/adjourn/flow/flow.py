@@ -60,6 +60,8 @@ class Flow:
         timeout: Duration | None = None,
         settle: Duration | None = None,
         key_ttl: Duration | None = None,
+        retries: int = 0,
+        backoff: Duration = 0.5,
         resources: Iterable[str] = (),
     ) -> Callable[[Callable[[Any], Any]], Chunk]: ...
     def chunk(self, function: Any = None, *, name: str | None = None, **options: Any) -> Any:

@@ -136,7 +136,7 @@ class FlowProgram:
         )
         return Progress(
             state.steps + used, state.usage.total_tokens, state.usage.cost, now - state.started.at, "", called,
-            frozenset(state.flags),
+            frozenset(state.flags), state.waited,
         )  # fmt: skip
 
     def _trip(self, state: State, tripped: Tripped, plan: Plan) -> None:

@@ -1,0 +1,41 @@
+"""Trying a body again that has failed: how often, and when. Attempts are counted in the journal."""
+
+from typing import Any
+
+from adjourn.bodies.body import Body
+from adjourn.core.codec import legible
+from adjourn.core.effect import Effect
+from adjourn.core.records import Faulted
+from adjourn.driver.program import Desk
+from adjourn.errors import InvalidDefinition, ToolFailed
+
+LONGEST = 300.0
+"""Seconds between two attempts, at most."""
+ALLOWS = frozenset({Effect.READ, Effect.IDEMPOTENT})
+
+
+def checked_retries(what: str, retries: Any, effect: Effect) -> int:
+    """How often a body may be tried again, or `InvalidDefinition`.
+
+    Args:
+        what: whose it is, for the message.
+        retries: what was given.
+        effect: what the body does to the world.
+    """
+    if isinstance(retries, bool) or not isinstance(retries, int) or retries < 0:
+        raise InvalidDefinition(f"{what}: retries= is a whole number of at least 0, not {retries!r:.80}")
+    if retries and effect not in ALLOWS:
+        raise InvalidDefinition(
+            f"{what}: retries= needs effect='read' or 'idempotent'; an {effect.value} body that raised may have done something"
+        )
+    return retries
+
+
+def again(body: Body, error: BaseException, text: str, desk: Desk) -> Faulted | None:
+    """The fact that has a failed body tried again; None if it has failed for good. A `ToolFailed` is the body's last word."""
+    fault = desk.state.faults.get(body.call.id)
+    count = 1 + (fault.count if fault else 0)
+    if count > body.retries or isinstance(error, ToolFailed) or not isinstance(error, Exception):
+        return None
+    at = desk.now() + min(LONGEST, body.backoff * 2 ** (count - 1))
+    return Faulted(step=body.call.id, error=legible(text), kind="retry", transient=True, retry_at=at)
