@@ -193,7 +193,8 @@ async def test_a_chunk_that_takes_too_long_is_named_with_its_limit() -> None:
         await run.wait(LIMIT)
         told = {item.kind: item for item in await env.runtime.inbox()}
         assert told["error"].payload["error"] == "fetch did not end within 0.01 s"
-        assert told["in_doubt"].call is not None and told["in_doubt"].call.reason == "send did not end within 0.01 s"
+        assert told["in_doubt"].call is not None and told["in_doubt"].call.tool == "send"
+        assert told["in_doubt"].call.reason == "it did not end within 0.01 s"
 
 
 # An error after an answer

@@ -122,7 +122,7 @@ async def _until_ended(body: Body, flight: Flight, desk: Desk) -> Any:
 
 
 def _overdue(body: Body, desk: Desk) -> None:
-    why = f"{_cut(body)}, and its thread is still at work"
+    why = f"it did not end within {body.timeout:g} s, and its thread is still at work"
     log.warning("run %s: tool %s (%s): %s; its result will settle the call", desk.run_id, body.name, body.call.id, why)
     desk.post(Doubted(call=body.call.id, why=why, running=True))
 
@@ -187,17 +187,13 @@ def _ended_badly(body: Body, context: ToolContext, error: BaseException, desk: D
     if isinstance(error, asyncio.CancelledError) and desk.cut:
         raise error
     if cut and body.effect != Effect.READ:
-        return Doubted(call=call.id, why=_cut(body), settle=body.settle)
+        return Doubted(call=call.id, why=f"it did not end within {body.timeout:g} s", settle=body.settle)
     if interruption := _interruption(error):
         return _interrupted(body, error, interruption, desk)
     if not isinstance(error, ToolFailed):
         log.info("tool %s raised %s", body.name, type(error).__name__, exc_info=error)
-    text = _cut(body) if cut else _text(error)
+    text = f"{body.name} did not end within {body.timeout:g} s" if cut else _text(error)
     return again(body, error, text, desk) or body.failed(Returned(call=call.id, error=text), error, desk)
-
-
-def _cut(body: Body) -> str:
-    return f"{body.name} did not end within {body.timeout:g} s"
 
 
 def _interruption(error: BaseException) -> str:
