@@ -4,6 +4,7 @@ import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Literal, NoReturn, TypeVar, cast, overload
 
+from adjourn.bodies.both_kinds import awaited, in_both_kinds, on_loop
 from adjourn.bodies.compensations import register
 from adjourn.bodies.signature import answer_schema as schema_of
 from adjourn.core.codec import plain
@@ -80,10 +81,11 @@ class ToolContext:
         item = plain(item, "item")
         self._desk.loop.call_soon_threadsafe(self._desk.publish, item)
 
+    @in_both_kinds(here="_step_here")
     async def step(self, key: str, fn: Callable[..., T | Awaitable[T]], *args: Any) -> T:
         """Run `fn(*args)` once for this call, whatever happens: its result is recorded under `key` and given back later.
 
-        The result is JSON, also the first time, so that it is the same every time.
+        The result is JSON, also the first time, so that it is the same every time. In a sync body: without `await`.
         """
         name = self._use(plain(f"step:{key}", "key"), f"ctx.step({key!r})")
         if name in self._memo:
@@ -96,6 +98,19 @@ class ToolContext:
         self._memo[name] = recorded
         return recorded
 
+    def _step_here(self, key: str, fn: Callable[..., Any], *args: Any) -> Any:
+        """A step of a sync body: its function runs in the body's thread, not on the loop."""
+        name = self._use(plain(f"step:{key}", "key"), f"ctx.step({key!r})")
+        if name in self._memo:
+            return self._memo[name]
+        value = fn(*args)
+        if inspect.isawaitable(value):
+            value = on_loop(self._desk.loop, awaited(value))
+        recorded = self._memo[name] = plain(value, f"step {key!r}")
+        on_loop(self._desk.loop, self._desk.record(Stepped(call=self._call.id, key=name, value=recorded)))
+        return recorded
+
+    @in_both_kinds()
     async def save(self, progress: Any) -> None:
         """Record how far the body has come. If a pause is wanted, it stops here and goes on from here later."""
         recorded = plain(progress, "progress")
@@ -105,6 +120,7 @@ class ToolContext:
             self.paused = Yield()
             raise self.paused
 
+    @in_both_kinds()
     async def on_cancel(self, fn: Callable[..., Any], *args: Any) -> None:
         """Register a compensation while the call is in flight: run if the run is cancelled before the call has ended."""
         if not callable(fn):
@@ -119,6 +135,7 @@ class ToolContext:
             self._memo[key] = value
             await self._desk.record(Stepped(call=self._call.id, key=key, value=value))
 
+    @in_both_kinds()
     async def sleep(self, duration: Duration) -> None:
         """Wait durably: the run parks, costs nothing, and the body runs again when the time has come."""
         length = seconds(duration, "sleep")
