@@ -172,7 +172,7 @@ async def workers(rt: Runtime, programs: Sequence[str], db: str | None) -> list[
     alone = [r for r in alone if r.id not in misfits]
     found = [
         look("misfit", f"{x.run}: no worker fits: {x.why}", *_remedy(x, db), run_id=x.run)
-        for x in list(misfits.values())[:NAMED]
+        for x in [x for x in misfits.values() if not x.queued][:NAMED]
     ]
     found += _named("died", db, [(r, f"{r.id} was left by a worker that died") for r in died])
     waited = [(r, f"{r.id} has had no worker for {duration(now - _due_since(r))}") for r in alone]

@@ -43,3 +43,19 @@ def check_same(row: RunRow, saved: Checkpoint) -> None:
 def has_words(command: Command) -> bool:
     """Whether a run goes by what somebody says with this."""
     return isinstance(command, Said | Emitted) or (isinstance(command, Resumed) and bool(command.instruction))
+
+
+def checked_queue(queue: Any, session: str) -> dict[str, Any]:
+    """What `queue=` adds to a run's options; raises `Invalid`.
+
+    Args:
+        queue: what was given: None or `"session"`.
+        session: the session of the run.
+    """
+    if queue is None:
+        return {}
+    if queue != "session":
+        raise Invalid(f"queue= is 'session' or None, not {queue!r:.80}")
+    if not session:
+        raise Invalid("queue='session' needs session=: the session whose runs go one after the other")
+    return {"queue": queue}

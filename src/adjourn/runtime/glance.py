@@ -42,7 +42,7 @@ def glance(row: RunRow, state: State, halts: Sequence[Halt], now: float, misfit:
         return Glance(row, state, "held", f"halted {blocking[0].scope}: {blocking[0].reason}")
     status = row.view(now)
     if misfit is not None and status == "ready":
-        return Glance(row, state, status, f"no worker fits: {misfit.why}")
+        return Glance(row, state, status, misfit.why if misfit.queued else f"no worker fits: {misfit.why}")
     return Glance(row, state, status, _doing(state, status))
 
 

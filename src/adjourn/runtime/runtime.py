@@ -42,7 +42,7 @@ from adjourn.errors import (
     UnknownRun,
 )
 from adjourn.flow.flow import Flow
-from adjourn.runtime.arguments import check_same, checked_groups, checked_labels, has_words, limited
+from adjourn.runtime.arguments import check_same, checked_groups, checked_labels, checked_queue, has_words, limited
 from adjourn.runtime.audit import AuditVerbs
 from adjourn.runtime.live import LiveChannel
 from adjourn.runtime.near import did_you_mean
@@ -214,8 +214,10 @@ class Runtime(AuditVerbs):
         labels: Mapping[str, str] | None = None,
         by: str = "",
         after: Saved | None = None,
+        queue: Literal["session"] | None = None,
     ) -> Run[T]:
-        """Begin a run and return at once. An existing `run_id` with the same input gives that run, else `RunExists`."""
+        """Begin a run and return at once. An existing `run_id` with the same input gives that run, else `RunExists`.
+        With `queue="session"` it waits until all runs of its session that were started before have ended."""
         self._register(program)
         program.program.check_requester(by)
         before = next_turn(after, self.secret)
@@ -223,8 +225,7 @@ class Runtime(AuditVerbs):
         started = Started(
             run=new_run_id() if run_id is None else check_chosen(run_id, "run_id"), kind=program.program.kind, program=program.name,
             fingerprint=program.fingerprint, input=plain(input, "input"), by=by, labels=checked_labels(labels),
-            **before,
-            graph=program.to_dict() if isinstance(program, Flow) else None,
+            options=checked_queue(queue, before["session"]), graph=program.to_dict() if isinstance(program, Flow) else None, **before,
         )  # fmt: skip
         started = stamped(started, self.store.now())  # what this process remembers must be what the store has
         if await self.store.create(started, origin=self.origin):

@@ -21,6 +21,7 @@ from adjourn.driver.loop import Drive
 from adjourn.driver.program import Program
 from adjourn.errors import AdjournError, LeaseBusy, LeaseLost, MissingResource, NotTrusted, ProgramChanged, StoreError
 from adjourn.runtime.hot import HotStates
+from adjourn.runtime.session_queue import ahead
 from adjourn.stores.misfit import Misfit
 from adjourn.stores.store import Lease, RunRow, Store
 
@@ -256,6 +257,9 @@ class Worker:
             log.warning("run %s goes on although %s changed: %s", run, program.name, "; ".join(found))
         if state.status not in CANCELS:
             self._check_children(state, program)
+        if before := await ahead(self._store, state):
+            await self._store.misfits(Misfit(run, state.seq, f"run {before} of its session comes first", queued=True))
+            return None
         return program
 
     async def _say_misfit(self, state: State, error: AdjournError) -> None:
