@@ -247,7 +247,7 @@ async def decisions(rt: Runtime) -> Finding:
     """Whether decisions are signed, and so what whoever can write the file can do."""
     if await rt.store.signed():
         return fine("decisions", "signed: serve needs --signing-key, and every worker --deciders", signed=True)
-    return fine("decisions", "not signed: whoever can write the file can decide (adjourn keys new)", signed=False)
+    return fine("decisions", "not signed: whoever can write the file can decide", signed=False)
 
 
 async def users(rt: Runtime, path: Path, db: str | None) -> list[Finding]:
