@@ -13,15 +13,18 @@ from tests.cli import shop, yard
 from tests.cli.conftest import Run, begin
 from typer.main import get_command
 
+from adjourn import Runtime
 from adjourn.cli.app import COMMANDS, app
 from adjourn.cli.terminal import _ASCII
 from adjourn.core.records import Started
+from adjourn.stores.misfit import Misfit
 
 SHOP, YARD = str(Path(shop.__file__)), str(Path(yard.__file__))
 
 JSON: dict[str, list[str]] = {
     "run": [f"{SHOP}:make", "x"], "runs": [], "show": ["RUN"], "watch": ["RUN", "--rest"], "inbox": [], "approve": ["RUN"],
-    "deny": ["RUN"], "answer": ["ASK", "yes"], "pause": ["RUN"], "resume": ["PAUSED"], "cancel": ["RUN"], "say": ["RUN", "x"],
+    "deny": ["RUN"], "answer": ["ASK", "yes"], "pause": ["RUN"], "resume": ["PAUSED"], "cancel": ["RUN"], "accept": ["ASK"],
+    "say": ["RUN", "x"],
     "fork": ["RUN"], "halt": ["tool:x", "--reason", "y"], "unhalt": ["tool:x"],
     "audit show": [], "audit verify": [], "audit seal": [], "audit anchor": [],
     "audit export": [], "checkpoint show": ["saved.json"],
@@ -56,6 +59,13 @@ def test_it_has_json_and_a_help_that_explains_every_word(name: str) -> None:
     assert all(getattr(p, "help", "x") for p in command.params), f"{name} has a word without a help"
 
 
+async def refused(run: str) -> None:
+    """A worker says that its program is another one."""
+    async with Runtime("sqlite:///adjourn.db", work=False) as rt:
+        row = await rt.store.get(run)
+        await rt.store.misfits(Misfit(run, row.seq, "tools are gone", {"name": row.program, "tools": {}}))
+
+
 def test_every_command_is_called_for_its_data() -> None:
     assert set(JSON) == set(LEAVES) - LASTING
 
@@ -68,6 +78,7 @@ def test_its_json_is_data_on_stdout(name: str, adjourn: Run, waiting: str, monke
     key = adjourn("user", "add", "ben", "--role", "admin").out.strip()
     monkeypatch.setenv("ADJOURN_KEY", key)
     adjourn("keys", "new", "there.pem")
+    asyncio.run(refused(asked))
     names = {"RUN": waiting, "ASK": asked, "PAUSED": paused, "KEY": key}
     said = adjourn(*name.split(), *(names.get(word, word) for word in JSON[name]), "--json")
     assert said.code in (0, 3), said.err
