@@ -233,6 +233,12 @@ def a_weaker_rule_shown(random: Random, a: Agreement) -> Agreement:
     return replace(a, asked=replace(a.asked, gate=weaker))
 
 
+def an_escalation_nobody_was_shown(random: Random, a: Agreement) -> Agreement:
+    """The item says that it was escalated, to whomever it likes."""
+    anybody = tuple(replace(slot, groups=(), count=1, not_requester=False) for slot in a.asked.gate)
+    return replace(a, asked=replace(a.asked, escalated=True, escalated_gate=anybody))
+
+
 def a_vote_less(random: Random, a: Agreement) -> Agreement:
     n = random.randrange(len(a.decisions))
     return replace(a, decisions=a.decisions[:n] + a.decisions[n + 1 :])
@@ -342,6 +348,7 @@ MUTATIONS: dict[str, Mutate] = {
         mutate.__name__.replace("_", " "): mutate
         for mutate in (
             another_run, other_bytes, another_definition, another_call, one_agreed_once, another_errand, a_rule_more, a_tighter_rule,
+            an_escalation_nobody_was_shown,
             a_weaker_rule_shown, a_vote_less, one_voter_twice, a_voter_of_no_group, a_voter_has_shaped_it, nobody_knows_who_asked,
             a_denial, no_digest, an_edit, another_choice, a_value, lapsed, late, signed_late, not_genuine, used,
         )
@@ -350,7 +357,7 @@ MUTATIONS: dict[str, Mutate] = {
 
 ELSEWHERE: dict[str, set[str]] = {
     "Intended": {"gate", "agent", "input", "at"},
-    "Asked": {"gate", "expires", "at"},
+    "Asked": {"gate", "expires", "at", "escalated", "escalated_gate"},
     "Decided": {"by", "groups", "edit", "value", "scope", "at", "seal"},
 }
 """Fields that matter and are changed by a mutation with a name of its own."""
@@ -359,7 +366,7 @@ FREE: dict[str, set[str]] = {
     "Intended": {"attempt", "under", "why"},
     "Asked": {
         "step", "payload", "approvers", "groups", "not_requester", "queue", "remind_every", "schema", "on_expiry", "undoing",
-        "escalated", "escalate_to", "under", "group_sets", "carries",
+        "escalate_to", "under", "group_sets", "carries",
     },
     "Decided": {"note"},
 }  # fmt: skip
