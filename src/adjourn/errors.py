@@ -8,9 +8,19 @@ if TYPE_CHECKING:
 
 
 class AdjournError(Exception):
-    """The root of everything raised here."""
+    """The root of everything raised here. Each can be pickled: a process pool gives it back as it was."""
 
     status: int = 500
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _again, (type(self), self.args), dict(self.__dict__)
+
+
+def _again(kind: type[AdjournError], args: tuple[Any, ...]) -> AdjournError:
+    """An error as it was, without asking for what it was made of: its text is among `args` already."""
+    error = kind.__new__(kind, *args)
+    error.args = args
+    return error
 
 
 # Fix: the caller's input is wrong; the same call will fail again.

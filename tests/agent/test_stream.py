@@ -497,7 +497,7 @@ async def test_a_checkpoint_taken_with_a_call_in_flight_leaves_it_in_doubt() -> 
     [interrupt] = outcome.interrupts
     assert interrupt.kind == "in_doubt"
     assert interrupt.call is not None
-    assert (interrupt.call.tool, interrupt.call.reason) == ("mail", "it was in flight when its process died")
+    assert (interrupt.call.tool, interrupt.call.reason) == ("mail", "it was in flight when its worker went away")
     done = await agent.resume(outcome.checkpoint.to_json(), {"choice": "happened", "result": "sent"})
     assert done.output == "done"
     assert ran == ["book 1", "book 2"]

@@ -58,7 +58,7 @@ async def is_taken(store: Store, lease: Lease, intended: Intended, seen: int) ->
     """Whether the store takes the intent. A worker may say what time it is; the store knows better."""
     before = await store.load(lease.run)
     try:
-        await store.commit(lease, [], [intended], seen=seen, ttl=TTL)
+        await store.commit(lease, [], [intended], seen=seen)
     except Unauthorised:
         assert await store.load(lease.run) == before, "refused, and something was recorded"
         return False

@@ -494,7 +494,7 @@ async def forge(store: Store, run: str, *records: r.AnyRecord) -> None:
     lease = await store.acquire(run, "forger", 0.001)
     assert lease is not None
     facts, moves = [x for x in records if isinstance(x, r.Fact)], [x for x in records if not isinstance(x, r.Fact)]
-    await store.commit(lease, facts, [*moves, r.Parked()], seen=lease.seq, ttl=0.001)  # pyright: ignore[reportArgumentType]
+    await store.commit(lease, facts, [*moves, r.Parked()], seen=lease.seq)  # pyright: ignore[reportArgumentType]
 
 
 @tool(effect="unsafe")
@@ -626,9 +626,9 @@ async def test_nothing_is_undone_that_nobody_agreed_to(store: Store, server: Sig
     await store.deliver(run.id, r.Said(text="go on", by="ana"))
     lease = await store.acquire(run.id, "forger", 0.001)
     assert lease is not None
-    await store.commit(lease, [], [r.Intended(call="1.0", tool="pay", undo=True)], seen=lease.seq, ttl=0.001)
+    await store.commit(lease, [], [r.Intended(call="1.0", tool="pay", undo=True)], seen=lease.seq)
     returned = r.Returned(call="1.0", value="paid")
-    await store.commit(lease, [returned], [r.Parked()], seen=lease.seq + 1, ttl=0.001)
+    await store.commit(lease, [returned], [r.Parked()], seen=lease.seq + 1)
     await store.signed(True)
     async with Runtime(store, [agent], deciders=lines) as worker, Runtime(store, signing_key=server) as desk:
         await (await worker.get(run.id)).cancel(by="ana")

@@ -186,7 +186,7 @@ async def test_g36_a_signed_event_answers_once_whoever_sends_it_again(store: str
             if pretends:
                 lease = await office.store.acquire(run.id, "forger", 0.001)
                 assert lease is not None
-                await office.store.commit(lease, [], [Parked()], seen=lease.seq, ttl=0.001)
+                await office.store.commit(lease, [], [Parked()], seen=lease.seq)
             await office.open(flow)
             run = await office.rt.get(run.id)
             await run.say(

@@ -70,7 +70,7 @@ async def forged(scene: Scene) -> int:
                 continue
             for intended in forgeries(state, opened.record, interrupts):
                 with pytest.raises(Unauthorised):
-                    await office.store.commit(lease, [], [intended], seen=lease.seq, ttl=TTL)
+                    await office.store.commit(lease, [], [intended], seen=lease.seq)
                 tried += 1
         assert await office.store.load(run.id) == journal
         assert not list(violations([record for _, record in journal]))

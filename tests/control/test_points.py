@@ -107,13 +107,11 @@ class Struck(SQLiteStore):
         self.other = SQLiteStore(path, now=clock.now)
         self.at, self.count, self.play = at, 0, None
 
-    async def commit(
-        self, lease: Lease, facts: Sequence[Fact], moves: Sequence[Move], *, seen: int, ttl: float
-    ) -> Committed:
+    async def commit(self, lease: Lease, facts: Sequence[Fact], moves: Sequence[Move], *, seen: int) -> Committed:
         self.count += 1
         if self.count * 2 == self.at:
             await self.play.strike(self.other)  # type: ignore[attr-defined]
-        done = await super().commit(lease, facts, moves, seen=seen, ttl=ttl)
+        done = await super().commit(lease, facts, moves, seen=seen)
         if self.count * 2 + 1 == self.at:
             await self.play.strike(self.other)  # type: ignore[attr-defined]
         return done

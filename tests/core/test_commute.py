@@ -138,15 +138,13 @@ class Meddled(MemoryStore):
         self.ahead: list[tuple[int, int, int]] = []
         """Where a worker was ahead: how many records it had seen, up to where others had spoken, where its facts end."""
 
-    async def commit(
-        self, lease: Lease, facts: Sequence[r.Fact], moves: Sequence[r.Move], *, seen: int, ttl: float
-    ) -> Committed:
+    async def commit(self, lease: Lease, facts: Sequence[r.Fact], moves: Sequence[r.Move], *, seen: int) -> Committed:
         self.commits += 1
         for word in self.meddling.get(self.commits, ()):
             await self.speak(word)
         if "die" in self.meddling.get(self.commits, ()):
             raise Dead
-        done = await super().commit(lease, facts, moves, seen=seen, ttl=ttl)
+        done = await super().commit(lease, facts, moves, seen=seen)
         if done.records and facts:
             self.ahead.append((seen, done.seq - len(facts), done.seq))
         return done

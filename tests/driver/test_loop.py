@@ -35,20 +35,13 @@ class Counted(MemoryStore):
     def __init__(self, clock: FakeClock) -> None:
         super().__init__(now=clock.now)
         self.commits: list[tuple[list[str], list[str]]] = []
-        self.renewed = 0
         self.fail: Exception | None = None
 
-    async def commit(
-        self, lease: Lease, facts: Sequence[Fact], moves: Sequence[Move], *, seen: int, ttl: float
-    ) -> Committed:
+    async def commit(self, lease: Lease, facts: Sequence[Fact], moves: Sequence[Move], *, seen: int) -> Committed:
         if self.fail:
             raise self.fail
         self.commits.append(([type(f).__name__ for f in facts], [type(m).__name__ for m in moves]))
-        return await super().commit(lease, facts, moves, seen=seen, ttl=ttl)
-
-    async def renew(self, lease: Lease, ttl: float) -> None:
-        self.renewed += 1
-        await super().renew(lease, ttl)
+        return await super().commit(lease, facts, moves, seen=seen)
 
 
 class Rig:
@@ -182,29 +175,6 @@ async def test_a_store_that_fails_for_longer_than_the_grace_ends_the_drive_and_s
     assert ran == [1]
 
 
-async def test_the_lease_is_renewed_while_a_call_takes_long() -> None:
-    go = asyncio.Event()
-
-    @tool
-    async def slow() -> str:
-        """Work slowly."""
-        await go.wait()
-        return "at last"
-
-    rig = Rig(Agent("slow", model=ScriptedModel([call("slow")], "done"), tools=[slow]))
-    await rig.create()
-    task = asyncio.ensure_future((await rig.drive(ttl=3.0)).run())
-    for _ in range(10):
-        for _ in range(10):
-            await asyncio.sleep(0)
-        rig.clock.advance(1.0)
-        row = await rig.store.get(RUN)
-        assert row.lease_until >= rig.clock.now()
-    assert rig.store.renewed >= 8
-    go.set()
-    assert (await task).status == "completed"
-
-
 async def test_a_process_that_was_frozen_asks_for_its_lease_before_it_touches_the_world() -> None:
     """The clock jumps between the commit of an intent and the start of its body."""
     ran: list[int] = []
@@ -220,8 +190,8 @@ async def test_a_process_that_was_frozen_asks_for_its_lease_before_it_touches_th
     drive = await rig.drive(ttl=10.0)
     commit = rig.store.commit
 
-    async def freezing(lease: Lease, facts: Any, moves: Any, *, seen: int, ttl: float) -> Committed:
-        done = await commit(lease, facts, moves, seen=seen, ttl=ttl)
+    async def freezing(lease: Lease, facts: Any, moves: Any, *, seen: int) -> Committed:
+        done = await commit(lease, facts, moves, seen=seen)
         if any(isinstance(m, Intended) for m in moves):
             rig.clock.advance(11.0)
             assert await rig.store.acquire(RUN, "thief", 10.0) is not None

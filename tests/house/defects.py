@@ -1,14 +1,13 @@
 """Defects that can be planted, each with the test that catches it.
 
 `python -m tests.house.defects NAME…` plants each one in a process of its own (a fork, so everything is imported once), runs
-the named test there, and prints how that ended, as JSON. The name `none` runs all of those tests without any defect.
+the named test there, and prints a line of JSON that says how that ended. The name `none` runs all of those tests without any defect.
 """
 
 import argparse
 import contextlib
 import json
 import os
-import sys
 import tempfile
 import time
 import traceback
@@ -19,6 +18,7 @@ import pytest
 from tests.authority.defects import AUTHORITY
 from tests.bodies.defects import BODIES
 from tests.control.defects import TIME
+from tests.driver.defects import LIVENESS
 from tests.house.defect import Defect, replacing, rewrite, rewriting
 
 from adjourn.agent import program
@@ -30,7 +30,8 @@ from adjourn.core.records import Claimed, Said
 from adjourn.core.schema_evaluator import Evaluator
 from adjourn.core.state import State
 from adjourn.driver import loop
-from adjourn.runtime import worker
+from adjourn.driver.identity import Life
+from adjourn.runtime import heartbeat, worker
 from adjourn.stores.rules import commands
 from adjourn.stores.rules import lease as leases
 
@@ -103,7 +104,7 @@ DEFECTS: dict[str, Defect] = {
     ),
     "effect_first": Defect(
         "a body starts before its intent is durable",
-        rewriting(loop.Drive, "_commit", "    try:\n        done", "    await self._begin(start)\n    start = []\n    try:\n        done"),
+        rewriting(loop.Drive, "_commit", "    try:\n        done", "    self._begin(start)\n    start = []\n    try:\n        done"),
         POINTS + "[unsafe]",
     ),
     "unseen_moves": Defect(
@@ -188,12 +189,12 @@ DEFECTS: dict[str, Defect] = {
     ),
     "lease_not_renewed": Defect(
         "a lease is not renewed while a body takes its time",
-        rewriting(loop.Drive, "_wait", "if not self._posted and", "if not self._bell.is_set() and"),
+        replacing(heartbeat.Heartbeat, "_beat", lambda *_: None),  # pyright: ignore
         RUNTIME + "processes.py::test_a_live_worker_is_left_alone",
     ),
     "everybody_is_dead": Defect(
         "a live worker of another process is taken for dead",
-        replacing(worker, "is_dead", lambda *_: True),  # pyright: ignore
+        replacing(worker, "life_of", lambda *_: Life.DEAD),  # pyright: ignore
         RUNTIME + "processes.py::test_a_live_worker_is_left_alone",
     ),
     "key_of_the_attempt": Defect(
@@ -233,6 +234,7 @@ DEFECTS: dict[str, Defect] = {
     ),
     **AUTHORITY,
     **BODIES,
+    **LIVENESS,
 }  # fmt: skip
 
 ALL = {**DEFECTS, **TIME}
@@ -242,8 +244,8 @@ ALL = {**DEFECTS, **TIME}
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("names", nargs="+", choices=[*ALL, "none"])
-    found = {name: _run(name) for name in parser.parse_args().names}
-    json.dump(found, sys.stdout)
+    for name in parser.parse_args().names:
+        print(json.dumps({"name": name, **_run(name)}), flush=True)
 
 
 def _run(name: str) -> dict[str, Any]:

@@ -3,41 +3,55 @@
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from tests.house.defects import DEFECTS, ROOT
 
-LIMIT = 300.0
+
+class Runs:
+    """How the tests end, without a defect and with each, in processes side by side. Each test waits for its own alone."""
+
+    def __init__(self) -> None:
+        names = list(DEFECTS)
+        parts = [names[::2], names[1::2], ["none"]]
+        command = [sys.executable, "-m", "tests.house.defects"]
+        self._found: dict[str, dict[str, Any]] = {}
+        self._running = [
+            (part, subprocess.Popen([*command, *part], stdout=subprocess.PIPE, text=True, cwd=ROOT)) for part in parts
+        ]
+
+    def __getitem__(self, name: str) -> dict[str, Any]:
+        [process] = [process for part, process in self._running if name in part]
+        assert process.stdout is not None
+        while name not in self._found:
+            line = process.stdout.readline()
+            assert line, f"the process ended with {process.wait()}"
+            run = json.loads(line)
+            self._found[run["name"]] = run
+        return self._found[name]
+
+    def end(self) -> None:
+        for _, process in self._running:
+            process.kill()
+            process.communicate()
 
 
 @pytest.fixture(scope="module")
-def runs() -> dict[str, dict[str, Any]]:
-    """How the tests end, without a defect and with each, in processes side by side."""
-    names = list(DEFECTS)
-    parts = [["none"], names[::2], names[1::2]]
-    command = [sys.executable, "-m", "tests.house.defects"]
-    running = [subprocess.Popen([*command, *part], stdout=subprocess.PIPE, text=True, cwd=ROOT) for part in parts]
-    found: dict[str, dict[str, Any]] = {}
-    try:
-        for process in running:
-            out, _ = process.communicate(timeout=LIMIT)
-            assert process.returncode == 0
-            found |= json.loads(out)
-    finally:
-        for process in running:
-            if process.poll() is None:
-                process.kill()
-                process.communicate()
-    return found
+def runs() -> Iterator[Runs]:
+    found = Runs()
+    yield found
+    found.end()
 
 
 @pytest.mark.parametrize("name", DEFECTS)
-def test_a_planted_defect_is_caught(name: str, runs: dict[str, dict[str, Any]]) -> None:
+def test_a_planted_defect_is_caught(name: str, runs: Runs) -> None:
     defect, run = DEFECTS[name], runs[name]
     assert run["code"] == pytest.ExitCode.TESTS_FAILED, f"{defect.what}: {run['out']}"
     assert f"FAILED {defect.caught_by}" in run["out"]
 
 
-def test_the_same_tests_pass_without_a_defect(runs: dict[str, dict[str, Any]]) -> None:
-    assert runs["none"]["code"] == pytest.ExitCode.OK, runs["none"]["out"]
+def test_the_same_tests_pass_without_a_defect(runs: Runs) -> None:
+    run = runs["none"]
+    assert run["code"] == pytest.ExitCode.OK, run["out"]

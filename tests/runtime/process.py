@@ -60,6 +60,15 @@ class Process:
         async with asyncio.timeout(LIMIT):
             assert await self._process.wait() == 0
 
+    def is_alive(self) -> bool:
+        """Whether it has not ended yet."""
+        return self._process.returncode is None
+
+    async def ended(self) -> int:
+        """Wait until it has ended by itself; its exit code."""
+        async with asyncio.timeout(LIMIT):
+            return await self._process.wait()
+
     async def kill(self) -> None:
         """SIGKILL."""
         if self._process.returncode is None:

@@ -36,13 +36,11 @@ class Interrupted(MemoryStore):
         self._command: Command | None = command
         self._before = before
 
-    async def commit(
-        self, lease: Lease, facts: Sequence[Fact], moves: Sequence[Move], *, seen: int, ttl: float
-    ) -> Committed:
+    async def commit(self, lease: Lease, facts: Sequence[Fact], moves: Sequence[Move], *, seen: int) -> Committed:
         if self._command and any(isinstance(x, self._before) for x in (*facts, *moves)):
             command, self._command = self._command, None
             await self.deliver(lease.run, command)
-        return await super().commit(lease, facts, moves, seen=seen, ttl=ttl)
+        return await super().commit(lease, facts, moves, seen=seen)
 
 
 def kinds(records: Sequence[tuple[int, Record]]) -> list[str]:

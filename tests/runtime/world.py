@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -160,6 +161,43 @@ def thinks(ledger: Ledger) -> Agent:
     return Agent("thinks", model=GatedModel(ledger, [call("note", text="a")], "thought"), tools=[note])
 
 
+@tool(effect="idempotent")
+async def kill(ctx: ToolContext, ledger: Book) -> str:
+    """Kills its process, until somebody opens the gate `mended`."""
+    ledger.write("kill", ctx.run_id, os.getpid())
+    if not Path(f"{ledger.path}.mended").exists():
+        os._exit(139)
+    return "mended"
+
+
+def killer(_: Ledger) -> Agent:
+    return Agent("killer", model=ScriptedModel([call("kill")], "survived"), tools=[kill])
+
+
+@tool(effect="unsafe")
+async def pay(ctx: ToolContext, ledger: Book) -> str:
+    """Takes a moment, and happens once."""
+    await asyncio.sleep(0.3)
+    ledger.write("paid", ctx.run_id)
+    return "paid"
+
+
+@tool(effect="unsafe")
+async def parse(ctx: ToolContext, ledger: Book) -> str:
+    """Holds the event loop for longer than a lease, as a library that is not async does."""
+    time.sleep(1.0)
+    ledger.write("parsed", ctx.run_id)
+    return "parsed"
+
+
+def payer(_: Ledger) -> Agent:
+    return Agent("payer", model=ScriptedModel([call("pay")], "done", delay=0.05), tools=[pay])
+
+
+def parser(_: Ledger) -> Agent:
+    return Agent("parser", model=ScriptedModel([call("parse")], "done"), tools=[parse])
+
+
 def expiring(on_expiry: Any = "deny") -> Agent:
     policy = Policy([ask("note", expires_in=60, on_expiry=on_expiry)])
     return Agent(
@@ -169,7 +207,8 @@ def expiring(on_expiry: Any = "deny") -> Agent:
 
 
 AGENTS: dict[str, Callable[[Ledger], Agent]] = {
-    f.__name__: f for f in (refunds, changed, notes, operator, slowly, slowly_again, naps, thinks)
+    f.__name__: f
+    for f in (refunds, changed, notes, operator, slowly, slowly_again, naps, thinks, killer, payer, parser)
 }
 
 

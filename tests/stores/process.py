@@ -12,7 +12,7 @@ from typing import Any
 from adjourn.core.records import Said, Stepped
 from adjourn.errors import AlreadyDecided
 from adjourn.stores.sqlite import SQLiteStore
-from adjourn.testing.promises.ground import TTL, claim, started, yes
+from adjourn.testing.promises.ground import claim, started, yes
 
 
 def say(what: Any) -> None:
@@ -27,7 +27,7 @@ async def work(store: SQLiteStore, name: str, count: int) -> None:
         lease = await claim(store, run, worker=name)
         seq = lease.seq
         for n in range(count):
-            seq = (await store.commit(lease, [Stepped(call="1.0", key=str(n))], [], seen=seq, ttl=TTL)).seq
+            seq = (await store.commit(lease, [Stepped(call="1.0", key=str(n))], [], seen=seq)).seq
             say([run, seq, str(n)])
 
     await asyncio.gather(*(one(f"{name}-{n}") for n in range(10)))
@@ -66,7 +66,7 @@ async def take(store: SQLiteStore, name: str, count: int) -> None:
         except Exception:
             await asyncio.sleep(0.001)
             continue
-        done = await store.commit(lease, [Stepped(call="1.0", key=name)], [], seen=lease.seq, ttl=TTL)
+        done = await store.commit(lease, [Stepped(call="1.0", key=name)], [], seen=lease.seq)
         say([lease.epoch, done.seq])
         await store.release(lease)
         turns += 1

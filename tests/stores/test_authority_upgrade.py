@@ -36,8 +36,10 @@ def as_before(path: Path) -> None:
     db.execute("drop index interrupt_open")
     db.execute("alter table interrupt drop column rank")
     db.execute("create index interrupt_open on interrupt (opened_at, run, seq) where state = 'open'")
+    db.execute("drop index run_worker")
+    db.execute("alter table run add column lease_until real not null default 0")
     for table in [name for (name,) in db.execute("select name from sqlite_master where type = 'table'").fetchall()]:
-        if table in ("seal", "touched", "meta", "worker"):
+        if table in ("seal", "touched", "meta", "worker", "misfit"):
             db.execute(f"drop table {table}")
     db.execute("pragma user_version = 4")
     db.close()

@@ -248,7 +248,7 @@ async def test_what_is_late_happens_after_whatever_comes_next_and_a_stale_epoch_
     old = await store.acquire("r1", "w1", TTL)
     assert old is not None
     with pytest.raises(StoreError):
-        await store.commit(old, [Returned(call="1.0")], [], seen=2, ttl=TTL)
+        await store.commit(old, [Returned(call="1.0")], [], seen=2)
     assert (await inner.get("r1")).seq == 2
     assert await store.acquire("r1", "w2", TTL, replaces="w1")
     assert [type(r).__name__ for _, r in await inner.load("r1")] == ["Started", "Claimed", "Claimed"]

@@ -167,7 +167,7 @@ async def test_a_word_from_another_process_is_heard_within_a_second(store: SQLit
     acknowledged = time.monotonic()
     await asyncio.wait_for(rung.wait(), 1)
     assert time.monotonic() - acknowledged < 1
-    done = await store.commit(lease, [], [], seen=3, ttl=30)
+    done = await store.commit(lease, [], [], seen=3)
     assert {type(r) for _, r in done.records} == {Said}
     await child.lines()
 
@@ -181,5 +181,5 @@ async def test_a_halt_from_another_process_is_heard_within_a_second(store: SQLit
     rung.clear()
     child.go()
     await asyncio.wait_for(rung.wait(), 10)
-    assert (await store.commit(lease, [], [Parked()], seen=2, ttl=30)).halts == {"*"}
+    assert (await store.commit(lease, [], [Parked()], seen=2)).halts == {"*"}
     await child.lines()

@@ -89,12 +89,35 @@ async def test_leases_alone_are_not_synced_and_the_next_fact_is(disk: CountingVF
         before = disk.syncs
         for _ in range(5):
             await store.renew(lease, TTL)
-            await store.commit(lease, [], [], seen=2, ttl=TTL)
+            await store.commit(lease, [], [], seen=2)
             await store.release(lease)
             lease = await claim(store)
         assert disk.syncs == before
         await commit(store, lease, [Stepped(call="1.0", key="a")])
         assert disk.syncs > before
+
+
+@pytest.mark.parametrize("first", ["lease", "word"])
+async def test_a_word_that_shares_its_commit_with_a_lease_is_synced(disk: CountingVFS, path: Path, first: str) -> None:
+    """Whatever else is in the batch: one request in it that must last makes the whole batch last."""
+    async with opened(path) as store:
+        lease = await begin(store)
+        busy, free = threading.Event(), threading.Event()
+
+        def hold(_: Any) -> None:
+            busy.set()
+            free.wait()
+
+        held = asyncio.ensure_future(store._writer.ask(hold, light=True))
+        await asyncio.to_thread(busy.wait)
+        before, transactions = disk.syncs, store.transactions
+        both = [store.renew(lease, TTL), store.deliver("r1", Said(text="hi"))]
+        waiting = [asyncio.ensure_future(x) for x in (both if first == "lease" else reversed(both))]
+        await asyncio.sleep(0)
+        free.set()
+        await asyncio.gather(held, *waiting)
+        assert disk.syncs > before
+        assert store.transactions == transactions + 1, "they were not in one batch: this proves nothing"
 
 
 async def test_a_hundred_runs_use_far_fewer_syncs_than_commits(disk: CountingVFS, path: Path) -> None:
@@ -105,7 +128,7 @@ async def test_a_hundred_runs_use_far_fewer_syncs_than_commits(disk: CountingVFS
             lease = await claim(store, run)
             seq = lease.seq
             for n in range(10):
-                seq = (await store.commit(lease, [Stepped(call="1.0", key=str(n))], [], seen=seq, ttl=TTL)).seq
+                seq = (await store.commit(lease, [Stepped(call="1.0", key=str(n))], [], seen=seq)).seq
             return seq
 
         before, commits, transactions = disk.syncs, store.commits, store.transactions
@@ -134,7 +157,7 @@ async def test_what_one_store_knows_of_a_run_ends_when_another_writes_to_it(path
         seq = lease.seq
         for n in range(10):
             said = await two.deliver("r1", Said(text=str(n)))
-            done = await one.commit(lease, [Stepped(call="1.0", key=str(n))], [], seen=seq, ttl=TTL)
+            done = await one.commit(lease, [Stepped(call="1.0", key=str(n))], [], seen=seq)
             assert [s for s, _ in done.records] == [said]
             assert (done.seq, done.clean) == (said + 1, False)
             seq = done.seq
@@ -145,11 +168,11 @@ async def test_what_one_store_knows_of_a_run_ends_when_another_writes_to_it(path
 async def test_a_halt_set_by_one_store_is_known_to_the_other_at_once(path: Path) -> None:
     async with opened(path) as one, opened(path) as two:
         lease = await begin(one)
-        assert not (await one.commit(lease, [], [], seen=2, ttl=TTL)).halts
+        assert not (await one.commit(lease, [], [], seen=2)).halts
         await two.halt("tool:send")
-        assert (await one.commit(lease, [], [], seen=2, ttl=TTL)).halts == {"tool:send"}
+        assert (await one.commit(lease, [], [], seen=2)).halts == {"tool:send"}
         await two.halt("tool:send", lift=True)
-        assert not (await one.commit(lease, [], [], seen=2, ttl=TTL)).halts
+        assert not (await one.commit(lease, [], [], seen=2)).halts
 
 
 @pytest.mark.parametrize("words", [False, True])
@@ -165,7 +188,7 @@ async def test_a_word_through_another_store_is_heard_soon(path: Path, words: boo
 async def test_a_word_is_heard_although_its_run_was_touched_before_anybody_looked(path: Path) -> None:
     async with opened(path) as one, opened(path) as two:
         lease = await begin(one)
-        await one.commit(lease, [Stepped(call="1.0", key="a")], [], seen=2, ttl=TTL)
+        await one.commit(lease, [Stepped(call="1.0", key="a")], [], seen=2)
         rung = asyncio.Event()
         one.subscribe("r1", rung.set, words=True)
         await asyncio.sleep(2 * sqlite.HOT)  # whatever rings for nothing has rung

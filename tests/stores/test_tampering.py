@@ -249,7 +249,7 @@ async def test_a_gated_call_that_nobody_agreed_to_is_found_in_a_journal(world: W
 # The law: a change of any cell of any table shows
 
 FREE = {
-    "run.worker": "who holds the lease", "run.lease_until": "until when", "journal.epoch": "nothing is decided by it",
+    "run.worker": "who holds the lease", "worker": "until when it lives", "journal.epoch": "nothing is decided by it",
     "interrupt.opened_at": "the order of the inbox", "endpoint.at": "shown, no more", "touched.scope": "one more is sealed",
     "touched.at": "shown, no more",
     "request": "what a client may send again", "letter": "what is on its way to others", "misfit": "what a worker said of itself",

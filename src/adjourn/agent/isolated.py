@@ -29,6 +29,8 @@ from adjourn.driver.inside import MARK
 from adjourn.driver.threads import in_thread
 from adjourn.errors import AdjournError, InDoubt, Misused, PauseRequest, ToolFailed
 
+NOT_ISOLATED = "ctx.step, ctx.save and ctx.on_cancel are not available in a tool with isolate=True"
+
 
 @dataclass
 class ChildDesk:
@@ -56,8 +58,11 @@ class ChildDesk:
     def post(self, fact: Fact) -> None:
         raise Misused("nothing is recorded in a tool with isolate=True")
 
+    async def fence(self) -> None:
+        raise Misused(NOT_ISOLATED)
+
     async def record(self, fact: Fact) -> None:
-        raise Misused("ctx.step, ctx.save and ctx.on_cancel are not available in a tool with isolate=True")
+        raise Misused(NOT_ISOLATED)
 
     def publish(self, item: Any, *, path: str | None = None, thinking: bool = False) -> None:
         raise Misused("ctx.publish is not available in a tool with isolate=True")

@@ -8,6 +8,7 @@ from collections.abc import Coroutine
 from typing import Any
 
 from adjourn.bodies.body import Body, Work
+from adjourn.bodies.loop_watch import watched
 from adjourn.bodies.retries import again
 from adjourn.bodies.signature import ArgumentError
 from adjourn.bodies.tool_context import ToolContext, Yield, enter
@@ -76,7 +77,7 @@ async def _run(
         if not isinstance(work, Work):
             return await work
         enter(context)
-        return await work.function(*work.positional, **work.named)
+        return await watched(work.function(*work.positional, **work.named), context.name)
 
 
 def flight_of(work: Work, context: ToolContext) -> Flight:
@@ -97,7 +98,7 @@ async def run_function(work: Work, context: ToolContext, key: str, timeout: floa
     async with asyncio.timeout(timeout):
         if _is_async(work):
             enter(context)
-            return await work.function(*work.positional, **work.named)
+            return await watched(work.function(*work.positional, **work.named), context.name)
         found = flights.in_thread(desk.run_id, key)
         flight = found[0] if found else flight_of(work, context)
         if not found:

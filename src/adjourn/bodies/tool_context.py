@@ -42,6 +42,11 @@ class ToolContext:
         return self._desk.run_id
 
     @property
+    def name(self) -> str:
+        """The tool or the chunk."""
+        return self._call.tool
+
+    @property
     def call_id(self) -> str:
         """The call, unique in its run."""
         return self._call.id
@@ -90,6 +95,7 @@ class ToolContext:
         name = self._use(plain(f"step:{key}", "key"), f"ctx.step({key!r})")
         if name in self._memo:
             return self._memo[name]
+        await self._desk.fence()
         value = fn(*args)
         if inspect.isawaitable(value):
             value = await cast("Awaitable[T]", value)

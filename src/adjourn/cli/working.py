@@ -20,6 +20,7 @@ from adjourn.cli.steps import Look, look_at
 from adjourn.cli.terminal import out, say, to_json
 from adjourn.cli.visible import lines, visible
 from adjourn.cli.words import DIM, EXIT, brief, short_id, status_mark
+from adjourn.core.quarantine import MAX_DEATHS
 from adjourn.errors import InvalidDefinition, StoreError
 from adjourn.runtime.runtime import Runtime
 
@@ -41,8 +42,11 @@ def worker(
     as_json: Json = False,
     resources: Resources = "",
     concurrency: Annotated[int, typer.Option(help="So many runs at once.", min=1)] = 100,
-    lease: Annotated[float, typer.Option(help="Seconds after which a silent worker is replaced.")] = 2.0,
+    lease: Annotated[float, typer.Option(help="Seconds after which a silent worker is replaced.")] = 15.0,
     grace: Annotated[float, typer.Option(help="Seconds that tools in flight get when it stops.")] = 5.0,
+    max_deaths: Annotated[
+        int, typer.Option(help="A run that kills so many workers in a row waits for a person.", min=1)
+    ] = MAX_DEATHS,
     on_change: Annotated[str, typer.Option(help="refuse, or warn: runs of a changed program.")] = "refuse",
     audit_key: AuditKeyFile = "",
     deciders: DecidersFile = "",
@@ -63,7 +67,7 @@ def worker(
     log_to(say)
     rt = Runtime(
         address_of(db), loaded, resources=given, concurrency=concurrency, lease=lease, grace=grace, on_change=on_change,
-        audit_key=sealing_key(audit_key), deciders=deciders or None,
+        max_deaths=max_deaths, audit_key=sealing_key(audit_key), deciders=deciders or None,
     )  # fmt: skip
     asyncio.run(_serve(rt, [p.name for p in loaded], address_of(db), as_json))
 

@@ -44,7 +44,8 @@ def is_settled(state: State, asked: r.Asked, x: r.Decided) -> bool:
 def forked(state: State, seq: int, x: r.Forked) -> None:
     """What stands before is another run's: nobody has agreed to anything here, and nobody has paused it."""
     state.requesters |= frozenset(x.requesters)
-    state.pause, state.parked, state.claims = None, None, 0
+    state.pause, state.parked = None, None
+    state.deaths = state.lost = 0
     state.grants, state.granted = {}, {}
     if state.flow is not None:
         state.flow.inherited = state.flow.events
@@ -111,7 +112,7 @@ def error(state: State, record: r.Asked, x: r.Decided) -> None:
     if x.value["choice"] == "cancel":
         state.gave_up = "@error"
     state.faults.pop(record.step, None)
-    state.claims = 0
+    state.deaths = state.lost = 0
     if x.value["choice"] == "ask" and (call := state.live.get(record.step)):
         answers = [key for key, memo in call.memo.items() if is_answer(key, memo)]
         for key in answers[-1:]:  # its question is asked anew

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from adjourn.core import quarantine
 from adjourn.core import records as r
 from adjourn.core.call import Call, Phase
 
@@ -17,19 +18,20 @@ AGAIN = 5
 def claimed(state: State, _seq: int, x: r.Claimed) -> None:
     """Another worker has the run: what was in flight is in doubt, and no body is left at work."""
     state.epoch = x.epoch
-    state.claims += 1
     state.parked = None
     if state.resting:
         state.waited, state.resting = state.waited + max(0.0, x.at - state.resting), 0.0
+    quarantine.claimed(state, lost=x.lost)
+    why = quarantine.SILENT if x.lost else quarantine.GONE
     for call in state.live.values():
         call.left = False
         if call.phase == Phase.INTENDED and call.id not in state.threads:
-            _in_doubt(state, call, "it was in flight when its process died", 0.0, x.at)
+            _in_doubt(state, call, why, 0.0, x.at)
 
 
 def doubted(state: State, _seq: int, x: r.Doubted) -> None:
     """A body has ended in doubt, or has not ended: then it stays in flight, unless a cancel has left it."""
-    state.claims = 0
+    state.deaths = state.lost = 0
     call = state.live[x.call]
     if x.running:
         call.doubt = x.why
@@ -47,7 +49,6 @@ def _in_doubt(state: State, call: Call, why: str, settle: float, at: float) -> N
 
 def verified(state: State, _seq: int, x: r.Verified) -> None:
     """What the world says. After a timeout a first "not" may only mean "not yet": it is asked once more."""
-    state.claims = 0
     call = state.live[x.call]
     if x.answer == "happened":
         call.verified = x.answer

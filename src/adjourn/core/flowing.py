@@ -57,6 +57,7 @@ class Join:
     item: BatchItem | EachItem
     elements: list[Any] = field(default_factory=list[Any])
     begun: int = 0
+    lent: set[Any] = field(default_factory=set[Any])
     results: dict[Any, Any] = field(default_factory=dict[Any, Any])
 
     def joined(self) -> Any:
@@ -148,6 +149,21 @@ class Flowing:
         coming = (item for items, at in ways for item in items[at:])
         first = next((item for item in coming if not isinstance(item, EmitItem | SideItem | CollectItem)), None)
         return {"type": "array"} if isinstance(first, EachItem) else None
+
+    def waits(self, call: str) -> None:
+        """A call waits for somebody or for a time: its element of each `for_each` around it lends its place to the next one.
+
+        It does not take the place back when it goes on, so that as many more are under way then as have just come back.
+        """
+        token = self.tokens.get(call)
+        while token is not None:
+            join = token.join
+            if join is not None and isinstance(join.item, EachItem) and token.key not in join.lent:
+                join.lent.add(token.key)
+                if join.begun < len(join.elements):
+                    self._next_element(join, join.item)
+            token = join.parent if join is not None else token.scope.parent
+        self._run()
 
     def ended(self, call: str) -> None:
         """A call whose answer went elsewhere, as an event: its chain ends here, with nothing."""
@@ -368,7 +384,8 @@ class Flowing:
             return
         join.results[token.key] = value
         join.open -= 1
-        if isinstance(join.item, EachItem) and join.begun < len(join.elements):
+        lent = token.key in join.lent
+        if isinstance(join.item, EachItem) and join.begun < len(join.elements) and not lent:
             self._next_element(join, join.item)
         elif join.open == 0:
             join.parent.at += 1

@@ -16,6 +16,7 @@ from adjourn.core.digest import action_digest
 from adjourn.core.doubt import AGAIN
 from adjourn.core.events import arrived
 from adjourn.core.halt import halted, scopes
+from adjourn.core.quarantine import MAX_DEATHS, is_asked, is_poisoned, question
 from adjourn.core.records import (
     Asked,
     CancelAsked,
@@ -35,8 +36,6 @@ LEFT = "it was still at work when the run was cancelled: look whether it happene
 """Why a call is residue whose body did not end."""
 HOLD = 10.0
 """Seconds a worker keeps a run that only waits to try something again."""
-POISON = 5
-"""So many claims in a row without one fact: the run kills its workers, so a person must look."""
 
 
 class Step(msgspec.Struct, frozen=True):
@@ -121,8 +120,8 @@ class Program(Protocol):
         ...
 
 
-def plan(state: State, program: Program, now: float, halts: Set[str]) -> Plan:
-    """The first that applies decides; all it yields goes into one commit."""
+def plan(state: State, program: Program, now: float, halts: Set[str], max_deaths: int = MAX_DEATHS) -> Plan:
+    """The first that applies decides; all it yields goes into one commit. `max_deaths`: see `quarantine`."""
     p = Plan()
     if state.status in ENDED:
         return p
@@ -133,8 +132,9 @@ def plan(state: State, program: Program, now: float, halts: Set[str]) -> Plan:
         p.rest = Parked()
     elif state.gave_up:
         p.moves.append(CancelAsked(by=state.gave_up, reason="a person gave up on it"))
-    elif state.claims >= POISON:
-        _poisoned(p, state)
+    elif is_poisoned(state, max_deaths):
+        if not is_asked(state):
+            p.moves.append(question(state))
     else:
         _working(p, state, program, now)
     _drop_halted(p, state, program, halts)
@@ -172,16 +172,6 @@ def _working(p: Plan, state: State, program: Program, now: float) -> None:
         _owed(p, state, program, state.live[id], now)
     if not p.facts:
         program.next(state, now, p)
-
-
-def _poisoned(p: Plan, state: State) -> None:
-    if not any(o.record.kind == "error" for o in state.open.values()):
-        text = f"{state.claims} workers in a row took this run and recorded nothing; it may be killing them"
-        p.moves.append(
-            Asked(
-                i=f"poison?{state.asked_count.get('poison', 0)}", kind="error", step="poison", payload={"error": text}
-            )
-        )
 
 
 def interrupt_id(state: State, of: str) -> str:

@@ -139,10 +139,19 @@ class Forked(Record, frozen=True, tag="forked"):
 
 
 class Claimed(Record, frozen=True, tag="claimed"):
-    """A worker took the run. Calls that were in flight under an older epoch are in doubt from here on."""
+    """A worker took the run. Calls that were in flight under an older epoch are in doubt from here on. `lost`: it was taken
+    from a worker that had died or fallen silent, not from one that had given it back."""
 
     epoch: int
     worker: str = ""
+    lost: bool = False
+
+
+class Released(Record, frozen=True, tag="released"):
+    """A worker handed the run back, with nothing in flight, and why. `usage`: of model calls that it cut off for that."""
+
+    why: str = ""
+    usage: Usage = Usage()
 
 
 class Replied(Record, frozen=True, tag="replied"):
@@ -367,6 +376,7 @@ class Cancelled(Record, frozen=True, tag="cancelled"):
 Command = Decided | PauseAsked | Resumed | CancelAsked | Said | Emitted | Accepted | Forked
 Fact = (
     Claimed
+    | Released
     | Replied
     | Broke
     | Returned
@@ -382,7 +392,7 @@ Fact = (
 Move = Intended | Asked | Closed | Reminded | Parked | Completed | Cancelled | CancelAsked
 AnyRecord = (
     Started | Decided | PauseAsked | Resumed | CancelAsked | Said | Emitted | Accepted | Forked
-    | Claimed | Replied | Broke | Returned | Suspended | Stepped | Yielded | Faulted | Doubted | Verified | Late | Disowned
+    | Claimed | Released | Replied | Broke | Returned | Suspended | Stepped | Yielded | Faulted | Doubted | Verified | Late | Disowned
     | Intended | Asked | Closed | Reminded | Parked | Completed | Cancelled
 )  # fmt: skip
 

@@ -7,7 +7,7 @@ Therefore nothing here may compare the seq of a fact.
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from adjourn.core import doubt, events
+from adjourn.core import doubt, events, quarantine
 from adjourn.core import records as r
 from adjourn.core.authority import Vote, goes_on, shapes
 from adjourn.core.belief import Belief
@@ -36,7 +36,7 @@ class State:
         self.at = 0.0
         self.usage = Usage()
         self.steps = 0
-        self.claims = 0
+        self.deaths = self.lost = 0
         self.waited = self.resting = 0.0
         self.live: dict[str, Call] = {}
         self.owed: dict[str, None] = {}
@@ -171,6 +171,10 @@ class State:
             self.flow.touched = x.at
             self.flow.begin(x.input)
 
+    def _released(self, _seq: int, x: r.Released) -> None:
+        # What was cut off was paid for. It is no step: it will be taken again.
+        self.usage = self.usage + x.usage
+
     def _replied(self, _seq: int, x: r.Replied) -> None:
         self._counted(x.usage)
         self.faults.pop(f"model:{x.path}", None)
@@ -186,7 +190,7 @@ class State:
     def _counted(self, usage: Usage) -> None:
         self.usage = self.usage + usage
         self.steps += 1
-        self.claims = 0
+        self.deaths = self.lost = 0
 
     def _intended(self, _seq: int, x: r.Intended) -> None:
         call = self.live.get(x.call)
@@ -213,14 +217,14 @@ class State:
             thread.transcript.append(User(input_text(x.input)))
 
     def _returned(self, _seq: int, x: r.Returned) -> None:
-        self.claims = 0
+        self.deaths = self.lost = 0
         events.moved(self, x)
         if call := self.live.get(x.call):
             call.left = False
             self._finish(call, x.value, x.error, ran=x.ran, kept=x.why == "unrecorded")
 
     def _suspended(self, seq: int, x: r.Suspended) -> None:
-        self.claims = 0
+        self.deaths = self.lost = 0
         call = self.live[x.call]
         call.suspended, call.resume_to = x.i, x.resume_to
         self._phase(call, Phase.SUSPENDED)
@@ -228,18 +232,20 @@ class State:
             self._effect(call)
         events.moved(self, x)
         self._opened(x, seq)
+        if self.flow is not None:
+            self.flow.waits(x.call)
 
     def _stepped(self, _seq: int, x: r.Stepped) -> None:
-        self.claims = 0
+        self.deaths = self.lost = 0
         if call := self.live.get(x.call):
             call.memo[x.key] = x.value
 
     def _yielded(self, _seq: int, x: r.Yielded) -> None:
-        self.claims = 0
+        self.deaths = self.lost = 0
         self._phase(self.live[x.call], Phase.CLEARED)
 
     def _faulted(self, _seq: int, x: r.Faulted) -> None:
-        self.claims = 0
+        self.deaths = self.lost = 0
         old = self.faults.get(x.step)
         count = 1 + (old.count if old else 0)
         self.faults[x.step] = Fault(count, x.error, x.kind, x.transient, x.retry_at)
@@ -356,8 +362,8 @@ class State:
         if self.pause is not None or any(o.record.kind not in ("timer", "event") for o in self.open.values()):
             self.resting = x.at  # from here on it waits for people
         # A worker that comes to rest was not killed by the run, unless that is what it asks a person about.
-        if not any(isinstance(o.record, r.Asked) and o.record.step == "poison" for o in self.open.values()):
-            self.claims = 0
+        if not quarantine.is_asked(self):
+            self.deaths = self.lost = 0
 
     def _completed(self, _seq: int, x: r.Completed | r.Cancelled) -> None:
         self.ended = x
@@ -460,7 +466,7 @@ def _undoing(record: r.Asked | r.Suspended) -> bool:
 _SHAPING = frozenset({r.Started, r.Decided, r.Said, r.Emitted, r.Resumed, r.Forked})
 _GOING_ON = frozenset({r.Suspended, r.Yielded, r.Verified})
 _ON: dict[type, Callable[[State, int, Any], None]] = {
-    r.Started: State._started, r.Claimed: doubt.claimed, r.Replied: State._replied, r.Broke: State._broke,
+    r.Started: State._started, r.Claimed: doubt.claimed, r.Released: State._released, r.Replied: State._replied, r.Broke: State._broke,
     r.Intended: State._intended, r.Returned: State._returned, r.Suspended: State._suspended,
     r.Stepped: State._stepped, r.Yielded: State._yielded, r.Faulted: State._faulted,
     r.Doubted: doubt.doubted, r.Verified: doubt.verified, r.Late: doubt.late,

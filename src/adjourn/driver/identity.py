@@ -1,8 +1,9 @@
-"""Who a worker is, and whether another one on this machine is dead."""
+"""Who a worker is, and whether another one on this machine is dead or alive."""
 
 import os
 import secrets
 import socket
+from enum import Enum
 from functools import cache
 
 _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
@@ -30,34 +31,74 @@ def _machine() -> str:
     return f"{socket.gethostname()}/{boot}/{space}"
 
 
-def _birth(pid: int) -> str:
-    """When the process began, so that a reused pid is not taken for it; "" if there is no such process."""
+STOPPED = ("T", "t")
+"""States of a process that somebody has stopped: it is there, and does nothing until it is let go on."""
+
+
+def _process(pid: int) -> tuple[str, str]:
+    """The state of a process, and when it began, so that a reused pid is not taken for it; ("", "") if there is none."""
     try:
         with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as f:
             fields = f.read().rpartition(")")[2].split()
-        return "" if fields[0] == "Z" else fields[19]
+        return ("", "") if fields[0] == "Z" else (fields[0], fields[19])
     except OSError:
         pass
     if os.path.isdir("/proc/self"):
-        return ""
+        return "", ""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
-        return ""
+        return "", ""
     except PermissionError:
-        return "?"
-    return "?"
+        pass
+    return "?", "?"
+
+
+class Life(Enum):
+    """What this machine knows of a worker."""
+
+    DEAD = "dead"  # its process is gone
+    ALIVE = "alive"  # its process is there, and not stopped
+    UNKNOWN = "unknown"  # it is elsewhere, or stopped: only its heartbeat says whether it lives
+
+
+_workers: set[str] = set()
+"""The workers of this process that have not been closed."""
+
+
+def here() -> str:
+    """How the ids of workers on this machine begin: of them it is known whether they live."""
+    return f"{_machine()}|"
 
 
 def new_worker_id() -> str:
-    """A name that is unique and says where its process is."""
-    return f"{_machine()}|{os.getpid()}|{_birth(os.getpid())}|{secrets.token_hex(4)}"
+    """A name that is unique and says where its process is. `retire` it when nobody works under it any more."""
+    worker = f"{here()}{os.getpid()}|{_process(os.getpid())[1]}|{secrets.token_hex(4)}"
+    _workers.add(worker)
+    return worker
+
+
+def retire(worker: str) -> None:
+    """Nobody in this process works under this name any more, although the process lives."""
+    _workers.discard(worker)
+
+
+def life_of(worker: str) -> Life:
+    """Whether a worker of this machine is certainly gone, or certainly there. Workers elsewhere are never certain."""
+    machine, _, rest = worker.partition("|")
+    pid, _, named = rest.partition("|")
+    born = named.partition("|")[0]
+    if machine != _machine() or not pid.isdigit():
+        return Life.UNKNOWN
+    state, birth = _process(int(pid))
+    if birth != born:
+        return Life.DEAD
+    retired = int(pid) == os.getpid() and worker not in _workers
+    if retired or state in STOPPED or birth == "?":
+        return Life.UNKNOWN
+    return Life.ALIVE
 
 
 def is_dead(worker: str) -> bool:
-    """Whether a worker of this machine is certainly gone. Workers elsewhere are never certain."""
-    machine, _, rest = worker.partition("|")
-    pid, _, birth = rest.partition("|")
-    if machine != _machine() or not pid.isdigit():
-        return False
-    return _birth(int(pid)) != birth.partition("|")[0]
+    """Whether a worker of this machine is certainly gone."""
+    return life_of(worker) is Life.DEAD

@@ -21,7 +21,7 @@ class Landing:
     def __init__(self, store: Store, lease: Lease, clock: Clock, grace: float) -> None:
         self._store, self._lease, self._clock, self._grace = store, lease, clock, grace
 
-    async def commit(self, facts: Sequence[Fact], moves: Sequence[Move], *, seen: int, ttl: float) -> Committed:
+    async def commit(self, facts: Sequence[Fact], moves: Sequence[Move], *, seen: int) -> Committed:
         """See `Store.commit`. Raises `StoreError` only when the store has failed for `grace` seconds.
 
         An error leaves open whether the records have landed. The store finds them in the transaction that would append them
@@ -30,7 +30,7 @@ class Landing:
         began, tries = 0.0, 0
         while True:
             try:
-                return await self._store.commit(self._lease, facts, moves, seen=seen, ttl=ttl)
+                return await self._store.commit(self._lease, facts, moves, seen=seen)
             except StoreError as e:
                 now = self._store.now()
                 began = began or now

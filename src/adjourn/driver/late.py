@@ -12,7 +12,7 @@ log = logging.getLogger("adjourn.driver")
 _recording: set[asyncio.Task[None]] = set()
 
 
-def record_late(store: Store, lease: Lease, fact: Returned | Faulted, *, seen: int, ttl: float) -> None:
+def record_late(store: Store, lease: Lease, fact: Returned | Faulted, *, seen: int) -> None:
     """Record how a body ended that was left at work: as its result, or behind the run's end.
 
     Args:
@@ -20,18 +20,17 @@ def record_late(store: Store, lease: Lease, fact: Returned | Faulted, *, seen: i
         lease: under which the body began; if another worker has the run by now, nothing is recorded.
         fact: how it ended.
         seen: the last record that its driver knew.
-        ttl: of the lease.
     """
-    recording = asyncio.get_running_loop().create_task(_record(store, lease, fact, seen, ttl), name="adjourn-late")
+    recording = asyncio.get_running_loop().create_task(_record(store, lease, fact, seen), name="adjourn-late")
     _recording.add(recording)
     recording.add_done_callback(_recording.discard)
 
 
-async def _record(store: Store, lease: Lease, fact: Returned | Faulted, seen: int, ttl: float) -> None:
+async def _record(store: Store, lease: Lease, fact: Returned | Faulted, seen: int) -> None:
     call, value = (fact.call, fact.value) if isinstance(fact, Returned) else (fact.step, None)
     try:
         ended = (await store.get(lease.run)).status in ENDED
         late = Late(call=call, value=value, error=fact.error) if ended else fact
-        await store.commit(lease, [late], [], seen=seen, ttl=ttl)
+        await store.commit(lease, [late], [], seen=seen)
     except Exception as e:
         log.warning("run %s: call %s ended when nobody waited for it any more; %s", lease.run, call, e)

@@ -2,7 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -11,6 +12,7 @@ from adjourn.core.call import Call, Phase
 from adjourn.core.halt import scopes
 from adjourn.core.messages import Message, Usage
 from adjourn.core.plan import Plan, Step, plan, resting, unauthorised
+from adjourn.core.quarantine import MAX_DEATHS
 from adjourn.core.records import (
     Broke,
     Cancelled,
@@ -23,6 +25,7 @@ from adjourn.core.records import (
     Intended,
     Move,
     Parked,
+    Released,
     Returned,
     Said,
     Suspended,
@@ -32,6 +35,7 @@ from adjourn.core.status import Status
 from adjourn.driver import flights
 from adjourn.driver.clock import Alarm, Clock, SystemClock
 from adjourn.driver.feed import Feed, Published, TextArrived
+from adjourn.driver.fence import Fence
 from adjourn.driver.landing import Landing
 from adjourn.driver.late import record_late
 from adjourn.driver.program import Program
@@ -94,6 +98,9 @@ class Desk:
         if self.step.id in self._drive.in_flight:
             self._drive.post(fact)
 
+    async def fence(self) -> None:
+        await self._drive.check()
+
     async def record(self, fact: Fact) -> None:
         durable: asyncio.Future[None] = self.loop.create_future()
         self._drive.post(fact, durable)
@@ -127,6 +134,9 @@ class Drive:
         resources: Mapping[str, Any] | None = None,
         feed: Feed | None = None,
         clock: Clock | None = None,
+        fence: Fence | None = None,
+        max_deaths: int = MAX_DEATHS,
+        cleared: Callable[[], None] | None = None,
     ) -> None:
         self.store, self.program, self.lease, self.state = store, program, lease, state
         self.ttl, self.grace = ttl, grace
@@ -138,13 +148,16 @@ class Drive:
         self._posted: list[Posted] = []
         self._running: dict[str, tuple[Step, asyncio.Task[Fact], Desk]] = {}
         self._bell = Alarm()
-        self._fence = store.now() + ttl
+        self._fence = fence or Fence(store.now, ttl)
+        self._max_deaths, self._cleared = max_deaths, cleared
         self._stopping = False
         self._over = False
         self.left: list[str] = []
+        self._aborted = Usage()
         self._rung = False
         self._broken: BaseException | None = None
         self.errors: dict[str, BaseException] = {}
+        self.why = ""
         self._conflicts = 0
         self._cut: dict[str, float] = {}
         self._disown()
@@ -164,14 +177,14 @@ class Drive:
         self._posted.append(Posted(stamped(fact, self.store.now()), durable))
         self._bell.set()
 
-    def _hear(self) -> None:
-        """Somebody else may have spoken."""
+    def hear(self) -> None:
+        """Somebody else may have spoken, or taken the run: look."""
         self._rung = True
         self._bell.set()
 
-    def stop(self) -> None:
-        """Start nothing new, cut model calls, and rest as soon as no tool is in flight."""
-        self._stopping = True
+    def stop(self, why: str = "the worker closes") -> None:
+        """Start nothing new, cut model calls, and hand the run back, for this reason, as soon as no tool is in flight."""
+        self._stopping, self.why = True, why
         self._bell.set()
 
     def cut(self, seq: int) -> None:
@@ -187,7 +200,7 @@ class Drive:
 
     async def run(self) -> State:
         """Advance until the run rests: parked, ended, or handed back after `stop`. Raises `LeaseLost`."""
-        unsubscribe = self.store.subscribe(self.state.run, self._hear, words=True)
+        unsubscribe = self.store.subscribe(self.state.run, self.hear, words=True)
         try:
             while not await self._round():
                 pass
@@ -212,7 +225,7 @@ class Drive:
             if not self._settled(moves, halts):
                 return False
         if self._stopping and not self._running:
-            await self.store.release(self.lease)
+            await self.store.release(self.lease, Released(why=self.why, usage=self._aborted))
             return True
         await self._wait(p)
         return False
@@ -226,12 +239,14 @@ class Drive:
         own, self._posted = self._posted, []
         for posted in own:
             self.state.fold(0, posted.fact)
+        if own and self._cleared and not self.state.deaths:
+            self._cleared()
         return own
 
     def _plan(self, own: list[Posted]) -> Plan:
         """Plan until it has no more facts of its own (refusals), which are folded like any other."""
         while True:
-            p = plan(self.state, self.program, self.store.now(), self._halts)
+            p = plan(self.state, self.program, self.store.now(), self._halts, self._max_deaths)
             if not p.facts:
                 return p
             for fact in p.facts:
@@ -257,9 +272,8 @@ class Drive:
         now = self.store.now()
         moves = [stamped(move, now) for move in moves]
         self._rung = False
-        self._fence = now + self.ttl
         try:
-            done = await self._landing.commit(facts, moves, seen=self.state.seq, ttl=self.ttl)
+            done = await self._landing.commit(facts, moves, seen=self.state.seq)
         except Unauthorised as refusal:  # nothing landed: now the facts do, and a person is asked instead
             log.error("%s", refusal)
             self._bell.set()
@@ -284,7 +298,7 @@ class Drive:
         self.state.seq = done.seq
         if any(isinstance(move, RESTS) for move in moves):
             return True
-        await self._begin([step for step in start if not self._held(step, moves)] if done.halts else start)
+        self._begin([step for step in start if not self._held(step, moves)] if done.halts else start)
         return False
 
     def _held(self, step: Step, moves: list[Move]) -> bool:
@@ -316,10 +330,15 @@ class Drive:
         if self._conflicts > 3:
             raise RuntimeError(f"run {self.state.run!r}: the store refuses what the plan repeats; please report this")
 
-    async def _begin(self, start: list[Step]) -> None:
-        if start and self.store.now() >= self._fence:
-            # This process was frozen: make sure that nobody has taken the run before touching the world.
+    async def check(self) -> None:
+        """Right before a body touches the world: if this process was frozen, or its loop blocked, make sure that nobody
+        has taken the run meanwhile. Raises `LeaseLost`."""
+        if self._fence.is_passed():
+            mark = self._fence.mark()
             await self.store.renew(self.lease, self.ttl)
+            self._fence.keep(mark)
+
+    def _begin(self, start: list[Step]) -> None:
         for step in start:
             desk = Desk(self, step)
             task = asyncio.get_running_loop().create_task(
@@ -329,6 +348,7 @@ class Drive:
             task.add_done_callback(lambda t, step=step, desk=desk: self._ended(step, t, desk))
 
     async def _perform(self, step: Step, desk: Desk) -> Fact:
+        await self.check()  # here, not when it was scheduled: a neighbour may have blocked the loop in between
         fact = await self.program.perform(step, desk)
         if (found := self._running.get(step.id)) and found[2] is desk:
             self._ends(step)  # here already: the callback comes a turn of the event loop later
@@ -352,7 +372,9 @@ class Drive:
                 self._broken = error
                 return
             self.post(task.result())
-        elif step.kind == "model" and not self._stopping:
+        elif step.kind == "model" and self._stopping:
+            self._aborted = self._aborted + _estimate(desk)
+        elif step.kind == "model":
             usage = _estimate(desk)
             self.post(Broke(path=step.path, upto=desk.upto, heard=desk.heard, text=desk.partial, usage=usage))
         elif not desk.cut:
@@ -407,7 +429,7 @@ class Drive:
         if not self._over:
             self.post(fact)
             return
-        record_late(self.store, self.lease, fact, seen=self.state.seq, ttl=self.ttl)
+        record_late(self.store, self.lease, fact, seen=self.state.seq)
 
     def _overdue(self, call: Call) -> bool:
         """Whether a cancel has waited long enough for this call: at once if its body said how to compensate it."""
@@ -417,20 +439,14 @@ class Drive:
 
     async def _wait(self, p: Plan) -> None:
         now = self.store.now()
-        until = self._fence - self.ttl * 2 / 3
-        if p.hold:
-            until = min(until, p.hold)
+        until = p.hold or math.inf
         if p.wake and self._running:
             until = min(until, p.wake)
         if self.state.status == Status.CANCELLING and self.state.cancel is not None:
             late = self.state.cancel.at + self.grace
             until = min(until, late) if late > now else until
             until = min([until, *(first + STUBBORN for first in self._cut.values())])
-        await self._clock.wait(self._bell, max(0.0, until - now))
-        # The bell says nothing here: a clock may ring it when the time is over.
-        if not self._posted and self.store.now() >= self._fence - self.ttl * 2 / 3:
-            await self.store.renew(self.lease, self.ttl)
-            self._fence = self.store.now() + self.ttl
+        await self._clock.wait(self._bell, None if until == math.inf else max(0.0, until - now))
 
     async def _abandon(self) -> None:
         """Wait a moment for what is cut off. What was in flight is in doubt for whoever takes the run next."""

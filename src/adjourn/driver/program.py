@@ -75,6 +75,10 @@ class Desk(Protocol):
         """Append a fact with whatever else lands."""
         ...
 
+    async def fence(self) -> None:
+        """Right before touching the world: raises `LeaseLost` if another worker has taken the run."""
+        ...
+
     async def record(self, fact: Fact) -> None:
         """Append a fact and return once it is durable. Raises `LeaseLost` if another worker has the run."""
         ...

@@ -5,7 +5,7 @@ from typing import Any, cast
 
 from adjourn.core.records import Command, Emitted, Resumed, Said
 from adjourn.driver.checkpoint import Checkpoint
-from adjourn.errors import AlreadyResumed, Invalid
+from adjourn.errors import AlreadyResumed, Invalid, InvalidDefinition
 from adjourn.stores.store import RunRow
 
 
@@ -14,6 +14,13 @@ def limited(limit: Any) -> int:
     if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= 1000:
         raise Invalid(f"limit is a whole number from 1 to 1000, not {limit!r}")
     return limit
+
+
+def whole(name: str, number: Any) -> int:
+    """A setting that counts something; raises `InvalidDefinition`."""
+    if isinstance(number, bool) or not isinstance(number, int) or number < 1:
+        raise InvalidDefinition(f"{name} is a whole number of at least 1, not {number!r}")
+    return number
 
 
 def checked_labels(labels: Mapping[str, str] | None) -> dict[str, str]:

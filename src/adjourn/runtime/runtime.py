@@ -15,9 +15,9 @@ from adjourn.core.codec import plain
 from adjourn.core.decision import Decision
 from adjourn.core.duration import seconds
 from adjourn.core.fork import forked
-from adjourn.core.halt import check_scope
 from adjourn.core.ids import check_chosen, check_imported, local_of, places_of, ref_of
 from adjourn.core.interrupt import Interrupt
+from adjourn.core.quarantine import MAX_DEATHS
 from adjourn.core.records import CancelAsked, Command, PauseAsked, Resumed, Said, Started
 from adjourn.core.status import Status
 from adjourn.driver.answers import MISSING, answered, answers_for, describe, is_answer_needed
@@ -42,8 +42,17 @@ from adjourn.errors import (
     UnknownRun,
 )
 from adjourn.flow.flow import Flow
-from adjourn.runtime.arguments import check_same, checked_groups, checked_labels, checked_queue, has_words, limited
+from adjourn.runtime.arguments import (
+    check_same,
+    checked_groups,
+    checked_labels,
+    checked_queue,
+    has_words,
+    limited,
+    whole,
+)
 from adjourn.runtime.audit import AuditVerbs
+from adjourn.runtime.halts import HaltVerbs
 from adjourn.runtime.live import LiveChannel
 from adjourn.runtime.near import did_you_mean
 from adjourn.runtime.run import Run
@@ -53,18 +62,19 @@ from adjourn.runtime.worker import Worker
 from adjourn.stores.audit_key import KeySource, audit_keys
 from adjourn.stores.open import open_store
 from adjourn.stores.rules.transaction import stamped
-from adjourn.stores.store import Filter, Halt, RunRow, Store
+from adjourn.stores.store import Filter, RunRow, Store
 
 T = TypeVar("T", default=str)
 NEAR = 5
 """Names that an error lists where several could be meant."""
 
 
-class Runtime(AuditVerbs):
+class Runtime(AuditVerbs, HaltVerbs):
     """Store, programs and all verbs. Without programs it can read, decide and control; with a run's program it advances it.
 
     Use it as `async with Runtime("sqlite:///adjourn.db", [agent]) as rt:`. Leaving it waits `grace` seconds for tools
     in flight, aborts model calls and hands the runs back: another process, or the next one, goes on with them.
+    A run whose body was at work when its worker died, `max_deaths` times in a row, waits for a person.
     With `work=False` it starts runs of its programs, and leaves it to other processes to advance them.
     `audit_key` signs the seals of the audit, and checks them: the file of an Ed25519 key (`adjourn keys new`), or of public
     lines, which only check. Without it, `ADJOURN_AUDIT_SECRET` does (HMAC), and without that nothing is signed.
@@ -81,30 +91,28 @@ class Runtime(AuditVerbs):
         secret: str | None = None,
         deciders: DecidersSource | None = None,
         signing_key: SigningKeySource | None = None,
-        lease: float = 2.0,
+        lease: float = 15.0,
         grace: float = 5.0,
         concurrency: int = 100,
+        max_deaths: int = MAX_DEATHS,
         on_change: Literal["refuse", "warn"] = "refuse",
         work: bool = True,
         audit_key: KeySource | Sequence[KeySource] | None = None,
     ) -> None:
         check_on_change(on_change)
-        if isinstance(concurrency, bool) or not isinstance(concurrency, int) or concurrency < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidDefinition(f"concurrency is a whole number of at least 1, not {concurrency!r}")
+        self._max_deaths = whole("max_deaths", max_deaths)
         if seconds(lease, "lease") < 0.1:
             raise InvalidDefinition(f"lease must be at least 0.1 s, not {lease!r}")
         self._address = store
         self._programs = list(programs)
-        self._lease, self._concurrency, self._on_change = float(lease), concurrency, on_change
+        self._lease, self._concurrency, self._on_change = float(lease), whole("concurrency", concurrency), on_change
         self._grace = seconds(grace, "grace")
-        self._works = work
-        self._marked = False
+        self._works, self._marked = work, False
         self._resources = dict(resources or {})
         if secret is not None:
             key_ring(secret)  # a secret that protects nothing is refused here, not at the first checkpoint
         self.secret = secret
-        self._audit_key = audit_key
-        self._audit_keys = ()
+        self._audit_key, self._audit_keys = audit_key, ()
         self._sealer: Sealer | None = None
         self._signatures = Signatures(deciders, signing_key)
         self.programs: dict[str, Agent[Any] | Flow] = {}
@@ -136,6 +144,7 @@ class Runtime(AuditVerbs):
             concurrency=self._concurrency,
             on_change=self._on_change,
             trust=self._signatures.trust,
+            max_deaths=self._max_deaths,
         )
         self._audit_keys = audit_keys(self._audit_key)
         self._sealer = Sealer(self._store, self.clock, self._audit_keys)
@@ -377,7 +386,7 @@ class Runtime(AuditVerbs):
         seq = await self.store.deliver(run_id, command, request=request_id, origin=self.origin)
         if isinstance(command, CancelAsked) or (isinstance(command, PauseAsked) and command.now):
             self.worker.cut(run_id, seq)
-        self.worker.wake(run_id)
+        self.worker.wake(run_id, stops=isinstance(command, CancelAsked | PauseAsked))
         return seq
 
     def _check_requester(self, program: str, by: str) -> None:
@@ -479,22 +488,3 @@ class Runtime(AuditVerbs):
             await self.deliver(new, command)
         self.worker.wake(new)
         return Run(self, new)
-
-    # The kill switch
-
-    async def halt(self, scope: str, *, reason: str, by: str) -> list[Halt]:
-        """Stop everything (`"*"`), one agent (`"agent:NAME"`) or one tool (`"tool:NAME"`): no new call, no new model call."""
-        if not reason or not by:
-            raise Invalid("a halt needs reason= and by=")
-        return await self.store.halt(check_scope(scope), by=by, reason=reason, origin=self.origin)
-
-    async def unhalt(self, scope: str, *, by: str, reason: str = "") -> list[Halt]:
-        """Lift a halt; held runs go on."""
-        if not by:
-            raise Invalid("an unhalt needs by=: who lifts it")
-        check_outside("lift a halt")
-        return await self.store.halt(check_scope(scope), by=by, reason=reason, lift=True, origin=self.origin)
-
-    async def halts(self) -> Sequence[Halt]:
-        """The halts that are on."""
-        return await self.store.halt("")

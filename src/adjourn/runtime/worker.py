@@ -10,18 +10,21 @@ import msgspec
 from adjourn.core.belief import FoldAgain
 from adjourn.core.fingerprint import changes
 from adjourn.core.plan import distrusted
+from adjourn.core.quarantine import MAX_DEATHS, is_suspect
 from adjourn.core.records import Started
 from adjourn.core.state import State
-from adjourn.core.status import CANCELS, ENDED
+from adjourn.core.status import CANCELS, ENDED, Status
 from adjourn.driver.clock import Clock
 from adjourn.driver.feed import Feed
-from adjourn.driver.identity import is_dead, new_worker_id
+from adjourn.driver.identity import Life, here, life_of, new_worker_id, retire
 from adjourn.driver.keys import BadDeciders, StoreTrust
 from adjourn.driver.loop import Drive
 from adjourn.driver.program import Program
 from adjourn.errors import AdjournError, LeaseBusy, LeaseLost, MissingResource, NotTrusted, ProgramChanged, StoreError
+from adjourn.runtime.heartbeat import Heartbeat
 from adjourn.runtime.hot import HotStates
 from adjourn.runtime.session_queue import ahead
+from adjourn.runtime.slots import Slots
 from adjourn.stores.misfit import Misfit
 from adjourn.stores.store import Lease, RunRow, Store
 
@@ -31,6 +34,8 @@ SWEEP = 1.0
 PAGE = 100
 HAND_BACK = 0.8
 """Seconds that runs get to be handed back once the grace for their bodies is over."""
+STOPS = frozenset({Status.PAUSING, Status.CANCELLING})
+"""Statuses in which a run is only to be stopped: that waits for no slot."""
 
 
 class Worker:
@@ -48,6 +53,7 @@ class Worker:
         concurrency: int,
         on_change: str,
         trust: StoreTrust | None = None,
+        max_deaths: int = MAX_DEATHS,
     ) -> None:
         self.id = new_worker_id()
         self.programs: dict[str, Program] = {}
@@ -58,11 +64,12 @@ class Worker:
         self._clock, self._on_change, self._trust = clock, on_change, trust
         self._ring: int = trust.deciders.version if trust else 0
         self._complaint = ""
-        self._slots = asyncio.Semaphore(concurrency)
+        self._slots, self._max_deaths = Slots(concurrency), max_deaths
         self._drives: dict[str, asyncio.Task[None]] = {}
         self._running: dict[str, Drive] = {}
         self._again: set[str] = set()
         self._hot = HotStates()
+        self._heartbeat = Heartbeat(store, self.id, ttl, self._beat_late)
         self._bell = asyncio.Event()
         self._wakes: dict[str, float] = {}
         self._sweeper: asyncio.Task[None] | None = None
@@ -86,14 +93,18 @@ class Worker:
             self._hot.keep(started.run, State(self._trust).fold_all([(1, started)]))
         self.wake(started.run)
 
-    def wake(self, run: str, *, replaces: str = "") -> None:
-        """Somebody knows that there is something to do for this run. Harmless if not."""
+    def wake(self, run: str, *, replaces: str = "", stops: bool = False) -> None:
+        """Somebody knows that there is something to do for this run. Harmless if not. `stops`: it is to be paused or
+        cancelled, which never waits for a slot."""
         if self._closing or not self.programs:
             return
         if run in self._drives:
             self._again.add(run)
+            if stops:
+                self._slots.wave(run)
             return
-        task = asyncio.get_running_loop().create_task(self._advance(run, replaces), name=f"adjourn-run:{run}")
+        work = self._advance(run, replaces, stops)
+        task = asyncio.get_running_loop().create_task(work, name=f"adjourn-run:{run}")
         self._drives[run] = task
         task.add_done_callback(lambda _: self._rested(run))
 
@@ -102,6 +113,11 @@ class Worker:
         if run in self._again:
             self._again.discard(run)
             self.wake(run)
+
+    def _beat_late(self) -> None:
+        """Nobody heard of this worker for longer than its lease: each run looks whether it is still its own."""
+        for drive in self._running.values():
+            drive.hear()
 
     async def rested(self, run: str) -> None:
         """Return when this process does not drive the run. While its turn has not come, look every `SWEEP` seconds."""
@@ -141,40 +157,44 @@ class Worker:
         refused = self._refused_at.get(row.id) == row.seq and row.status not in CANCELS
         if row.id in self._drives or refused:
             return False
-        if not row.worker or row.lease_until <= self._store.now():
-            self.wake(row.id)
-        elif is_dead(row.worker):
-            self.wake(row.id, replaces=row.worker)
-        else:
+        life = self._life_of(row.worker)
+        if life is Life.ALIVE or (life is Life.UNKNOWN and row.lease_until > self._store.now()):
             return False
+        self.wake(row.id, replaces=row.worker if life is Life.DEAD else "", stops=row.status in STOPS)
         return True
 
-    async def _advance(self, run: str, replaces: str) -> None:
-        async with self._slots:
-            try:
-                while await self._drive(run, replaces):
-                    replaces = ""
-            except (LeaseBusy, LeaseLost) as e:
-                self._hot.take(run)
-                log.debug("%s", e)
-            except StoreError as e:
-                self._hot.take(run)
-                log.warning("run %s: %s; the sweep will take it again", run, e)
-            except BadDeciders as e:
-                if str(e) != self._complaint:
-                    log.error("no run goes on here: %s", e)
-                self._complaint = str(e)
-            except (ProgramChanged, MissingResource, NotTrusted) as e:
-                if run not in self.refusals:
-                    log.warning("run %s is not advanced here: %s", run, e)
-                self.refusals[run] = e
-            except Exception:
-                self._hot.take(run)
-                log.exception("run %s: the driver failed; the run is safe and will be taken again", run)
-                await asyncio.sleep(SWEEP)
+    async def _advance(self, run: str, replaces: str, stops: bool) -> None:
+        if not stops:
+            await self._slots.enter(run)
+        try:
+            await self._attempt(run, replaces, stops)
+        finally:
+            self._slots.leave(run)
 
-    async def _drive(self, run: str, replaces: str) -> bool:
-        """Take the run and drive it until it rests; True if it may be due again at once."""
+    async def _attempt(self, run: str, replaces: str, stops: bool) -> None:
+        try:
+            await self._drive(run, replaces, stops)
+        except (LeaseBusy, LeaseLost) as e:
+            self._hot.take(run)
+            log.debug("%s", e)
+        except StoreError as e:
+            self._hot.take(run)
+            log.warning("run %s: %s; the sweep will take it again", run, e)
+        except BadDeciders as e:
+            if str(e) != self._complaint:
+                log.error("no run goes on here: %s", e)
+            self._complaint = str(e)
+        except (ProgramChanged, MissingResource, NotTrusted) as e:
+            if run not in self.refusals:
+                log.warning("run %s is not advanced here: %s", run, e)
+            self.refusals[run] = e
+        except Exception:
+            self._hot.take(run)
+            log.exception("run %s: the driver failed; the run is safe and will be taken again", run)
+            await asyncio.sleep(SWEEP)
+
+    async def _drive(self, run: str, replaces: str, stops: bool) -> None:
+        """Take the run and drive it until it rests."""
         state = self._kept(run)
         try:
             program = await self._program_for(run, state)
@@ -183,11 +203,15 @@ class Worker:
             await self._say_misfit(state, e)
             raise
         if program is None:
-            return False
+            return
+        if is_suspect(state) and not stops:
+            await self._slots.alone(run)
+        mark = self._heartbeat.fence.mark()
         lease = await self._take(run, state.seq, replaces)
         if lease is None:
             self._keep(run, state)
-            return False
+            return
+        self._heartbeat.fence.keep(mark)
         try:
             state.fold_all(lease.records)
         except FoldAgain:
@@ -202,8 +226,12 @@ class Worker:
             resources=self._resources,
             feed=self._feed,
             clock=self._clock,
+            fence=self._heartbeat.fence,
+            max_deaths=self._max_deaths,
+            cleared=lambda: self._slots.clear(run),
         )
         self._running[run] = drive
+        self._heartbeat.need(True)
         if self._closing:
             drive.stop()
         try:
@@ -211,13 +239,13 @@ class Worker:
         finally:
             del self._running[run]
             self.left += drive.left
+            self._heartbeat.need(bool(self._running))
         self.refusals.pop(run, None)
         self._refused_at.pop(run, None)
         self.errors.pop(run, None)
         if drive.errors:
             self.errors[run] = next(iter(drive.errors.values()))
         self._keep(run, drive.state)
-        return False
 
     def _kept(self, run: str) -> State:
         """The state that was put away, or an empty one. What was believed under other deciders is not kept."""
@@ -228,14 +256,23 @@ class Worker:
         return self._hot.take(run) or State(self._trust)
 
     async def _take(self, run: str, after: int, replaces: str) -> Lease | None:
-        """The run's lease. An owner that died on this machine is replaced at once, not by the next sweep."""
+        """The run's lease. An owner that died on this machine is replaced at once, not by the next sweep; one that lives
+        on it is left alone, however much time has passed."""
         try:
-            return await self._store.acquire(run, self.id, self._ttl, after=after, replaces=replaces)
+            return await self._store.acquire(run, self.id, self._ttl, after=after, replaces=replaces, spares=here())
         except LeaseBusy:
             owner = (await self._store.get(run)).worker
-            if owner == replaces or not is_dead(owner):
+            life = self._life_of(owner)
+            if owner == replaces or life is Life.ALIVE:
                 raise
-            return await self._store.acquire(run, self.id, self._ttl, after=after, replaces=owner)
+            gone = owner if life is Life.DEAD else ""
+            return await self._store.acquire(run, self.id, self._ttl, after=after, replaces=gone)
+
+    def _life_of(self, owner: str) -> Life:
+        """What is named by this worker and not driven here was left by a store that did not answer: nobody has it."""
+        if owner == self.id:
+            return Life.DEAD
+        return life_of(owner) if owner else Life.UNKNOWN
 
     async def _program_for(self, run: str, state: State) -> Program | None:
         """Look before taking: a run that cannot be advanced here keeps its answers for a worker that can."""
@@ -308,6 +345,13 @@ class Worker:
 
         Ends within `grace` and a second; the bodies that are still at work then are in `left`, and logged.
         """
+        try:
+            await self._close(grace)
+        finally:
+            await self._heartbeat.close()
+            retire(self.id)
+
+    async def _close(self, grace: float) -> None:
         self._closing = True
         if self._sweeper is not None:
             self._sweeper.cancel()

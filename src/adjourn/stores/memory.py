@@ -11,7 +11,7 @@ import msgspec
 
 from adjourn.core.ids import public_id, ref_of
 from adjourn.core.interrupt import Interrupt
-from adjourn.core.records import AnyRecord, Command, Fact, Move, Started, parse
+from adjourn.core.records import AnyRecord, Command, Fact, Move, Released, Started, parse
 from adjourn.core.status import ENDED
 from adjourn.errors import UnknownRun
 from adjourn.stores import outbox
@@ -20,6 +20,7 @@ from adjourn.stores.audit_key import AuditKey
 from adjourn.stores.bells import Bells
 from adjourn.stores.letter import Endpoint, Letter, Sent
 from adjourn.stores.listing import belongs, briefly
+from adjourn.stores.memory_pulse import MemoryPulse
 from adjourn.stores.misfit import Misfit
 from adjourn.stores.rules import commands, filters, halts, journal, signing
 from adjourn.stores.rules import lease as leases
@@ -38,6 +39,7 @@ class MemoryStore:
         self._journals: dict[str, list[str]] = {}
         self._interrupts: dict[str, dict[str, InterruptRow]] = {}
         self._requests: dict[tuple[str, str], tuple[int, str]] = {}
+        self._workers: dict[str, float] = {}
         self._halts: dict[str, Halt] = {}
         self._audit: dict[str, list[AuditRow]] = {}
         self._id = secrets.token_hex(16)
@@ -66,7 +68,10 @@ class MemoryStore:
         row = self._runs.get(run)
         if row is None:
             raise UnknownRun(run)
-        return replace(row)
+        return self._dated(row)
+
+    def _dated(self, row: RunRow) -> RunRow:
+        return replace(row, lease_until=self._workers.get(row.worker, 0.0))
 
     async def load(self, run: str, after: int = 0) -> list[tuple[int, AnyRecord]]:
         """See `Store.load`."""
@@ -92,25 +97,29 @@ class MemoryStore:
         """Ring for a run although nothing was written."""
         self._bells.ring(run)
 
-    async def acquire(self, run: str, worker: str, ttl: float, *, after: int = 0, replaces: str = "") -> Lease | None:
+    async def acquire(
+        self, run: str, worker: str, ttl: float, *, after: int = 0, replaces: str = "", spares: str = ""
+    ) -> Lease | None:
         """See `Store.acquire`."""
-        return self._write(run, lambda tx: leases.acquire(tx, self.now(), run, worker, ttl, after, replaces), own=True)
+        taken = leases.Taken(run, worker, ttl, after, replaces, spares)
+        return self._write(run, lambda tx: leases.acquire(tx, self.now(), taken), own=True)
+
+    def pulse(self) -> MemoryPulse:
+        """See `Store.pulse`."""
+        return MemoryPulse(self.now, self._workers)
 
     async def renew(self, lease: Lease, ttl: float) -> None:
         """See `Store.renew`."""
         self._write(lease.run, lambda tx: leases.renew(tx, self.now(), lease, ttl), own=True)
 
-    async def release(self, lease: Lease) -> None:
+    async def release(self, lease: Lease, released: Released | None = None) -> None:
         """See `Store.release`."""
-        self._write(lease.run, lambda tx: leases.release(tx, lease))
+        said = released or Released()
+        self._write(lease.run, lambda tx: leases.release(tx, self.now(), lease, said))
 
-    async def commit(
-        self, lease: Lease, facts: Sequence[Fact], moves: Sequence[Move], *, seen: int, ttl: float
-    ) -> Committed:
+    async def commit(self, lease: Lease, facts: Sequence[Fact], moves: Sequence[Move], *, seen: int) -> Committed:
         """See `Store.commit`."""
-        return self._write(
-            lease.run, lambda tx: leases.commit(tx, self.now(), lease, facts, moves, seen, ttl), own=True
-        )
+        return self._write(lease.run, lambda tx: leases.commit(tx, self.now(), lease, facts, moves, seen), own=True)
 
     async def deliver(self, run: str, command: Command, *, request: str = "", origin: str = "", at: int = 0) -> int:
         """See `Store.deliver`."""
@@ -165,7 +174,7 @@ class MemoryStore:
         """See `Store.due`."""
         now, halts = self.now(), frozenset(self._halts)
         found = [r for r in self._runs.values() if r.program in programs and r.due(now, halts)]
-        return [replace(r) for r in sorted(found, key=lambda r: r.updated_at)[:limit]]
+        return [self._dated(r) for r in sorted(found, key=lambda r: r.updated_at)[:limit]]
 
     async def inbox(self, filter: Filter) -> list[Interrupt]:
         """See `Store.inbox`."""
@@ -193,12 +202,12 @@ class MemoryStore:
     async def runs(self, filter: Filter) -> list[RunRow]:
         """See `Store.runs`."""
         now = self.now()
-        rows = list(reversed(self._runs.values()))
+        rows = [self._dated(row) for row in reversed(self._runs.values())]
         if filter.prefix:
             rows.sort(key=lambda row: row.id)
         ids = [r.id for r in rows]
         start = ids.index(filter.after) + 1 if filter.after in ids else len(ids) if filter.after else 0
-        return [replace(r) for r in rows[start:] if filters.fits(r, filter, now)][: filter.limit]
+        return [r for r in rows[start:] if filters.fits(r, filter, now)][: filter.limit]
 
     async def halt(
         self, scope: str, *, by: str = "", reason: str = "", lift: bool = False, origin: str = ""
@@ -280,6 +289,20 @@ class _Tx:
         journals = self._store._journals  # pyright: ignore[reportPrivateUsage]
         self._writes.append(lambda: journals[row.id].append(body))
         self._appended = [*getattr(self, "_appended", []), (seq, body)]
+
+    def until(self, worker: str) -> float:
+        return self._store._workers.get(worker, 0.0)  # pyright: ignore[reportPrivateUsage]
+
+    def beat(self, worker: str, until: float) -> None:
+        workers = self._store._workers  # pyright: ignore[reportPrivateUsage]
+        self._writes.append(lambda: workers.__setitem__(worker, until))
+
+    def forget_worker(self, worker: str) -> None:
+        def write() -> None:
+            if not any(row.worker == worker for row in self._store._runs.values()):  # pyright: ignore[reportPrivateUsage]
+                self._store._workers.pop(worker, None)  # pyright: ignore[reportPrivateUsage]
+
+        self._writes.append(write)
 
     def tail(self, row: RunRow, after: int) -> list[tuple[int, str]]:
         stored = self._store._journals.get(row.id, [])[after:]  # pyright: ignore[reportPrivateUsage]

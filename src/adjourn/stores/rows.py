@@ -11,6 +11,7 @@ from adjourn.core.status import Status
 from adjourn.stores.audit import AuditRow
 from adjourn.stores.letter import Endpoint, Letter
 from adjourn.stores.misfit import Misfit
+from adjourn.stores.pulse import BEAT, FORGET
 from adjourn.stores.rules.filters import shown
 from adjourn.stores.rules.transaction import InterruptRow
 from adjourn.stores.seals import Covered, Seal
@@ -20,16 +21,17 @@ _NAMES = (
     "id", "kind", "program", "session", "labels", "title", "input_digest", "seq", "head", "status", "epoch", "worker",
     "lease_until", "wake_at", "blocked", "opens", "errors", "stopped", "created_at", "updated_at", "requesters", "n",
 )  # fmt: skip
-COLUMNS = ", ".join(_NAMES)
-_STORED = _NAMES[:-1]
+_UNTIL = "coalesce((select until from worker where worker.id = run.worker), 0.0) as lease_until"
+COLUMNS = ", ".join(_UNTIL if name == "lease_until" else name for name in _NAMES)
+_STORED = tuple(name for name in _NAMES[:-1] if name != "lease_until")
 _CHANGING = (
-    "seq", "head", "status", "epoch", "worker", "lease_until", "wake_at", "blocked", "opens", "errors",
-    "stopped", "requesters", "updated_at",
+    "seq", "head", "status", "epoch", "worker", "wake_at", "blocked", "opens", "errors", "stopped",
+    "requesters", "updated_at",
 )  # fmt: skip
 _SELECT = f"select {COLUMNS} from run where id = ?"
 _INSERT = f"insert into run ({', '.join(_STORED)}) values ({', '.join('?' * len(_STORED))}) returning n"
 _UPDATE = f"update run set {', '.join(f'{c} = ?' for c in _CHANGING)} where n = ?"
-_ADVANCE = "update run set seq = ?, head = ?, lease_until = ?, updated_at = ? where n = ?"
+_ADVANCE = "update run set seq = ?, head = ?, updated_at = ? where n = ?"
 LETTER = Letter.__struct_fields__
 SEAL = ", ".join(Seal.__struct_fields__)
 KNOWN = 4096
@@ -93,6 +95,7 @@ class Rows:
         self._endpoints: list[Endpoint] | None = None
         self._signed: bool | None = None
         self._wrote: dict[str, int] = {}
+        self._until: dict[str, float] = {}
 
     def begun(self) -> None:
         """A transaction has begun, so the data version is that of the file: what others wrote ends what we know."""
@@ -109,6 +112,7 @@ class Rows:
         self._runs.clear()
         self._saved.clear()
         self._wrote.clear()
+        self._until.clear()
 
     def head(self, id: str) -> int:
         """The seq that this connection has lately appended to a run, 0 if none; from any thread.
@@ -129,7 +133,7 @@ class Rows:
         """See `rules.Tx`."""
         values = (
             row.id, row.kind, row.program, row.session, encode(row.labels).decode(), row.title, row.input_digest,
-            *_changing(row)[:11], row.created_at, row.updated_at, _names(row.requesters),
+            *_changing(row)[:10], row.created_at, row.updated_at, _names(row.requesters),
         )  # fmt: skip
         [(row.n,)] = self._db.execute(_INSERT, values).fetchall()
         self._runs[row.id], self._saved[row.n] = row, _steering(row)
@@ -138,7 +142,7 @@ class Rows:
         """See `rules.Tx`."""
         steering = _steering(row)
         if self._saved.get(row.n) == steering:  # then no index changes either
-            self._db.execute(_ADVANCE, (row.seq, row.head, row.lease_until, row.updated_at, row.n))
+            self._db.execute(_ADVANCE, (row.seq, row.head, row.updated_at, row.n))
         else:
             self._db.execute(_UPDATE, (*_changing(row), row.n))
             self._saved[row.n] = steering
@@ -157,6 +161,23 @@ class Rows:
         """See `rules.Tx`."""
         [(body,)] = self._db.execute("select body from journal where run = ? and seq = ?", (row.n, seq)).fetchall()
         return body
+
+    def until(self, worker: str) -> float:
+        """See `rules.Tx`."""
+        if worker not in self._until:
+            found = self._db.execute("select until from worker where id = ?", (worker,)).fetchone()
+            self._until[worker] = found[0] if found else 0.0
+        return self._until[worker]
+
+    def beat(self, worker: str, until: float) -> None:
+        """See `rules.Tx`."""
+        self._db.execute(BEAT, (worker, until))
+        self._until[worker] = until
+
+    def forget_worker(self, worker: str) -> None:
+        """See `rules.Tx`."""
+        self._db.execute(FORGET, (worker,))
+        self._until.pop(worker, None)
 
     def audit(self, entry: AuditRow) -> None:
         """See `audit.AuditTx`."""
@@ -381,7 +402,7 @@ def _steering(row: RunRow) -> tuple[Any, ...]:
 
 def _changing(row: RunRow) -> tuple[Any, ...]:
     return (
-        row.seq, row.head, row.status.value, row.epoch, row.worker, row.lease_until, row.wake_at, "\n".join(row.blocked),
+        row.seq, row.head, row.status.value, row.epoch, row.worker, row.wake_at, "\n".join(row.blocked),
         row.opens, row.errors, int(row.stopped), _names(row.requesters), row.updated_at,
     )  # fmt: skip
 

@@ -1,6 +1,7 @@
 """Journals in one SQLite file, safe with several processes on it. Needs `apsw`, which brings a current SQLite."""
 
 import asyncio
+import logging
 import os
 import sys
 import time
@@ -13,19 +14,22 @@ import apsw
 
 from adjourn.core.codec import encode
 from adjourn.core.interrupt import Interrupt
-from adjourn.core.records import AnyRecord, Command, Fact, Move, Started, parse
+from adjourn.core.records import AnyRecord, Command, Fact, Move, Released, Started, parse
 from adjourn.errors import AdjournError, StoreError, UnknownRun
 from adjourn.stores import migrate, outbox
 from adjourn.stores.bells import Bells
 from adjourn.stores.letter import Endpoint, Letter, Sent
 from adjourn.stores.listing import belongs, briefly
 from adjourn.stores.misfit import Misfit
+from adjourn.stores.pulse import SQLitePulse
 from adjourn.stores.rows import COLUMNS, LETTER, Rows, endpoints, inbox_item, is_signed, misfits, run_row
 from adjourn.stores.rules import commands, filters, halts, journal, signing
 from adjourn.stores.rules import lease as leases
 from adjourn.stores.sqlite_audit import SQLiteAudit
 from adjourn.stores.store import Bell, Committed, Filter, Halt, Lease, RunRow
 from adjourn.stores.writer import Request, Worker
+
+log = logging.getLogger("adjourn.store")
 
 BUSY_SECONDS = 30.0
 HOT, IDLE = 0.05, 1.0
@@ -37,7 +41,7 @@ class SQLiteStore(SQLiteAudit):
     """A `Store` in a file: WAL, `synchronous=FULL`, one writer thread, group commit."""
 
     def __init__(self, path: str, now: Callable[[], float] = time.time) -> None:
-        self.path = path
+        path = self.path = os.path.abspath(path)  # the process may go to another folder
         self.now = now
         self.commits = 0
         self.transactions = 0
@@ -47,6 +51,7 @@ class SQLiteStore(SQLiteAudit):
         self._connect = lambda: connect(path)
         self._db = connect(path)
         _migrate(self._db, path)
+        self._file = _file(path)
         self._reading = connect(path)
         self._watching = connect(path)
         self._heads: dict[str, int] = {}
@@ -62,6 +67,7 @@ class SQLiteStore(SQLiteAudit):
         # A lease lost with the power costs nothing; the next FULL commit syncs it.
         light = all(request.light for request in batch)
         try:
+            self._check_file()
             self._synchronous("normal" if light else "full")
             together = self._attempt(batch)
         except Exception as e:
@@ -108,6 +114,12 @@ class SQLiteStore(SQLiteAudit):
             raise
         rows.committed()
         return True
+
+    def _check_file(self) -> None:
+        """What is written into a file that has no name any more is gone when it is closed, so it is not acknowledged."""
+        if _file(self.path) != self._file:
+            text = "the database was deleted or replaced while it was open; stop this process, and start it again"
+            raise StoreError(f"{self.path}: {text}. Nothing was changed")
 
     def _synchronous(self, level: str) -> None:
         if level != self._level:
@@ -159,26 +171,30 @@ class SQLiteStore(SQLiteAudit):
 
         return await self._reader.ask(work)
 
-    async def acquire(self, run: str, worker: str, ttl: float, *, after: int = 0, replaces: str = "") -> Lease | None:
+    async def acquire(
+        self, run: str, worker: str, ttl: float, *, after: int = 0, replaces: str = "", spares: str = ""
+    ) -> Lease | None:
         """See `Store.acquire`."""
-        return await self._write(
-            run, lambda tx: leases.acquire(tx, self.now(), run, worker, ttl, after, replaces), light=True, own=True
-        )
+        taken = leases.Taken(run, worker, ttl, after, replaces, spares)
+        return await self._write(run, lambda tx: leases.acquire(tx, self.now(), taken), light=True, own=True)
+
+    def pulse(self) -> SQLitePulse:
+        """See `Store.pulse`."""
+        return SQLitePulse(self._connect, self.now)
 
     async def renew(self, lease: Lease, ttl: float) -> None:
         """See `Store.renew`."""
         await self._writer.ask(lambda tx: leases.renew(tx, self.now(), lease, ttl), light=True)
 
-    async def release(self, lease: Lease) -> None:
+    async def release(self, lease: Lease, released: Released | None = None) -> None:
         """See `Store.release`."""
-        await self._write(lease.run, lambda tx: leases.release(tx, lease), light=True)
+        said = released or Released()
+        await self._write(lease.run, lambda tx: leases.release(tx, self.now(), lease, said), light=True)
 
-    async def commit(
-        self, lease: Lease, facts: Sequence[Fact], moves: Sequence[Move], *, seen: int, ttl: float
-    ) -> Committed:
+    async def commit(self, lease: Lease, facts: Sequence[Fact], moves: Sequence[Move], *, seen: int) -> Committed:
         """See `Store.commit`."""
         light = not facts and not moves
-        work: Callable[[Rows], Committed] = lambda tx: leases.commit(tx, self.now(), lease, facts, moves, seen, ttl)  # noqa: E731
+        work: Callable[[Rows], Committed] = lambda tx: leases.commit(tx, self.now(), lease, facts, moves, seen)  # noqa: E731
         return await self._write(lease.run, work, light=light, own=True)
 
     async def deliver(self, run: str, command: Command, *, request: str = "", origin: str = "", at: int = 0) -> int:
@@ -354,10 +370,13 @@ class SQLiteStore(SQLiteAudit):
         """Ring for what other processes wrote."""
         while self._bells:
             await asyncio.sleep(IDLE if self._bells.idle else HOT)
-            seen = self._look_up()
-            if seen != self._version:
-                self._version = seen
-                self._ring_changed()
+            try:
+                seen = self._look_up()
+                if seen != self._version:
+                    self._ring_changed()
+                    self._version = seen
+            except apsw.Error as e:  # it looks again: a process that does not hear others would go on past their words
+                log.warning("%s: other processes' words could not be looked for: %s", self.path, e)
 
     def _ring_changed(self) -> None:
         halts = self._watching.execute("select count(*), max(at) from halt").fetchone()
@@ -383,6 +402,15 @@ class SQLiteStore(SQLiteAudit):
         await self._writer.close()
         await self._reader.close()
         self._watching.close()
+
+
+def _file(path: str) -> tuple[int, int]:
+    """Which file has this name now; (0, 0) if there is none."""
+    try:
+        found = os.stat(path)
+    except FileNotFoundError:
+        return 0, 0
+    return found.st_dev, found.st_ino
 
 
 def _place(db: Any, after: str) -> Any:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 
 from adjourn.core.interrupt import Interrupt
-from adjourn.core.records import AnyRecord, Command, Fact, Move, Started
+from adjourn.core.records import AnyRecord, Command, Fact, Move, Released, Started
 from adjourn.core.signatures import Trust
 from adjourn.core.status import RUNNABLE, Status
 from adjourn.stores.audit import AuditRow
@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class RunRow:
-    """A run as a row: what lists, leases and the sweep need. Derived from the journal in the same transaction."""
+    """A run as a row: what lists, leases and the sweep need. Derived from the journal in the same transaction.
+
+    `lease_until` is its worker's: until when the last heartbeat lasts, 0 without a worker.
+    """
 
     id: str
     kind: str
@@ -131,6 +134,25 @@ class Filter(msgspec.Struct, frozen=True):
 Bell = Callable[[], None]
 
 
+class Pulse(Protocol):
+    """A worker's heartbeat, for one thread that is not an event loop's: whatever user code does there, this goes on."""
+
+    def beat(self, worker: str, ttl: float) -> bool:
+        """Nobody takes the worker's runs for `ttl` from now. True: the beat came too late, somebody may have taken some.
+
+        Raises `StoreError`.
+        """
+        ...
+
+    def end(self, worker: str) -> None:
+        """The worker works no more: whatever still names it can be taken at once. Raises `StoreError`."""
+        ...
+
+    def close(self) -> None:
+        """Let go of files and connections."""
+        ...
+
+
 class Store(Protocol):
     """Journals with leases. Every method is one transaction; a method that raises has changed nothing,
     except that after `StoreError` the caller does not know and must reload."""
@@ -154,26 +176,35 @@ class Store(Protocol):
         """Committed records with seq > `after`, in order; raises `UnknownRun`."""
         ...
 
-    async def acquire(self, run: str, worker: str, ttl: float, *, after: int = 0, replaces: str = "") -> Lease | None:
-        """Take the run if it is due and its lease is free, expired, or held by `replaces`: epoch + 1, `Claimed` appended.
+    async def acquire(
+        self, run: str, worker: str, ttl: float, *, after: int = 0, replaces: str = "", spares: str = ""
+    ) -> Lease | None:
+        """Take the run if it is due and free, or its worker has not beaten in time, or is `replaces`: epoch + 1, `Claimed`
+        appended. It is a beat of `worker`: nobody takes its runs for `ttl` from now.
 
         None: nothing to do there. Raises `LeaseBusy` if another worker has it. The lease carries the records after `after`.
+        `spares`: a worker whose id begins so keeps its runs, however much time has passed, until it is named in `replaces`.
         """
         ...
 
+    def pulse(self) -> Pulse:
+        """Where workers beat: a connection of its own, for a thread of its own."""
+        ...
+
     async def renew(self, lease: Lease, ttl: float) -> None:
-        """Keep the lease for `ttl` from now; raises `LeaseLost` on a newer epoch, never because time has passed."""
+        """Make sure that the run is still the lease's, and a beat of its worker: nobody takes its runs for `ttl` from now.
+
+        Raises `LeaseLost` on a newer epoch, never because time has passed.
+        """
         ...
 
-    async def release(self, lease: Lease) -> None:
-        """Give the lease back, with nothing in flight. On a newer epoch, nothing."""
+    async def release(self, lease: Lease, released: Released | None = None) -> None:
+        """Give the lease back, with nothing in flight: `released` is appended. On a newer epoch, nothing."""
         ...
 
-    async def commit(
-        self, lease: Lease, facts: Sequence[Fact], moves: Sequence[Move], *, seen: int, ttl: float
-    ) -> Committed:
+    async def commit(self, lease: Lease, facts: Sequence[Fact], moves: Sequence[Move], *, seen: int) -> Committed:
         """One transaction: append `facts`; append `moves` only if nobody else has appended since `seen` and no halt
-        names an intent among them. Renews the lease; `Parked`, `Completed` and `Cancelled` give it back. The same records
+        names an intent among them. `Parked`, `Completed` and `Cancelled` give the lease back. The same records
         again, with the same `seen`, are found and not appended twice: so a worker that got an error may repeat a commit.
 
         Raises `LeaseLost`, and changes nothing, if the run has a newer epoch, whatever the clocks say; `Unauthorised` for an

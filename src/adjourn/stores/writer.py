@@ -1,6 +1,7 @@
 """One thread with one connection: all writes of a process go through it, and those that wait share one fsync."""
 
 import asyncio
+import os
 import queue
 import threading
 from collections.abc import Callable
@@ -30,6 +31,7 @@ class Worker:
         self._queue: queue.SimpleQueue[Request | None] = queue.SimpleQueue()
         self._transact, self._done = transact, done
         self._closed = False
+        self._pid = os.getpid()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
 
@@ -37,6 +39,8 @@ class Worker:
         """Run `work` in the thread. Cancelling the caller does not stop it: a transaction is never cut in half."""
         if self._closed:
             raise StoreError("the store is closed; open a new one")
+        if os.getpid() != self._pid:
+            raise StoreError(f"this store was opened in process {self._pid}, before a fork; open it again in this one")
         request = Request(work, asyncio.get_running_loop(), light)
         self._queue.put(request)
         return await request.future

@@ -6,6 +6,7 @@ import pytest
 pytest.register_assert_rewrite("adjourn.testing.promises")
 
 from adjourn.testing.promises.auditing import Auditing, Sealing  # noqa: E402
+from adjourn.testing.promises.beating import Beating  # noqa: E402
 from adjourn.testing.promises.committing import Committing, Fencing, Halting, Indexing, Resting  # noqa: E402
 from adjourn.testing.promises.creating import Creating, Importing, Loading  # noqa: E402
 from adjourn.testing.promises.deciding import (  # noqa: E402
@@ -25,7 +26,7 @@ from adjourn.testing.promises.signing import Signing  # noqa: E402
 
 class StoreContract(
     Creating, Importing, Loading,
-    Acquiring, Keeping,
+    Acquiring, Keeping, Beating,
     Committing, Fencing, Halting, Resting, Indexing,
     Commanding, Following, Requesting, Deciding, Allowing, Voting, Emitting, Abandoning, DecidingUnderHalt,
     Due, Inbox, Runs, Halts,

@@ -6,13 +6,13 @@ from enum import StrEnum
 from typing import Any, TypeVar
 
 from adjourn.core.interrupt import Interrupt
-from adjourn.core.records import AnyRecord, Command, Fact, Move, Started
+from adjourn.core.records import AnyRecord, Command, Fact, Move, Released, Started
 from adjourn.errors import AdjournError, StoreError
 from adjourn.stores.audit import AuditRow
 from adjourn.stores.letter import Endpoint, Letter, Sent
 from adjourn.stores.misfit import Misfit
 from adjourn.stores.seals import Seal
-from adjourn.stores.store import Bell, Committed, Filter, Halt, Lease, RunRow, Store
+from adjourn.stores.store import Bell, Committed, Filter, Halt, Lease, Pulse, RunRow, Store
 from adjourn.stores.verification import Verification
 
 T = TypeVar("T")
@@ -88,23 +88,29 @@ class Faulty:
         """See `Store.load`."""
         return await self._do("load", lambda: self.store.load(run, after))
 
-    async def acquire(self, run: str, worker: str, ttl: float, *, after: int = 0, replaces: str = "") -> Lease | None:
+    async def acquire(
+        self, run: str, worker: str, ttl: float, *, after: int = 0, replaces: str = "", spares: str = ""
+    ) -> Lease | None:
         """See `Store.acquire`."""
-        return await self._do("acquire", lambda: self.store.acquire(run, worker, ttl, after=after, replaces=replaces))
+        return await self._do(
+            "acquire", lambda: self.store.acquire(run, worker, ttl, after=after, replaces=replaces, spares=spares)
+        )
+
+    def pulse(self) -> Pulse:
+        """See `Store.pulse`."""
+        return self.store.pulse()
 
     async def renew(self, lease: Lease, ttl: float) -> None:
         """See `Store.renew`."""
         await self._do("renew", lambda: self.store.renew(lease, ttl))
 
-    async def release(self, lease: Lease) -> None:
+    async def release(self, lease: Lease, released: Released | None = None) -> None:
         """See `Store.release`."""
-        await self._do("release", lambda: self.store.release(lease))
+        await self._do("release", lambda: self.store.release(lease, released))
 
-    async def commit(
-        self, lease: Lease, facts: Sequence[Fact], moves: Sequence[Move], *, seen: int, ttl: float
-    ) -> Committed:
+    async def commit(self, lease: Lease, facts: Sequence[Fact], moves: Sequence[Move], *, seen: int) -> Committed:
         """See `Store.commit`."""
-        return await self._do("commit", lambda: self.store.commit(lease, facts, moves, seen=seen, ttl=ttl))
+        return await self._do("commit", lambda: self.store.commit(lease, facts, moves, seen=seen))
 
     async def deliver(self, run: str, command: Command, **options: Any) -> int:
         """See `Store.deliver`."""

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from adjourn.core.belief import FoldAgain
 from adjourn.core.interrupt import Interrupt
-from adjourn.core.records import AnyRecord, Asked, Command, Completed, Fact, Move, Started, parse
+from adjourn.core.records import AnyRecord, Asked, Command, Completed, Fact, Move, Released, Started, parse
 from adjourn.core.state import Open, State
 from adjourn.core.status import ENDED
 from adjourn.stores.audit import AuditRow, chain
@@ -19,7 +19,7 @@ from adjourn.stores.rules import commands, journal
 from adjourn.stores.rules import lease as leases
 from adjourn.stores.rules.transaction import InterruptRow, Tx
 from adjourn.stores.seals import Seal
-from adjourn.stores.store import Bell, Committed, Filter, Halt, Lease, RunRow, Store
+from adjourn.stores.store import Bell, Committed, Filter, Halt, Lease, Pulse, RunRow, Store
 from adjourn.stores.verification import Verification
 
 T = TypeVar("T")
@@ -110,23 +110,28 @@ class Watched:
         """See `Store.load`."""
         return await self.store.load(run, after)
 
-    async def acquire(self, run: str, worker: str, ttl: float, *, after: int = 0, replaces: str = "") -> Lease | None:
+    async def acquire(
+        self, run: str, worker: str, ttl: float, *, after: int = 0, replaces: str = "", spares: str = ""
+    ) -> Lease | None:
         """See `Store.acquire`."""
-        return await self._checked(run, self.store.acquire(run, worker, ttl, after=after, replaces=replaces))
+        taken = self.store.acquire(run, worker, ttl, after=after, replaces=replaces, spares=spares)
+        return await self._checked(run, taken)
+
+    def pulse(self) -> Pulse:
+        """See `Store.pulse`."""
+        return self.store.pulse()
 
     async def renew(self, lease: Lease, ttl: float) -> None:
         """See `Store.renew`."""
         await self._checked(lease.run, self.store.renew(lease, ttl))
 
-    async def release(self, lease: Lease) -> None:
+    async def release(self, lease: Lease, released: Released | None = None) -> None:
         """See `Store.release`."""
-        await self._checked(lease.run, self.store.release(lease))
+        await self._checked(lease.run, self.store.release(lease, released))
 
-    async def commit(
-        self, lease: Lease, facts: Sequence[Fact], moves: Sequence[Move], *, seen: int, ttl: float
-    ) -> Committed:
+    async def commit(self, lease: Lease, facts: Sequence[Fact], moves: Sequence[Move], *, seen: int) -> Committed:
         """See `Store.commit`."""
-        return await self._checked(lease.run, self.store.commit(lease, facts, moves, seen=seen, ttl=ttl))
+        return await self._checked(lease.run, self.store.commit(lease, facts, moves, seen=seen))
 
     async def deliver(self, run: str, command: Command, **options: Any) -> int:
         """See `Store.deliver`."""
@@ -296,7 +301,7 @@ def every_transaction() -> Generator[Oracle]:
     def checking(rule: Callable[..., Any]) -> Callable[..., Any]:
         def ruled(tx: Tx, *args: Any) -> Any:
             result = rule(tx, *args)
-            named = next(x for x in args if isinstance(x, str | Lease | Started))
+            named = next(x for x in args if isinstance(x, str | Lease | Started | leases.Taken))
             oracle.check(tx, named if isinstance(named, str) else named.run)
             return result
 

@@ -80,7 +80,7 @@ def create(tx: Tx, now: float, started: Started, rest: Sequence[AnyRecord] = (),
     for record in (started, *rest):
         append(tx, row, 0, record if record.at else stamped(msgspec.structs.replace(record), now))
     if rest:  # an imported journal belongs to nobody here, and its epochs are over
-        row.worker, row.lease_until = "", 0.0
+        row.worker = ""
         row.epoch = max([0, *(x.epoch for x in rest if isinstance(x, Claimed))])
     tx.save(row)
     if rest and tx.endpoints():  # what happened was told elsewhere, but what is open waits for people here
@@ -195,7 +195,7 @@ def _index(tx: Tx, row: RunRow, record: AnyRecord) -> None:
         case Parked():
             tx.touch(row.id, record.at)
             row.wake_at, row.blocked = record.wake_at, record.blocked
-            row.worker, row.lease_until = "", 0.0
+            row.worker = ""
         case Claimed() | PauseAsked():
             row.wake_at, row.blocked = 0.0, ()
         case Completed() | Cancelled():
@@ -203,7 +203,7 @@ def _index(tx: Tx, row: RunRow, record: AnyRecord) -> None:
             for found in tx.open_interrupts(row):
                 close(tx, row, found, "void")
             row.stopped = isinstance(record, Completed) and bool(record.stopped)
-            row.worker, row.lease_until, row.wake_at, row.blocked = "", 0.0, 0.0, ()
+            row.worker, row.wake_at, row.blocked = "", 0.0, ()
         case _:
             pass
 

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+import msgspec
+
 from adjourn.core.authority import (
     objection,
 )
@@ -13,6 +15,7 @@ from adjourn.core.records import (
     Intended,
     Late,
     Move,
+    Released,
     dump,
     parse,
 )
@@ -30,20 +33,45 @@ from adjourn.stores.rules.transaction import Tx, need, opened_by, stamped
 from adjourn.stores.store import Committed, Lease, RunRow
 
 
-def acquire(tx: Tx, now: float, run: str, worker: str, ttl: float, after: int = 0, replaces: str = "") -> Lease | None:
+class Taken(msgspec.Struct, frozen=True):
+    """Who wants to take which run, and from whom. See `Store.acquire`."""
+
+    run: str
+    worker: str
+    ttl: float
+    after: int = 0
+    replaces: str = ""
+    spares: str = ""
+
+
+def acquire(tx: Tx, now: float, taken: Taken) -> Lease | None:
     """See `Store.acquire`."""
-    row = need(tx, run)
+    row = need(tx, taken.run)
     halts = frozenset(h.scope for h in tx.halts())
-    if row.worker and row.lease_until > now and row.worker != replaces:
-        raise LeaseBusy(f"run {run!r} is being advanced by {row.worker!r}")
+    owner, until = row.worker, tx.until(row.worker) if row.worker else 0.0
+    if _is_held(owner, until, now, taken):
+        raise LeaseBusy(f"run {row.id!r} is being advanced by {row.worker!r}")
     if not row.due(now, halts):
         return None
     row.epoch += 1
-    row.worker, row.lease_until = worker, now + ttl
-    append(tx, row, row.epoch, stamped(Claimed(epoch=row.epoch, worker=worker), now))
+    row.worker = taken.worker
+    tx.beat(taken.worker, now + taken.ttl)
+    claim = Claimed(epoch=row.epoch, worker=taken.worker, lost=bool(until) and owner != taken.worker)
+    append(tx, row, row.epoch, stamped(claim, now))
     tx.save(row)
-    records = [(seq, parse(body)) for seq, body in tx.tail(row, after)]
-    return Lease(run, worker, row.epoch, row.seq, records, halts)
+    if owner and owner != taken.worker:
+        tx.forget_worker(owner)
+    records = [(seq, parse(body)) for seq, body in tx.tail(row, taken.after)]
+    return Lease(row.id, taken.worker, row.epoch, row.seq, records, halts)
+
+
+def _is_held(owner: str, until: float, now: float, taken: Taken) -> bool:
+    """Whether another worker has the run. One that is spared has it however much time has passed, unless it has said
+    that it works no more."""
+    if not owner or owner == taken.replaces or not until:
+        return False
+    spared = bool(taken.spares) and owner.startswith(taken.spares)
+    return spared or until > now
 
 
 def _held(tx: Tx, lease: Lease) -> RunRow:
@@ -57,21 +85,19 @@ def renew(tx: Tx, now: float, lease: Lease, ttl: float) -> None:
     """See `Store.renew`."""
     row = _held(tx, lease)
     if row.worker == lease.worker:
-        row.lease_until = now + ttl
-        tx.save(row)
+        tx.beat(lease.worker, now + ttl)
 
 
-def release(tx: Tx, lease: Lease) -> None:
+def release(tx: Tx, now: float, lease: Lease, released: Released) -> None:
     """See `Store.release`."""
     row = tx.run(lease.run)
     if row is not None and row.epoch == lease.epoch and row.worker == lease.worker:
-        row.worker, row.lease_until = "", 0.0
+        append(tx, row, row.epoch, stamped(released, now))
+        row.worker = ""
         tx.save(row)
 
 
-def commit(
-    tx: Tx, now: float, lease: Lease, facts: Sequence[Fact], moves: Sequence[Move], seen: int, ttl: float
-) -> Committed:
+def commit(tx: Tx, now: float, lease: Lease, facts: Sequence[Fact], moves: Sequence[Move], seen: int) -> Committed:
     """See `Store.commit`."""
     row = _held(tx, lease)
     halts = frozenset(h.scope for h in tx.halts())
@@ -82,8 +108,6 @@ def commit(
         raise Refused(lease.run, "commit to", row.status.value)
     unseen = [(seq, parse(body)) for seq, body in tail]
     clean = not unseen and not (halts and any(halted(m, row.program, halts) for m in moves))
-    if row.worker == lease.worker:
-        row.lease_until = now + ttl
     appended = (*facts, *moves) if clean else facts
     for record in appended:
         record = stamped(record, now)

@@ -20,7 +20,7 @@ from adjourn.core.records import (
     Stepped,
 )
 from adjourn.core.status import Status
-from adjourn.errors import LeaseBusy, LeaseLost, Refused, UnknownRun
+from adjourn.errors import LeaseLost, Refused, UnknownRun
 from adjourn.stores.store import Filter, Lease, Store
 from adjourn.testing.clock import FakeClock
 from adjourn.testing.promises.ground import (
@@ -51,7 +51,7 @@ class Committing(Ground):
 
     async def test_facts_are_appended_in_order_then_moves(self, store: Store) -> None:
         lease = await begin(store)
-        done = await store.commit(lease, [replied("send"), Stepped(call="1.0", key="a")], [send()], seen=2, ttl=TTL)
+        done = await store.commit(lease, [replied("send"), Stepped(call="1.0", key="a")], [send()], seen=2)
         assert (done.seq, done.clean, list(done.records)) == (5, True, [])
         tags = [type(record).__name__ for _, record in await store.load("r1", 2)]
         assert tags == ["Replied", "Stepped", "Intended"]
@@ -59,7 +59,7 @@ class Committing(Ground):
     async def test_facts_land_although_something_is_unseen(self, store: Store) -> None:
         lease = await begin(store)
         await store.deliver("r1", PauseAsked())
-        done = await store.commit(lease, [replied("send")], [], seen=2, ttl=TTL)
+        done = await store.commit(lease, [replied("send")], [], seen=2)
         assert (done.seq, done.clean) == (4, False)
         assert type((await store.load("r1", 3))[0][1]).__name__ == "Replied"
 
@@ -67,7 +67,7 @@ class Committing(Ground):
         lease = await begin(store)
         await store.deliver("r1", PauseAsked())
         async with unchanged(store):
-            assert not (await store.commit(lease, [], [send()], seen=2, ttl=TTL)).clean
+            assert not (await store.commit(lease, [], [send()], seen=2)).clean
 
     @pytest.mark.parametrize(
         "move", [send(), approval(), Closed(i="x", why="expired"), Parked(), Completed(), CancelAsked(by="@expiry")],
@@ -77,7 +77,7 @@ class Committing(Ground):
         lease = await begin(store)
         await store.deliver("r1", Said(text="wait!"))
         async with unchanged(store):
-            assert not (await store.commit(lease, [], [move], seen=2, ttl=TTL)).clean
+            assert not (await store.commit(lease, [], [move], seen=2)).clean
 
     async def test_a_cancelled_end_is_void_too_if_something_is_unseen(self, store: Store) -> None:
         await bring(store, Status.CANCELLING)
@@ -85,20 +85,20 @@ class Committing(Ground):
         seen = lease.seq
         await store.deliver("r1", answer({"choice": "leave"}, "1.0?9"))
         async with unchanged(store):
-            assert not (await store.commit(lease, [], [Cancelled()], seen=seen, ttl=TTL)).clean
+            assert not (await store.commit(lease, [], [Cancelled()], seen=seen)).clean
 
     async def test_a_commit_tells_what_others_said_in_order(self, store: Store) -> None:
         lease = await begin(store)
         await store.deliver("r1", Said(text="one"))
         await store.deliver("r1", Emitted(event="two"))
-        done = await store.commit(lease, [replied()], [], seen=2, ttl=TTL)
+        done = await store.commit(lease, [replied()], [], seen=2)
         assert [(seq, type(record)) for seq, record in done.records] == [(3, Said), (4, Emitted)]
 
     async def test_a_commit_that_has_seen_what_was_said_is_clean(self, store: Store) -> None:
         lease = await begin(store)
         await store.deliver("r1", Said(text="one"))
-        first = await store.commit(lease, [replied("send")], [send()], seen=2, ttl=TTL)
-        second = await store.commit(lease, [], [send()], seen=first.seq, ttl=TTL)
+        first = await store.commit(lease, [replied("send")], [send()], seen=2)
+        second = await store.commit(lease, [], [send()], seen=first.seq)
         assert (first.clean, second.clean, list(second.records)) == (False, True, [])
 
     async def test_an_empty_commit_tells_what_is_new_and_appends_nothing(self, store: Store) -> None:
@@ -106,23 +106,14 @@ class Committing(Ground):
         await store.deliver("r1", Said(text="one"))
         await store.halt("tool:send")
         async with unchanged(store):
-            done = await store.commit(lease, [], [], seen=2, ttl=TTL)
+            done = await store.commit(lease, [], [], seen=2)
         assert (done.seq, done.clean, done.halts) == (3, False, {"tool:send"})
         assert [seq for seq, _ in done.records] == [3]
 
     async def test_an_empty_commit_with_nothing_new_is_clean(self, store: Store) -> None:
         lease = await begin(store)
-        done = await store.commit(lease, [], [], seen=2, ttl=TTL)
+        done = await store.commit(lease, [], [], seen=2)
         assert (done.seq, done.clean, list(done.records), done.halts) == (2, True, [], frozenset())
-
-    async def test_a_commit_renews_the_lease(self, store: Store, clock: FakeClock) -> None:
-        lease = await begin(store)
-        clock.advance(TTL - 1)
-        await commit(store, lease, [replied()])
-        assert (await store.get("r1")).lease_until == clock.now() + TTL
-        clock.advance(TTL - 1)
-        with pytest.raises(LeaseBusy):
-            await store.acquire("r1", "w2", TTL)
 
     async def test_records_get_the_stores_time(self, store: Store, clock: FakeClock) -> None:
         lease = await begin(store)
@@ -152,7 +143,7 @@ class Committing(Ground):
     async def test_an_unknown_run_takes_no_commit(self, store: Store) -> None:
         nowhere = Lease("nowhere", "w1", 1, 1, [], frozenset())
         with pytest.raises(UnknownRun):
-            await store.commit(nowhere, [replied()], [], seen=1, ttl=TTL)
+            await store.commit(nowhere, [replied()], [], seen=1)
 
 
 class Fencing(Ground):
@@ -164,7 +155,6 @@ class Fencing(Ground):
         lease = await begin(store)
         clock.advance(100 * TTL)
         assert (await commit(store, lease, [replied("send")], [send()])).clean
-        assert (await store.get("r1")).lease_until == clock.now() + TTL
 
     async def test_a_newer_epoch_refuses_the_commit_and_changes_nothing(self, store: Store, clock: FakeClock) -> None:
         lease = await begin(store)
@@ -179,7 +169,7 @@ class Fencing(Ground):
         clock.advance(TTL)
         await claim(store, worker="w2")
         with pytest.raises(LeaseLost):
-            await store.commit(lease, [], [], seen=2, ttl=TTL)
+            await store.commit(lease, [], [], seen=2)
 
     async def test_a_newer_epoch_counts_although_its_holder_has_gone(self, store: Store, clock: FakeClock) -> None:
         lease = await begin(store)
@@ -205,7 +195,7 @@ class Fencing(Ground):
         async with unchanged(store):
             for facts, moves in (([replied()], []), ([], [Parked()]), ([], [])):
                 with pytest.raises(Refused, match=status.value):
-                    await store.commit(over, facts, moves, seen=99, ttl=TTL)
+                    await store.commit(over, facts, moves, seen=99)
 
 
 class Halting(Ground):
@@ -230,7 +220,7 @@ class Halting(Ground):
         lease = await begin(store)
         await store.halt("tool:send")
         moves: list[Move] = [Intended(call="1.1", tool="look"), send()]
-        done = await store.commit(lease, [replied("send", "look")], moves, seen=2, ttl=TTL)
+        done = await store.commit(lease, [replied("send", "look")], moves, seen=2)
         assert (done.clean, done.seq) == (False, 3)
 
     async def test_a_halt_stops_only_intents(self, store: Store) -> None:

@@ -118,7 +118,7 @@ async def commit(
     """A commit by a worker that has seen everything, unless told otherwise."""
     if seen is None:
         seen = (await store.get(lease.run)).seq
-    return await store.commit(lease, facts, moves, seen=seen, ttl=TTL)
+    return await store.commit(lease, facts, moves, seen=seen)
 
 
 async def wait_for(store: Store, *asks: Move, run: str = "r1", parked: Parked | None = None, **fields: Any) -> Lease:

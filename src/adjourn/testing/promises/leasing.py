@@ -4,7 +4,8 @@ import asyncio
 
 import pytest
 
-from adjourn.core.records import CancelAsked, Claimed, Parked, PauseAsked, Said
+from adjourn.core.messages import Usage
+from adjourn.core.records import CancelAsked, Claimed, Parked, PauseAsked, Released, Said
 from adjourn.core.status import Status
 from adjourn.errors import LeaseBusy, LeaseLost, UnknownRun
 from adjourn.stores.store import Lease, Store
@@ -87,6 +88,28 @@ class Acquiring(Ground):
         async with unchanged(store):
             with pytest.raises(LeaseBusy):
                 await store.acquire("r1", "w2", TTL, replaces="w3")
+
+    async def test_a_worker_that_is_spared_is_not_robbed_because_time_has_passed(
+        self, store: Store, clock: FakeClock
+    ) -> None:
+        assert await store.create(started())
+        await claim(store, worker="here|1")
+        clock.advance(100 * TTL)
+        async with unchanged(store):
+            with pytest.raises(LeaseBusy):
+                await store.acquire("r1", "w2", TTL, spares="here|")
+
+    async def test_a_worker_that_is_spared_is_replaced_when_it_is_named(self, store: Store, clock: FakeClock) -> None:
+        assert await store.create(started())
+        await claim(store, worker="here|1")
+        lease = await store.acquire("r1", "w2", TTL, spares="here|", replaces="here|1")
+        assert lease is not None
+        assert lease.epoch == 2
+
+    async def test_sparing_some_does_not_spare_others(self, store: Store, clock: FakeClock) -> None:
+        await begin(store)
+        clock.advance(TTL)
+        assert await store.acquire("r1", "w2", TTL, spares="here|") is not None
 
     async def test_only_one_of_many_workers_gets_a_run(self, store: Store) -> None:
         await store.create(started())
@@ -187,8 +210,37 @@ class Keeping(Ground):
         lease = await begin(store)
         await store.release(lease)
         row = await store.get("r1")
-        assert (row.worker, row.lease_until, row.seq, row.status) == ("", 0.0, 2, Status.READY)
+        assert (row.worker, row.lease_until, row.status) == ("", 0.0, Status.READY)
         assert (await claim(store, worker="w2")).epoch == 2
+
+    async def test_handing_a_run_back_is_a_record_that_says_why(self, store: Store, clock: FakeClock) -> None:
+        lease = await begin(store)
+        await store.release(lease, Released(why="the worker closes", usage=Usage(1, 10, 5)))
+        assert (await store.load("r1", 2)) == [
+            (3, Released(why="the worker closes", usage=Usage(1, 10, 5), at=clock.now()))
+        ]
+
+    async def test_taking_a_run_that_was_given_back_loses_nobody(self, store: Store) -> None:
+        await store.release(await begin(store))
+        last = (await claim(store, worker="w2")).records[-1][1]
+        assert isinstance(last, Claimed) and not last.lost
+
+    async def test_taking_a_run_from_a_silent_or_dead_worker_says_so(self, store: Store, clock: FakeClock) -> None:
+        await begin(store)
+        clock.advance(TTL)
+        silent = await claim(store, worker="w2")
+        dead = await store.acquire("r1", "w3", TTL, replaces="w2")
+        assert dead is not None
+        claims = [records[-1][1] for records in (silent.records, dead.records)]
+        assert [isinstance(x, Claimed) and x.lost for x in claims] == [True, True]
+
+    async def test_taking_a_run_from_a_worker_that_has_ended_is_no_loss(self, store: Store) -> None:
+        await begin(store)
+        pulse = store.pulse()
+        pulse.end("w1")
+        pulse.close()
+        last = (await claim(store, worker="w2")).records[-1][1]
+        assert isinstance(last, Claimed) and not last.lost
 
     async def test_releasing_twice_does_nothing(self, store: Store) -> None:
         lease = await begin(store)

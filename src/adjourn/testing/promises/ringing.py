@@ -195,7 +195,7 @@ class Closing(Ground):
         store = await self._again(store, clock.now)
         with pytest.raises(LeaseBusy):
             await store.acquire("r1", "w2", TTL)
-        assert (await store.commit(lease, [], [], seen=seq, ttl=TTL)).clean
+        assert (await store.commit(lease, [], [], seen=seq)).clean
         assert await store.deliver("r1", Said(text="once"), request="q1") == seq
         with pytest.raises(RequestReused):
             await store.deliver("r1", Said(text="twice"), request="q1")

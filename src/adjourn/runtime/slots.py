@@ -1,0 +1,97 @@
+"""Who may be at work in this process at the same time: so many runs, one suspect alone, and whoever only stops things."""
+
+import asyncio
+from collections.abc import Callable
+
+PATIENCE = 10.0
+"""Seconds that a suspect waits for the others to end. New runs wait behind it meanwhile, so it cannot be long."""
+
+Later = Callable[[float, Callable[[], None]], object]
+
+
+def _later(seconds: float, do: Callable[[], None]) -> asyncio.TimerHandle:
+    return asyncio.get_running_loop().call_later(seconds, do)
+
+
+class Slots:
+    """`number` runs at a time, first come, first served.
+
+    A suspect (`core.quarantine`) is at work alone: it waits until the others have ended, for `PATIENCE` seconds, and nobody begins
+    beside it. What only stops things (a pause, a cancel) never waits and takes no slot.
+    """
+
+    def __init__(self, number: int, later: Later | None = None) -> None:
+        self._number, self._later = number, later or _later
+        self._working: set[str] = set()
+        self._alone = ""
+        self._queue: dict[str, asyncio.Future[None]] = {}
+        self._suspects: dict[str, bool] = {}  # those that wait, and whether they have waited long enough
+
+    async def enter(self, run: str) -> None:
+        """Return when the run may be at work."""
+        if not self._queue and not self._alone and len(self._working) < self._number:
+            self._working.add(run)
+            return
+        await self._wait(run)
+
+    async def alone(self, run: str) -> None:
+        """Return when the run, which has a slot, may be at work without any other."""
+        self._working.discard(run)
+        self._suspects[run] = False
+        timer = self._later(PATIENCE, lambda: self._tire(run))
+        try:
+            await self._wait(run)
+        finally:
+            if isinstance(timer, asyncio.TimerHandle):
+                timer.cancel()
+
+    def wave(self, run: str) -> None:
+        """Let a run that waits pass by: there is something to stop in it."""
+        if (waits := self._queue.pop(run, None)) is not None:
+            self._suspects.pop(run, None)
+            waits.set_result(None)
+            self._admit()
+
+    def clear(self, run: str) -> None:
+        """The run that is alone is no suspect any more: others may begin beside it."""
+        if self._alone == run:
+            self._alone = ""
+            self._admit()
+
+    def leave(self, run: str) -> None:
+        """The run is not at work any more."""
+        self._working.discard(run)
+        self.clear(run)
+        self._admit()
+
+    async def _wait(self, run: str) -> None:
+        waits = self._queue[run] = asyncio.get_running_loop().create_future()
+        self._admit()
+        try:
+            await waits
+        except BaseException:
+            self._queue.pop(run, None)
+            self._suspects.pop(run, None)
+            if waits.done() and not waits.cancelled():
+                self.leave(run)
+            self._admit()
+            raise
+
+    def _tire(self, run: str) -> None:
+        if run in self._suspects:
+            self._suspects[run] = True
+            self._admit()
+
+    def _admit(self) -> None:
+        """Let in whoever is first, as long as there is room for it."""
+        while self._queue and not self._alone:
+            run = next(iter(self._queue))
+            suspect = run in self._suspects
+            others = 0 if suspect and self._suspects[run] else len(self._working)
+            if others >= (1 if suspect else self._number):
+                return
+            if suspect:
+                del self._suspects[run]
+                self._alone = run
+            self._working.add(run)
+            self._queue.pop(run).set_result(None)
