@@ -5,11 +5,13 @@ It prints one line of JSON when it is up, and ends with its input, or by a signa
 
 import asyncio
 import json
+import os
 import sys
 from typing import Any
 
 from tests.server.world import MAKERS, ROLES, Client
 
+from adjourn.driver.inside import MARK
 from adjourn.server import Serving, Users, outlet, serve
 
 
@@ -69,6 +71,7 @@ class Process:
             json.dumps(options),
             stdout=asyncio.subprocess.PIPE,
             stderr=stderr,
+            env={name: value for name, value in os.environ.items() if name != MARK},  # a server is started by people
         )
         assert process.stdout is not None
         line = await process.stdout.readline()
