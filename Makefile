@@ -25,7 +25,7 @@ test: .venv/.dev mock console browser
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 crash: .venv/.dev
-	$(BIN)/python -m pytest -q tests/crash -m crash $(ARGS)
+	$(BIN)/python -m pytest -q tests/crash tests/runtime/test_soak.py -m crash $(ARGS)
 
 check: .venv/.dev console
 	$(BIN)/ruff check .

@@ -1,11 +1,12 @@
 """Somebody without a name, or with one that only looks like another, is not somebody else."""
 
+import asyncio
 from typing import Any
 
 import pytest
 from tests.authority.world import DAN, STARTER, STORES, an_office, clerk, pay_tool, paying, pays
 
-from adjourn import AdjournError, Invalid, ask
+from adjourn import AdjournError, Flow, FlowContext, Invalid, ask
 from adjourn.core.authority import Vote, is_filled, person
 from adjourn.core.records import Slot
 
@@ -87,3 +88,27 @@ async def test_whoever_shaped_an_earlier_turn_shaped_the_next(store: str) -> Non
         assert await office.agree(item, DAN) is None
         await office.rest(run)
         assert len(office.ledger) == 1
+
+
+async def test_an_event_that_nobody_sent_answers_no_question_that_comes_later() -> None:
+    """As it would not have answered one that was open: that needs by=."""
+    came = asyncio.Event()
+    flow = Flow("errand")
+
+    async def asks(ctx: FlowContext) -> None:
+        await came.wait()
+        ctx.pause_for("approval", {"question": "pay?"}, resume_event="agreed")
+
+    flow.to(flow.chunk(asks))
+    async with an_office("memory") as office:
+        await office.open(flow)
+        run = await office.rt.start(flow, "go", by="eve")
+        await run.emit("agreed", True)
+        came.set()
+        await office.rest(run)
+        [item] = await office.items(run, "question")
+        with pytest.raises(Invalid, match="by="):
+            await run.emit("agreed", True)
+        await office.rt.answer(item, True, by="ana")
+        await office.rest(run)
+        assert await run.status() == "completed"

@@ -230,7 +230,7 @@ class Run(Generic[T]):
         value = plain(value, "value")
         if decides and (await self._rt.store.get(self.id)).opens:
             await check_event(await self._fold(), event, value, by)
-        await self._deliver(Emitted(event=event, value=value, by=by, decides=decides), request_id)
+        await self._deliver(Emitted(event=event, value=value, by=by, decides=decides and bool(by)), request_id)
 
     async def approve(
         self,
