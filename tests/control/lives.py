@@ -12,7 +12,9 @@ from tests.control.world import LIMIT, Ledger, solo
 
 from adjourn import Agent, Run, Runtime
 from adjourn.core.records import AnyRecord
+from adjourn.driver.identity import retire
 from adjourn.driver.inside import unmark
+from adjourn.runtime.heartbeat import Heartbeat
 from adjourn.stores.memory import MemoryStore
 from adjourn.stores.sqlite import SQLiteStore
 from adjourn.stores.store import Store
@@ -30,6 +32,7 @@ class Stage:
         self.store, self.clock, self.ledger, self.agents = store, clock, ledger, agents
         self.options = {"lease": LEASE, "grace": 5.0, **options}
         self.rt: Runtime | None = None
+        self.dead: list[Heartbeat] = []
 
     async def live(self) -> Runtime:
         """A new worker."""
@@ -48,6 +51,9 @@ class Stage:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         self.rt = None
+        worker._heartbeat.need(False)
+        self.dead.append(worker._heartbeat)
+        retire(worker.id)
         unmark()  # its process would be gone
         self.clock.advance(LEASE + 1)
 
@@ -96,4 +102,6 @@ async def stage(
     finally:
         if on.rt is not None:
             await on.rt.__aexit__()
+        for heart in on.dead:
+            await heart.close()
         await store.close()
