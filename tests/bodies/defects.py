@@ -60,7 +60,7 @@ BODIES: dict[str, Defect] = {
     "not_for_ever": Defect(
         "a verifiable call that did not happen is begun again without bound",
         _verified(" and call.doubts < AGAIN", ""),
-        BOUNDS + "a_body_that_kills_its_workers_is_not_begun_for_ever[verifiable-chunk]",
+        BOUNDS + "a_call_that_is_in_doubt_again_and_again_is_put_before_a_person[verifiable-chunk]",
     ),
     "read_twice": Defect(
         "a message that came during a back-off is read twice",

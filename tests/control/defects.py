@@ -46,7 +46,7 @@ def _tell_of_everything() -> None:
 
 
 TIME: dict[str, Defect] = {
-    "read_twice": Defect(
+    "read_twice_in_time": Defect(
         "a message that is the last record of a request is not read by its reply",
         rewriting(conversation.Thread, "_read", "p.seq <= upto", "p.seq < upto"),
         LIVES + "a_message_that_comes_while_a_model_call_waits_to_be_tried_again_is_read_once",

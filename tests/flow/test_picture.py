@@ -164,7 +164,7 @@ async def test_a_runs_picture_says_what_is_done_running_and_waiting() -> None:
 async def test_a_place_is_not_its_name_and_many_tokens_are_counted() -> None:
     one = await started(deep(), "a bb ccc")
     marks = marked(one.picture())
-    assert marks == {"split": "done", "review (2 waiting)": "waiting", "total": "done"}
+    assert marks == {"split": "done", "review (3 waiting)": "waiting", "total": "done"}
     first = next(iter(one.pending_interrupts))
     await one.continue_with(first, "A")
     marks = marked(one.picture())

@@ -115,7 +115,7 @@ async def test_workers_that_are_killed_between_the_answers_are_replaced(place: P
         await run.say("be kind", by="ann")
         for left in (3, 2, 1):
             waiting = [i for i in await desk.inbox(run="r") if i.type == "confirm"]
-            assert len(waiting) == min(left, 2)
+            assert len(waiting) == left  # one that waits holds no place
             await desk.answer(waiting[-1].id, waiting[-1].payload["item"].upper(), by="ann")
             place.worker()
             await rested(run)
