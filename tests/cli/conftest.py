@@ -45,7 +45,7 @@ def _alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.delenv("ADJOURN_DB", raising=False)
-    for name in ("FORCE_COLOR", "NO_COLOR", "COLUMNS", "LINES"):
+    for name in ("FORCE_COLOR", "NO_COLOR", "COLUMNS", "LINES", "ADJOURN_INSIDE"):
         monkeypatch.delenv(name, raising=False)
 
 
