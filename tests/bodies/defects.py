@@ -70,7 +70,7 @@ BODIES: dict[str, Defect] = {
     "oldest_first": Defect(
         "what waits is undone oldest first",
         rewriting(plan, "_cancelling", "[*reversed(started(state)), ", "[*started(state), "),
-        BOUNDS + "bodies_that_wait_to_run_again_are_undone_latest_first[tool]",
+        BOUNDS + "what_waits_is_undone_latest_first_like_everything_else[tool-self]",
     ),
     "asked_at_once": Defect("the world is asked at once after a timeout", _settled_at_once, TWICE),
     "one_no": Defect("one no is enough", _verified("and not call.denied", "and False"), TWICE),

@@ -121,49 +121,22 @@ async def test_a_key_that_the_target_has_forgotten_is_not_used_again(
     assert len(deaths.place.all(Intended)) == (1 if kinds else 2)
 
 
+@pytest.mark.parametrize("resume_to", ["next", "self"])
 @pytest.mark.parametrize("kind", KINDS)
-async def test_what_waits_is_undone_latest_first_like_everything_else(kind: Kind, bank: Bank) -> None:
-    """Two bodies did their work and wait for an answer; then the run is cancelled."""
+async def test_what_waits_is_undone_latest_first_like_everything_else(kind: Kind, resume_to: str, bank: Bank) -> None:
+    """Two bodies did their work and wait, for a result or to run again; then the run is cancelled."""
     place = Place()
 
     async def undo(ctx: ToolContext, args: Any, result: Any) -> None:
         bank.write(ctx.call_id.partition("!")[0])
 
     async def first(ctx: ToolContext) -> None:
-        ctx.pause_for("question", "first?", resume_to="next")
+        ctx.pause_for("question", "first?", resume_to=resume_to)
 
     async def second(ctx: ToolContext) -> None:
         while not place.all(Suspended):
             await asyncio.sleep(0)
-        ctx.pause_for("question", "second?", resume_to="next")
-
-    one = pair(kind, first, second, undo)
-    async with place.runtime(one) as rt:
-        run = await rt.start(one, "go", run_id="r")
-        await place.until(Suspended, 2)
-        await place.rests(run)
-        await run.cancel(by="ann")
-        outcome = await run.wait(LIMIT)
-    assert isinstance(outcome, Cancelled)
-    order = [x.call for x in place.all(Suspended)]
-    assert bank.lines == outcome.undone == order[::-1]
-
-
-@pytest.mark.parametrize("kind", KINDS)
-async def test_bodies_that_wait_to_run_again_are_undone_latest_first(kind: Kind, bank: Bank) -> None:
-    """The same for `resume_to="self"`: what they did stands, without a result."""
-    place = Place()
-
-    async def undo(ctx: ToolContext, args: Any, result: Any) -> None:
-        bank.write(ctx.call_id.partition("!")[0])
-
-    async def first(ctx: ToolContext) -> None:
-        ctx.pause_for("question", "first?", resume_to="self")
-
-    async def second(ctx: ToolContext) -> None:
-        while not place.all(Suspended):
-            await asyncio.sleep(0)
-        ctx.pause_for("question", "second?", resume_to="self")
+        ctx.pause_for("question", "second?", resume_to=resume_to)
 
     one = pair(kind, first, second, undo)
     async with place.runtime(one) as rt:

@@ -48,16 +48,19 @@ async def test_an_answer_in_one_process_is_read_by_the_model_in_another(begin: B
 
 
 async def test_a_run_created_by_another_process_is_picked_up_within_a_second(db: str, begin: Begin) -> None:
+    """The second of three: one may meet a busy moment of the machine, a sweep that is too slow is slow each time."""
     await begin("notes")
-    store = SQLiteStore(db)
+    store, fingerprint = SQLiteStore(db), notes(Ledger("")).fingerprint
+    delays: list[float] = []
     try:
-        agent = notes(Ledger(""))
-        await store.create(Started(run="r1", kind="agent", program="notes", fingerprint=agent.fingerprint, input="go"))
-        created = time.monotonic()
-        async with asyncio.timeout(LIMIT):
-            while (await store.get("r1")).epoch == 0:
-                await asyncio.sleep(0.01)
-        assert time.monotonic() - created < 5  # a sweep a second, and a busy machine
+        for run in ("r1", "r2", "r3"):
+            await store.create(Started(run=run, kind="agent", program="notes", fingerprint=fingerprint, input="go"))
+            created = time.monotonic()
+            async with asyncio.timeout(LIMIT):
+                while (await store.get(run)).epoch == 0:
+                    await asyncio.sleep(0.01)
+            delays.append(time.monotonic() - created)
+        assert sorted(delays)[1] < 1.5, delays
     finally:
         await store.close()
 

@@ -310,17 +310,27 @@ def goes_on(record: AnyRecord) -> str:
             return ""
 
 
+def with_runs(records: Sequence[AnyRecord]) -> Iterator[tuple[int, str, AnyRecord]]:
+    """Every record with its seq and the run that it is of: a fork's journal begins with parts of its originals."""
+    originals = [x.of for x in records if isinstance(x, Forked)]
+    first = records[0] if records else None
+    own = first.run if isinstance(first, Started) else ""
+    run = own
+    for seq, record in enumerate(records, 1):
+        if isinstance(record, Started | Forked):
+            run = originals.pop(0) if originals else own
+        yield seq, run, record
+
+
 def violations(records: Sequence[AnyRecord]) -> Iterator[str]:
     """Every intent of a journal that nobody's decision stands behind, in words. The oracle of tests, imports and `verify`."""
-    runs = [x.of for x in records if isinstance(x, Forked)]  # whose each part of a fork's journal is
-    run = own = ""
     asked: dict[str, Asked] = {}
     decided: dict[str, list[Decided]] = {}
     spent: dict[str, str] = {}  # interrupt → call that lives on it
     shaped: set[str] = set()
     kinds: dict[str, str] = {}
     void = disowned(records)
-    for seq, x in enumerate(records, 1):
+    for seq, run, x in with_runs(records):
         if seq in void:
             continue
         if isinstance(x, Asked | Suspended):
@@ -329,11 +339,8 @@ def violations(records: Sequence[AnyRecord]) -> Iterator[str]:
             shaped.add(by)
         match x:
             case Started():
-                run = runs.pop(0) if runs else x.run
-                own = x.run
                 shaped.update(x.requesters)
             case Forked():
-                run = runs.pop(0) if runs else own
                 shaped.update(x.requesters)
                 asked.clear()
                 decided.clear()

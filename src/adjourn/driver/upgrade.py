@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from adjourn.core.authority import is_as_shown, shown_digest, violations
+from adjourn.core.authority import is_as_shown, shown_digest, violations, with_runs
 from adjourn.core.digest import action_digest
 from adjourn.core.fingerprint import changes
 from adjourn.core.records import (
@@ -13,7 +13,6 @@ from adjourn.core.records import (
     Asked,
     Closed,
     Decided,
-    Forked,
     Intended,
     Parked,
     Returned,
@@ -74,15 +73,10 @@ def bound_again(records: list[AnyRecord]) -> list[AnyRecord]:
     """
     done = {x.call for x in records if isinstance(x, Returned)}
     ended = {x.grant for x in records if isinstance(x, Intended) and x.grant and x.call in done}
-    whose = [x.of for x in records if isinstance(x, Forked)]  # each part of a fork's journal
-    first = records[0]
-    own = first.run if isinstance(first, Started) else ""
-    run, asked, args = own, dict[str, Asked](), dict[str, Any]()
+    asked, args = dict[str, Asked](), dict[str, Any]()
     made: list[AnyRecord] = []
-    for record in records:
+    for _, run, record in with_runs(records):
         match record:
-            case Started() | Forked():
-                run = whose.pop(0) if whose else own
             case Asked() if record.i in ended and not is_as_shown(run, record):
                 action = action_digest(run, record.call, record.tool, record.definition, record.args)
                 record = msgspec.structs.replace(record, action=action)

@@ -223,7 +223,7 @@ class Run(Generic[T]):
             value: what waits for it is given this.
             by: who sends it; needed where it answers a question (`pause_for(resume_event=…)`), whose answer it then is.
             request_id: the same again has no further effect.
-            decides: whether the sender may decide; if not, an event that would answer a question is refused.
+            decides: whether the sender may decide; if not, or if nobody says who it is, it answers no question, also no later one.
         """
         if not isinstance(event, str) or not event or event.startswith("@"):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise Invalid(f"an event is a name that does not begin with '@', not {event!r:.80}")

@@ -121,8 +121,10 @@ class Worker:
 
     async def rested(self, run: str) -> None:
         """Return when this process does not drive the run. While its turn has not come, look every `SWEEP` seconds."""
-        if (task := self._drives.get(run)) is not None:
-            await asyncio.wait({task}, timeout=None if run in self._running else SWEEP)
+        while (task := self._drives.get(run)) is not None:
+            ended, _ = await asyncio.wait({task}, timeout=None if run in self._running else SWEEP)
+            if ended or run not in self._running:
+                return
 
     async def _sweep(self) -> None:
         """The backstop: whatever was missed, or lost with its owner, is found here."""
