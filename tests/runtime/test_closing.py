@@ -1,13 +1,17 @@
 """Leaving `async with`: tools in flight finish and are recorded, model calls are cut, runs are handed back."""
 
 import asyncio
+import contextlib
+import gc
 import time
+from collections.abc import Callable
 
 from tests.runtime.conftest import Begin
 from tests.runtime.world import Ledger, completed, notes, paused, slowly, thinks
 
-from adjourn import Runtime
-from adjourn.core.records import Broke, Claimed, Returned
+from adjourn import Agent, Runtime, ToolContext, ToolFailed, tool
+from adjourn.core.records import AnyRecord, Broke, Claimed, Returned
+from adjourn.testing import ScriptedModel, call
 
 
 async def test_leaving_waits_for_a_tool_in_flight_and_records_it(address: str, ledger: Ledger) -> None:
@@ -87,3 +91,77 @@ async def test_leaving_while_a_hundred_runs_are_at_work_loses_nothing(address: s
         for n in range(100):
             await completed(await rt.get(f"r{n}"))
     assert sorted(ledger.lines()) == ["note a"] * 100 + ["note b"] * 100
+
+
+def stubborn(then: Callable[[], str], began: asyncio.Event) -> Agent:
+    """Its unsafe tool holds on when it is cut off, for a moment, and then ends in its own way."""
+
+    @tool(effect="unsafe")
+    async def pay() -> str:
+        began.set()
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.sleep(60)
+        return then()
+
+    return Agent("stubborn", model=ScriptedModel(call("pay"), "ok"), tools=[pay])
+
+
+async def closed_upon(address: str, agent: Agent, began: asyncio.Event) -> list[AnyRecord]:
+    """The records of a run whose worker closed while its tool was at work; whatever asyncio complains of is raised."""
+    unheard: list[str] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: unheard.append(context["message"]))
+    async with Runtime(address, [agent], grace=0.01) as rt:
+        await rt.start(agent, "go", run_id="r1")
+        await began.wait()
+    gc.collect()
+    assert not unheard
+    async with Runtime(address) as rt:
+        return [record for _, record in await rt.store.load("r1")]
+
+
+async def test_a_result_that_comes_after_the_cut_is_recorded_and_nobody_is_asked(address: str) -> None:
+    agent = stubborn(lambda: "paid", began := asyncio.Event())
+    records = await closed_upon(address, agent, began)
+    assert [x.value for x in records if isinstance(x, Returned)] == ["paid"]
+    async with Runtime(address, [agent]) as rt:
+        await completed(await rt.get("r1"))
+
+
+async def test_an_error_that_the_cut_may_have_caused_is_not_taken_for_a_failure(address: str) -> None:
+    def breaks() -> str:
+        raise ConnectionError("the connection was closed in the middle")
+
+    agent = stubborn(breaks, began := asyncio.Event())
+    assert not [x for x in await closed_upon(address, agent, began) if isinstance(x, Returned)]
+    async with Runtime(address, [agent]) as rt:
+        outcome = await paused(await rt.get("r1"))
+        assert [i.kind for i in outcome.interrupts] == ["in_doubt"]
+
+
+async def test_a_tool_that_says_itself_that_it_failed_is_believed_after_the_cut(address: str) -> None:
+    def fails() -> str:
+        raise ToolFailed("nothing was paid")
+
+    agent = stubborn(fails, began := asyncio.Event())
+    assert [x.error for x in await closed_upon(address, agent, began) if isinstance(x, Returned)] == [
+        "nothing was paid"
+    ]
+    async with Runtime(address, [agent]) as rt:
+        await completed(await rt.get("r1"))
+
+
+async def test_what_ends_badly_after_the_run_was_handed_back_is_heard_by_nobody(address: str) -> None:
+    async def steps() -> None: ...
+
+    @tool(effect="unsafe")
+    async def pay(ctx: ToolContext) -> str:
+        began.set()
+        try:
+            await asyncio.sleep(60)
+        finally:
+            await ctx.step("release", steps)
+        return "never"
+
+    began = asyncio.Event()
+    agent = Agent("stubborn", model=ScriptedModel(call("pay"), "ok"), tools=[pay])
+    assert not [x for x in await closed_upon(address, agent, began) if isinstance(x, Returned)]

@@ -189,6 +189,8 @@ def _ended_badly(body: Body, context: ToolContext, error: BaseException, desk: D
         raise error
     if cut and body.effect != Effect.READ:
         return Doubted(call=call.id, why=f"it did not end within {body.timeout:g} s", settle=body.settle)
+    if desk.cut and _is_cancelled() and body.effect != Effect.READ and not isinstance(error, ToolFailed):
+        return Doubted(call=call.id, why=f"it was cut off, and ended with {type(error).__name__}", settle=body.settle)
     if interruption := _interruption(error):
         return _interrupted(body, error, interruption, desk)
     if not isinstance(error, ToolFailed):
@@ -201,10 +203,15 @@ def _interruption(error: BaseException) -> str:
     """What came between, if somebody else than the run and the body did; "" for an error of the body's own."""
     if isinstance(error, KeyboardInterrupt):
         return "it was interrupted (KeyboardInterrupt)"
-    task = asyncio.current_task()
-    if isinstance(error, asyncio.CancelledError) and (task is None or task.cancelling()):
+    if isinstance(error, asyncio.CancelledError) and _is_cancelled():
         return "its task was cancelled, and not by the run"
     return ""
+
+
+def _is_cancelled() -> bool:
+    """Whether somebody has cancelled the task that this body runs in; nobody can cancel a thread."""
+    task = asyncio.current_task()
+    return task is None or task.cancelling() > 0
 
 
 def _interrupted(body: Body, error: BaseException, why: str, desk: Desk) -> Fact:

@@ -26,6 +26,12 @@ def record_late(store: Store, lease: Lease, fact: Returned | Faulted, *, seen: i
     recording.add_done_callback(_recording.discard)
 
 
+async def all_recorded(timeout: float) -> None:
+    """Wait until what has ended by now is recorded, `timeout` seconds at most."""
+    if mine := {task for task in _recording if task.get_loop() is asyncio.get_running_loop()}:
+        await asyncio.wait(mine, timeout=timeout)
+
+
 async def _record(store: Store, lease: Lease, fact: Returned | Faulted, seen: int) -> None:
     call, value = (fact.call, fact.value) if isinstance(fact, Returned) else (fact.step, None)
     try:

@@ -37,7 +37,7 @@ from adjourn.driver.clock import Alarm, Clock, SystemClock
 from adjourn.driver.feed import Feed, Published, TextArrived
 from adjourn.driver.fence import Fence
 from adjourn.driver.landing import Landing
-from adjourn.driver.late import record_late
+from adjourn.driver.late import all_recorded, record_late
 from adjourn.driver.program import Program
 from adjourn.errors import LeaseLost, Unauthorised
 from adjourn.stores.rules.transaction import stamped
@@ -364,7 +364,7 @@ class Drive:
     def _ended(self, step: Step, task: asyncio.Task[Fact], desk: Desk) -> None:
         """What did not post by itself; also a task that was cancelled before its first instruction."""
         if self._running.get(step.id, (None, None))[1] is not task:
-            return
+            return  # `_perform` has posted it, or it was left
         self._ends(step)
         self._bell.set()
         if not task.cancelled():
@@ -452,18 +452,18 @@ class Drive:
         """Wait a moment for what is cut off. What was in flight is in doubt for whoever takes the run next."""
         self._over = True
         running, self._running = list(self._running.values()), {}
-        for _, task, desk in running:
-            _cut(task, desk)
         _settle(self._posted, LeaseLost("the run was handed back before this was recorded"))
         self._posted = []
-        cut = [task for _, task, desk in running if not desk.in_thread]
-        if cut:
+        for step, task, desk in running:
+            self._leave(step, task)
+            _cut(task, desk)
+        if cut := [task for _, task, desk in running if not desk.in_thread]:
             await asyncio.wait(cut, timeout=LEAVE)
+            await all_recorded(LEAVE / 2)
         for step, task, _ in running:
             if not task.done():
                 name = step.call.tool if step.call else step.kind
                 self.left.append(f"{name} ({step.id}) of run {self.state.run}")
-                self._leave(step, task)
         if self.left:
             log.warning("still at work, and left behind: %s", ", ".join(self.left))
 
