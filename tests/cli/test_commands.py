@@ -23,7 +23,8 @@ SHOP, YARD = str(Path(shop.__file__)), str(Path(yard.__file__))
 
 JSON: dict[str, list[str]] = {
     "run": [f"{SHOP}:make", "x"], "runs": [], "show": ["RUN"], "watch": ["RUN", "--rest"], "inbox": [], "approve": ["RUN"],
-    "deny": ["RUN"], "answer": ["ASK", "yes"], "pause": ["RUN"], "resume": ["PAUSED"], "cancel": ["RUN"], "accept": ["ASK"],
+    "deny": ["RUN"], "answer": ["ASK", "yes"], "retry": ["FAILED", "--all"],
+    "pause": ["RUN"], "resume": ["PAUSED"], "cancel": ["RUN"], "accept": ["ASK"],
     "say": ["RUN", "x"],
     "fork": ["RUN"], "halt": ["tool:x", "--reason", "y"], "unhalt": ["tool:x"],
     "audit show": [], "audit verify": [], "audit seal": [], "audit anchor": [],
@@ -72,14 +73,14 @@ def test_every_command_is_called_for_its_data() -> None:
 
 @pytest.mark.parametrize("name", JSON)
 def test_its_json_is_data_on_stdout(name: str, adjourn: Run, waiting: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked, paused = asyncio.run(begin(shop.asker, shop.refunds))
+    asked, paused, failed = asyncio.run(begin(shop.asker, shop.refunds, shop.failing))
     adjourn("pause", paused)
     Path("saved.json").write_text(adjourn("show", waiting, "--checkpoint").out)
     key = adjourn("user", "add", "ben", "--role", "admin").out.strip()
     monkeypatch.setenv("ADJOURN_KEY", key)
     adjourn("keys", "new", "there.pem")
     asyncio.run(refused(asked))
-    names = {"RUN": waiting, "ASK": asked, "PAUSED": paused, "KEY": key}
+    names = {"RUN": waiting, "ASK": asked, "PAUSED": paused, "KEY": key, "FAILED": failed}
     said = adjourn(*name.split(), *(names.get(word, word) for word in JSON[name]), "--json")
     assert said.code in (0, 3), said.err
     assert said.out.isascii() and not [c for c in said.out if c != "\n" and not c.isprintable()]

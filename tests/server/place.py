@@ -32,7 +32,7 @@ def rows(path: Path) -> dict[str, list[Any]]:
 
 @dataclass
 class Place:
-    """A run that waits for an approval, one that waits for an answer, one that has ended, and a letter that is dead."""
+    """Runs that wait for an approval, wait for an answer, have failed, have ended; and a letter that is dead."""
 
     folder: Path
     serving: Serving
@@ -40,6 +40,7 @@ class Place:
     admin: Client
     item: dict[str, Any]
     question: dict[str, Any]
+    failure: dict[str, Any]
     letter: int
 
     def rows(self) -> dict[str, list[Any]]:
@@ -52,7 +53,7 @@ class Place:
 
     def path(self, operation: Operation) -> str:
         """Where the operation is, for something that is really there."""
-        item = self.question if operation.name == "answer" else self.item
+        item = {"answer": self.question, "retry_all": self.failure}.get(operation.name, self.item)
         path = operation.path.replace("{run}", item["run_id"]).replace("{interrupt}", at(item["ref"]))[1:]
         return f"{path}?follow=false" if operation.stream else path
 
@@ -66,7 +67,7 @@ class Place:
             "answer": {"digest": self.question["digest"], "value": {"ok": 1}}, "halt": {"scope": "*", "reason": "x"},
             "unhalt": {"scope": "tool:nothing", "reason": "x"}, "add_endpoint": {"name": "new", "url": "https://b.example/"},
             "remove_endpoint": {"name": "spare"}, "retry_letter": {"n": self.letter}, "drop_letter": {"n": self.letter},
-            "log_in": {"key": self.keys["viewer"]},
+            "retry_all": {"digest": self.failure["digest"], "until": 1e12}, "log_in": {"key": self.keys["viewer"]},
         }  # fmt: skip
         return bodies.get(operation.name, {})
 
@@ -86,7 +87,7 @@ async def a_place(folder: Path, patch: pytest.MonkeyPatch) -> AsyncGenerator[Pla
     path = folder / "runs.db"
     users = Users(f"{path}-users")
     keys = {role: users.add(f"{role}-person", role) for role in ROLES} | {"stranger": "adj_" + "x" * 43}
-    programs = [MAKERS[name]() for name in ("refunds", "desk", "talker")]
+    programs = [MAKERS[name]() for name in ("refunds", "desk", "talker", "failing")]
     async with (
         serving(f"sqlite:///{path}", programs, port=0, users=users, rate=1e6) as up,
         Client(up, keys["admin"]) as admin,
@@ -94,15 +95,16 @@ async def a_place(folder: Path, patch: pytest.MonkeyPatch) -> AsyncGenerator[Pla
         for name, topic in (("hook", "interrupt.opened"), ("spare", "run.stuck")):
             await admin.post("endpoints", json={"name": name, "url": "https://a.example/", "topics": [topic]})
         item, question = await admin.waiting("refunds"), await admin.waiting("desk")
+        failure = await admin.waiting("failing")
         await admin.until(await admin.start("talker"), "completed")
         keys["run"] = users.run_key(item["run_id"])
 
         async def dead() -> bool:
-            return len((await admin.get("letters", params={"state": "dead"})).json()["items"]) == 2
+            return len((await admin.get("letters", params={"state": "dead"})).json()["items"]) == 3
 
         await eventually(dead)
         letter = (await admin.get("letters")).json()["items"][0]["n"]
-        yield Place(folder, up, keys, admin, item, question, letter)
+        yield Place(folder, up, keys, admin, item, question, failure, letter)
     users.close()
 
 

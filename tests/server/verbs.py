@@ -204,6 +204,13 @@ async def paused(admin: Client) -> Case:
     return case
 
 
+async def failed_twice(admin: Client) -> Case:
+    """Two runs of the same program that failed at the same step."""
+    case, other = await at_rest("failing")(admin), await at_rest("failing")(admin)
+    case.runs.append(other.run)
+    return case
+
+
 async def halted(admin: Client) -> Case:
     """Agreed to, and then halted: only somebody who may lift it lets it run."""
     case = await at_rest("gated")(admin)
@@ -264,6 +271,7 @@ VERBS = [
     Verb("limit: extend", DECIDE, at_rest("limited"), choose(choice="extend", amount=1), ["pay 5"], before=["pay 5"]),
     Verb("limit: stop", DECIDE, at_rest("limited"), choose(choice="stop"), [], before=["pay 5"]),
     Verb("error: retry", DECIDE, at_rest("failing"), choose(choice="retry"), ["pay 5"]),
+    Verb("retry all that failed alike", DECIDE, failed_twice, on_item("retry-all", until=1e12), ["pay 5", "pay 5"]),
     Verb("lift an admin's halt", BOTH, halted, lift, ["pay 5"]),
 ]  # fmt: skip
 

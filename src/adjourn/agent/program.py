@@ -174,6 +174,7 @@ class Conversations:
                     "error": fault.error,
                     "kind": fault.kind,
                     "step": step,
+                    "agent": thread.agent,
                     "can_resume": fault.transient,
                     "attempts": fault.count,
                 }

@@ -12,7 +12,7 @@ from adjourn.cli.options import Json
 
 COMMANDS = {
     "demo": "demo", "run": "running", "runs": "reading", "show": "reading", "watch": "watching", "inbox": "deciding",
-    "approve": "deciding", "deny": "deciding", "answer": "deciding", "pause": "controlling", "resume": "controlling",
+    "approve": "deciding", "deny": "deciding", "answer": "deciding", "retry": "deciding", "pause": "controlling", "resume": "controlling",
     "cancel": "controlling", "accept": "controlling", "say": "controlling", "fork": "history", "halt": "controlling",
     "unhalt": "controlling", "audit": "commands.audit", "checkpoint": "checkpoints", "serve": "serving", "worker": "working",
     "db": "storing", "user": "people", "keys": "commands.keys", "doctor": "doctor",

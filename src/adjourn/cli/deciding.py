@@ -1,4 +1,4 @@
-"""Commands with which a person decides: `inbox`, `approve`, `deny`, `answer`."""
+"""Commands with which a person decides: `inbox`, `approve`, `deny`, `answer`, `retry`."""
 
 from collections.abc import Callable
 from typing import Annotated, Any, Literal
@@ -11,6 +11,7 @@ from adjourn.cli.action import Item, list_line, look, render
 from adjourn.cli.action import as_json as item_json
 from adjourn.cli.asking import Choice, Later, decide, parse
 from adjourn.cli.database import address_of, with_runtime
+from adjourn.cli.failed_alike import look_alike, report_retried
 from adjourn.cli.failure import NotShown, report, says
 from adjourn.cli.finding import Found, find, full_digest
 from adjourn.cli.hints import how_to_decide
@@ -210,3 +211,47 @@ def answer(
 
     decider = person(db, by, group or (), right="decide")
     _command(db, item, decider, make, digest, request_id, wait, as_json, signing_key)
+
+
+@app.command()
+@says("Not retried")
+def retry(
+    item: InterruptId,
+    db: Db = None,
+    as_json: Json = False,
+    by: By = None,
+    note: Note = "",
+    everything: Annotated[
+        bool,
+        typer.Option("--all", help="With it all open errors that are like it: same program, step and kind of error."),
+    ] = False,
+    digest: Digest = "",
+    request_id: RequestId = "",
+    wait: Wait = None,
+    signing_key: SigningKeyFile = "",
+) -> None:
+    """Try a failed step again; with --all, of every run that failed in the same way.
+
+    At a terminal --all says how many there are, and asks. Each is a decision of its own; one that is refused stops no other.
+    """
+    decider = person(db, by, right="decide")
+    if not everything:
+        _command(
+            db,
+            item,
+            decider,
+            lambda i: Choice("answer", "retry", note=note),
+            digest,
+            request_id,
+            wait,
+            as_json,
+            signing_key,
+        )
+        return
+    if wait is not None:
+        raise Invalid("--wait is for one run; leave it out, or leave --all out")
+    alike = with_runtime(db, lambda rt: look_alike(rt, db, item, digest))
+    if is_attended() and alike.count and not alike.is_meant():
+        raise Invalid("they were left as they are; nothing was retried")
+    done = with_runtime(db, lambda rt: alike.retry(rt, decider, note, request_id), signing_key=signing_key or None)
+    raise typer.Exit(report_retried(done, decider.name, alike.like, as_json))

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from adjourn.cli.database import DEFAULT, VARIABLE
 from adjourn.cli.visible import visible
 from adjourn.core.interrupt import Interrupt
+from adjourn.core.likeness import likeness
 
 DIGITS = 16
 """Of a digest, so many are shown and are enough."""
@@ -58,5 +59,7 @@ def how_to_decide(db: str | None, i: Interrupt) -> list[tuple[str, str]]:
             ("Deny", command(db, "deny", i.ref, options=("--note", "…"))),
         ]
     if i.choices:
-        return [(name.capitalize(), command(db, "answer", i.ref, name, options=seen)) for name in i.choices]
+        said = [(name.capitalize(), command(db, "answer", i.ref, name, options=seen)) for name in i.choices]
+        together = likeness("", i) is not None
+        return [*said, ("All", command(db, "retry", i.ref, options=("--all", *seen)))] if together else said
     return [("Answer", command(db, "answer", i.ref, "VALUE", options=seen))]

@@ -16,6 +16,7 @@ from adjourn.core.digest import action_digest
 from adjourn.core.doubt import AGAIN
 from adjourn.core.events import arrived
 from adjourn.core.halt import halted, scopes
+from adjourn.core.likeness import UNAUTHORISED
 from adjourn.core.quarantine import MAX_DEATHS, is_asked, is_poisoned, question
 from adjourn.core.records import (
     Asked,
@@ -208,7 +209,10 @@ def _faulted(p: Plan, state: State, program: Program, call: Call, now: float) ->
         return
     judged = program.judge(state, call, now)
     if not fault.transient or isinstance(judged, Refuse):
-        payload: dict[str, Any] = {"error": fault.error, "step": call.id, "tool": call.tool}
+        effect = judged.intended.effect if isinstance(judged, Go) else call.effect
+        payload: dict[str, Any] = {
+            "error": fault.error, "kind": fault.kind, "step": call.id, "tool": call.tool, "effect": effect,
+        }  # fmt: skip
         if any(is_answer(key, memo) for key, memo in call.memo.items()):
             payload["answered"] = True
         p.moves.append(Asked(i=interrupt_id(state, call.id), kind="error", call=call.id, step=call.id, payload=payload))
@@ -259,7 +263,7 @@ def unauthorised(state: State, call: str, tool: str, why: str) -> Asked:
     """The question to a person about a call that the store did not let begin: no decisions stand behind it."""
     return Asked(
         i=interrupt_id(state, call), kind="error", call=call, step=call, tool=tool,
-        payload={"error": f"{tool} may not begin: {why}", "step": call, "tool": tool, "kind": "unauthorised"},
+        payload={"error": f"{tool} may not begin: {why}", "step": call, "tool": tool, "kind": UNAUTHORISED},
     )  # fmt: skip
 
 

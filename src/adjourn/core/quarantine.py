@@ -59,13 +59,18 @@ def is_poisoned(state: State, most: int) -> bool:
 
 
 def question(state: State) -> Asked:
-    """What a person is asked then. Items with the same `type` can be answered together."""
+    """What a person is asked then. `core.likeness` says which can be answered together."""
+    running = sorted({call.tool for call in state.live.values() if call.doubt or call.id in state.owed})
     if state.deaths:
-        running = sorted({call.tool for call in state.live.values() if call.doubt or call.id in state.owed})
         what = f" while {', '.join(running)} ran" if running else ""
         workers = "1 worker" if state.deaths == 1 else f"{state.deaths} workers in a row"
         text = f"{workers} died{what}; it may be killing them"
     else:
         text = f"{state.lost} workers in a row were lost before this run recorded anything; it may be killing them"
-    payload: dict[str, Any] = {"error": text, "kind": "poison", "deaths": state.deaths or state.lost}
+    payload: dict[str, Any] = {
+        "error": text,
+        "kind": "poison",
+        "tool": ", ".join(running),
+        "deaths": state.deaths or state.lost,
+    }
     return Asked(i=f"{STEP}?{state.asked_count.get(STEP, 0)}", kind="error", step=STEP, payload=payload)

@@ -103,7 +103,8 @@ class ChunkBody:
     def failed(self, fact: Returned, error: BaseException, desk: Desk) -> Fact:
         desk.failed(error)
         awaited = isinstance(error, TypeError) and "await" in str(error)
-        return Faulted(step=self.call.id, error=fact.error + (PLAIN_CALLS if awaited else ""))
+        text = fact.error + (PLAIN_CALLS if awaited else "")
+        return Faulted(step=self.call.id, error=text, kind=type(error).__name__)
 
     def paused(self, fact: Fact, context: ToolContext, desk: Desk) -> Fact:
         assert isinstance(context, FlowContext)

@@ -55,6 +55,7 @@ from adjourn.runtime.audit import AuditVerbs
 from adjourn.runtime.halts import HaltVerbs
 from adjourn.runtime.live import LiveChannel
 from adjourn.runtime.near import did_you_mean
+from adjourn.runtime.retries import RetryVerbs
 from adjourn.runtime.run import Run
 from adjourn.runtime.sealer import Sealer
 from adjourn.runtime.signatures import DecidersSource, Signatures, SigningKeySource
@@ -69,7 +70,7 @@ NEAR = 5
 """Names that an error lists where several could be meant."""
 
 
-class Runtime(AuditVerbs, HaltVerbs):
+class Runtime(AuditVerbs, HaltVerbs, RetryVerbs):
     """Store, programs and all verbs. Without programs it can read, decide and control; with a run's program it advances it.
 
     Use it as `async with Runtime("sqlite:///adjourn.db", [agent]) as rt:`. Leaving it waits `grace` seconds for tools

@@ -25,7 +25,7 @@ from adjourn.errors import (
 from adjourn.server.auth import set_cookie
 from adjourn.server.changed import conflict
 from adjourn.server.operation import Call, answered
-from adjourn.server.translate import halt_json, identity_json
+from adjourn.server.translate import halt_json, identity_json, retried_json
 from adjourn.stores.store import Halt
 
 # Runs
@@ -135,11 +135,15 @@ async def _fork_at(c: Call, new: str, old: str) -> int:
 async def _decidable(c: Call) -> Interrupt:
     """The interrupt, if this is somebody who may decide it."""
     found = await c.rt.interrupt(c.path["interrupt"])
+    await _check_person(c, found)
+    return found
+
+
+async def _check_person(c: Call, found: Interrupt) -> None:
     row, state = await c.desk.folds.of(found.run_id)
     agents = {row.program, *(t.agent for t in state.threads.values())}
     if c.who.name.startswith("@") or c.who.name in agents:
         raise NotAllowed(f"{c.who.name!r} is a run or its agent: people decide, not those who ask")
-    return found
 
 
 async def _decided(c: Call, found: Interrupt, decide: Callable[[str], Awaitable[int]]) -> Any:
@@ -187,6 +191,21 @@ async def answer_interrupt(c: Call) -> Any:
     return await _decided(c, found, lambda digest: c.rt.answer(
         found, value, by=c.who.name, digest=digest, groups=c.who.groups, request_id=c.request_id,
     ))  # fmt: skip
+
+
+async def retry_all(c: Call) -> Any:
+    """Try all open errors again that are like this one, of those that were open when whoever asks had looked."""
+    b, found = c.body, await _decidable(c)
+    for other in await c.rt.alike(found, until=b["until"]):
+        await _check_person(c, other)
+    try:
+        done = await c.rt.retry_all(
+            found, by=c.who.name, note=b.get("note", ""), digest=b["digest"], until=b["until"], groups=c.who.groups,
+            request_id=c.request_id,
+        )  # fmt: skip
+    except StaleDecision as e:
+        raise await conflict(c.rt.store, found, b["digest"], e) from None
+    return {"items": [retried_json(one) for one in done]}
 
 
 # The kill switch

@@ -176,6 +176,12 @@ async def get_interrupt(c: Call) -> Any:
     return answered(answer, {"ETag": tag})
 
 
+async def list_alike(c: Call) -> Any:
+    """The refs of the open errors that are like one, at most 1000, and until when they were opened."""
+    until = c.rt.store.now()
+    return {"refs": [i.ref for i in await c.rt.alike(c.path["interrupt"], until=until)], "until": until}
+
+
 async def _decisions(c: Call, found: Interrupt, local: str) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """Who approved an interrupt so far, and who or what closed it last; an expiry is nobody's denial."""
     votes: list[dict[str, Any]] = []

@@ -82,6 +82,9 @@ THIS_RUN = {"parameters": {"run": "$response.body#/id"}}
 THIS_ITEM = {
     "parameters": {"interrupt": "$response.body#/interrupt/ref"}, "requestBody": {"digest": "$response.body#/interrupt/digest"},
 }  # fmt: skip
+ALL_ALIKE = {
+    "parameters": {"interrupt": "$request.path.interrupt"}, "requestBody": {"until": "$response.body#/until"},
+}  # fmt: skip
 DECISIONS = ("approve", "deny", "answer")
 RUN_VERBS = ("get_run", "get_records", "pause_run", "resume_run", "cancel_run", "say_to_run", "fork_run")
 
@@ -136,6 +139,11 @@ OPERATIONS = [
               body=thing(("digest",), digest=DIGEST, note=NOTE)),
     Operation("POST", "/interrupts/{interrupt}/answer", "answer", "decide", "Answer a question, or choose.", doing.answer_interrupt, DONE,
               problems=DECIDES, body=thing(("value", "digest"), value=ANYTHING, digest=DIGEST, note=NOTE)),
+    Operation("GET", "/interrupts/{interrupt}/alike", "list_alike", "read", "The open errors that are like this one.", looking.list_alike,
+              answer(refs=TEXTS, until=NUMBER), links={"retry_all": ALL_ALIKE}),
+    Operation("POST", "/interrupts/{interrupt}/retry-all", "retry_all", "decide", "Try all open errors again that are like this one.",
+              doing.retry_all, answer(items={"type": "array", "items": ref("Retried")}), problems=(404, 409),
+              body=thing(("digest", "until"), digest=DIGEST, until=TIME, note=NOTE)),
     # The kill switch and the audit
     Operation("GET", "/halts", "list_halts", "read", "The halts that are on.", looking.list_halts, HALTS),
     Operation("POST", "/halts", "halt", "halt", "Halt everything, one agent or one tool.", doing.halt, HALTS,

@@ -76,6 +76,7 @@ CLOSED = answer(
     why=TEXT, by=TEXT, at=maybe(NUMBER), seq=maybe(WHOLE), note=TEXT, edit=maybe(OBJECT), value=ANYTHING,
 )  # fmt: skip
 VOTE = answer(by=TEXT, at=NUMBER, note=TEXT)
+RETRIED = answer(ref=TEXT, run_id=TEXT, seq=maybe(WHOLE), refused=maybe(answer(code=TEXT, detail=TEXT)))
 RUN = answer(
     id=TEXT, kind=TEXT, program=TEXT, status=STATUS, title=TEXT, session=TEXT, labels=OBJECT, seq=WHOLE, interrupts=WHOLE,
     held=TEXTS, worker=TEXT, epoch=WHOLE, created_at=NUMBER, updated_at=NUMBER,
@@ -120,7 +121,7 @@ PROBLEM["properties"] |= {  # of a decision that came too late: what was seen, w
 }  # fmt: skip
 
 COMPONENTS: dict[str, Schema] = {
-    "Usage": USAGE, "Interrupt": INTERRUPT, "InboxItem": INBOX_ITEM,
+    "Usage": USAGE, "Interrupt": INTERRUPT, "InboxItem": INBOX_ITEM, "Retried": RETRIED,
     "Run": RUN, "RunState": RUN_STATE, "Glance": GLANCE, "Step": STEP, "Task": TASK,
     "Record": RECORD, "Halt": HALT, "Audit": AUDIT,
     "Endpoint": ENDPOINT, "Letter": LETTER, "Shown": SHOWN, "Problem": PROBLEM,

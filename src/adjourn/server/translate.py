@@ -4,14 +4,17 @@ from typing import Any
 
 import msgspec
 
+from adjourn.core.codec import legible
 from adjourn.core.digest import digest
 from adjourn.core.doubt import left_behind
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.messages import Usage
 from adjourn.core.records import AnyRecord, Cancelled, Completed
 from adjourn.core.state import State
+from adjourn.runtime.retries import Retried
 from adjourn.runtime.run import look
 from adjourn.server.auth import Identity
+from adjourn.server.problem import code_of
 from adjourn.stores.letter import Endpoint, Letter
 from adjourn.stores.store import Halt, RunRow
 
@@ -89,6 +92,13 @@ def record_json(seq: int, record: AnyRecord) -> dict[str, Any]:
 def identity_json(who: Identity) -> dict[str, Any]:
     """Who somebody is. `link`: they came by the link of this start."""
     return {"name": who.name, "role": who.role, "groups": list(who.groups), "csrf": who.csrf, "link": who.local}
+
+
+def retried_json(one: Retried) -> dict[str, Any]:
+    """What came of one of several decisions."""
+    refused = one.refused
+    problem = {"code": code_of(refused), "detail": legible(str(refused))} if refused else None
+    return {"ref": one.interrupt.ref, "run_id": one.interrupt.run_id, "seq": one.seq or None, "refused": problem}
 
 
 def halt_json(h: Halt) -> dict[str, Any]:
