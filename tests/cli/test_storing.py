@@ -2,6 +2,7 @@
 
 import asyncio
 import stat
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -71,6 +72,46 @@ def test_a_copy_is_of_one_moment_while_others_write(adjourn: Run, process: Run, 
     asyncio.run(both())
     for n in range(3):
         assert adjourn("db", "check", "--db", f"copy{n}.db").code == 0
+
+
+def test_a_backup_is_restored_and_the_way_back_is_printed(adjourn: Run, waiting: str) -> None:
+    adjourn("db", "backup", "copy.db")
+    adjourn("say", waiting, "after the backup", "--by", "ana")
+    said = adjourn("db", "restore", "copy.db", "--by", "ops")
+    assert said.code == 0 and said.out.endswith("adjourn.db\n") and "1 run of 1 paused" in said.err
+    looked = adjourn("show", waiting)
+    assert "paused" in looked.out and "restored" in looked.out and "by ops" in looked.out
+    doctor = adjourn("doctor")
+    assert "1 run paused since a backup was restored" in doctor.out
+    assert adjourn("db", "check").code == 0
+    [back] = [line for line in said.err.splitlines() if line.startswith("The way back: ")]
+    subprocess.run(back.removeprefix("The way back: "), shell=True, check=True)
+    assert "after the backup" in adjourn("show", waiting).out
+    assert "restored" not in adjourn("doctor").out
+
+
+def test_a_restore_says_as_json_what_it_did(adjourn: Run, waiting: str) -> None:
+    adjourn("db", "backup", "copy.db")
+    said = adjourn("db", "restore", "copy.db", "--json").json
+    assert (said["runs"], said["held"]) == (1, 1) and Path(said["kept"]).exists()
+    adjourn("resume", waiting, "--by", "ops")
+    assert "restored" not in adjourn("doctor").out
+
+
+def test_a_backup_that_cannot_be_restored_changes_nothing(adjourn: Run, waiting: str) -> None:
+    before = adjourn("show", waiting, "--journal").out
+    assert adjourn("db", "restore", "none.db").code == 2
+    Path("text.db").write_text("not a database, but long enough to be taken for one" * 50)
+    said = adjourn("db", "restore", "text.db")
+    assert said.code == 1 and "Not restored" in said.err and "Nothing was changed" in said.err
+    assert adjourn("show", waiting, "--journal").out == before
+
+
+def test_restoring_makes_a_database_where_there_is_none(adjourn: Run, waiting: str) -> None:
+    adjourn("db", "backup", "copy.db")
+    said = adjourn("db", "restore", "copy.db", "--db", "new.db")
+    assert said.code == 0 and "way back" not in said.err
+    assert adjourn("db", "check", "--db", "new.db").code == 0
 
 
 DAMAGE: dict[str, Callable[[], None]] = {

@@ -80,6 +80,7 @@ async def _inside(file: DatabaseFile, db: str | None, deep: bool) -> AsyncIterat
             for found in (
                 await health.workers(rt, file.programs(), db),
                 await health.people(rt, db),
+                health.restored(file, db),
                 await health.letters(rt, db),
                 [await health.decisions(rt)],
                 await health.users(rt, Path(f"{file.path}-users"), db),

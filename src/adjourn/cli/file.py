@@ -1,6 +1,5 @@
 """A database file, looked at without changing it: not even its schema is brought up to date."""
 
-import os
 import statistics
 import tempfile
 import time
@@ -15,6 +14,7 @@ from adjourn.cli.database import BUSY, NoDatabase
 from adjourn.cli.visible import visible
 from adjourn.errors import StoreError
 from adjourn.stores.migrate import migrations
+from adjourn.stores.restore import copy_database
 
 PARTS = ("", "-wal", "-shm", "-live", "-users")
 """What belongs to a database, by the end of its name."""
@@ -94,15 +94,8 @@ class DatabaseFile:
 
     def copy_to(self, path: str) -> None:
         """A whole copy as of one moment, while others go on writing; only its owner may read it."""
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-        try:
-            with self.reading() as db:
-                db.execute("vacuum into ?", (path,))
-            with open(path, "rb") as f:
-                os.fsync(f.fileno())
-        except BaseException:
-            os.unlink(path)
-            raise
+        with self.reading() as db:
+            copy_database(db, path)
 
 
 def newest_schema() -> int:

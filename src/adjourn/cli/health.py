@@ -82,7 +82,7 @@ def store(file: DatabaseFile, db: str | None) -> list[Finding]:
 async def is_whole(file: DatabaseFile, db: str | None, *, deep: bool) -> list[Finding]:
     """Its structure, every journal, and the audit."""
     if damage := file.damage(deep=deep):
-        advice = ("Restore", "the last copy that `adjourn db backup` made; keep this file")
+        advice = ("Restore the last copy", command(db, "db restore BACKUP"))
         return [wrong("structure", f"{damage[0]} ({len(damage)} in all)", *advice, damage=damage)]
     found = [fine("structure", "SQLite finds nothing wrong with it")]
     if file.schema != newest_schema():
@@ -158,6 +158,20 @@ def files() -> Finding:
 
 
 # The runs
+
+
+def restored(file: DatabaseFile, db: str | None) -> list[Finding]:
+    """Runs that wait for a person since a backup was restored."""
+    held = file.count(
+        "select 'held', count(distinct r.n) from run r join journal j on j.run = r.n "
+        "where r.status = 'paused' and j.body like '{\"t\":\"restored\"%' and not exists (select 1 from journal k "
+        'where k.run = j.run and k.seq > j.seq and k.body like \'{"t":"resumed"%\')'
+    )["held"]
+    if not held:
+        return []
+    text = f"{count(held, 'run')} paused since a backup was restored: what they did after it is not known here"
+    advice = ("Look at each, then resume or cancel it", command(db, "runs", options=("--status", "paused")))
+    return [look("restored", text, *advice, held=held)]
 
 
 async def workers(rt: Runtime, programs: Sequence[str], db: str | None) -> list[Finding]:

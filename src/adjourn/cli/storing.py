@@ -1,6 +1,7 @@
 """`adjourn db`: the database file itself: what is in it, its schema, a copy of it, whether it is whole."""
 
 import asyncio
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,15 +13,19 @@ from adjourn.cli.failure import says
 from adjourn.cli.file import DatabaseFile, newest_schema
 from adjourn.cli.findings import exit_of, print_findings
 from adjourn.cli.health import is_whole
-from adjourn.cli.options import Db, Json
+from adjourn.cli.hints import command, quoted
+from adjourn.cli.options import By, Db, Json
+from adjourn.cli.person import person
 from adjourn.cli.terminal import out, print_json, say
 from adjourn.cli.visible import visible
 from adjourn.cli.words import DIM, count
 from adjourn.errors import Conflict, Invalid, StoreError
 from adjourn.runtime.runtime import Runtime
 from adjourn.stores.migrate import pending
+from adjourn.stores.restore import restore as restored_from
+from adjourn.stores.rules.restoring import when
 
-app = typer.Typer(name="db", help="The database file: info, migrate, backup, check.", no_args_is_help=True)
+app = typer.Typer(name="db", help="The database file: info, migrate, backup, restore, check.", no_args_is_help=True)
 
 
 def _file(db: str | None) -> DatabaseFile:
@@ -124,6 +129,38 @@ def backup(
         out().print(visible(target))
         runs, records = count(found["runs"], "run"), count(found["records"], "record")
         say(Text(f"{runs}, {records}, {found['bytes']:,} bytes. Users and keys are in a file of their own.", style=DIM))
+
+
+@app.command()
+@says("Not restored")
+def restore(
+    backup: Annotated[str, typer.Argument(metavar="BACKUP", help="A copy that `adjourn db backup` made; only read.")],
+    db: Db = None,
+    by: By = None,
+    as_json: Json = False,
+) -> None:
+    """Put a backup in the place of a database that nobody has open, which is kept under another name.
+
+    Every run that has not ended is paused, and what it may have done since the backup is in doubt: look, then resume it.
+    """
+    address = address_of(db)
+    path = file_of(address)
+    if path is None:
+        raise Invalid(f"{address!r} is not a file; name one with --db")
+    name = person(db, by, right="admin", what="restoring a backup").name
+    done = asyncio.run(restored_from(backup, path, by=name))
+    if as_json:
+        print_json(asdict(done))
+        return
+    out().print(visible(done.path))
+    held = f"{count(done.held, 'run')} of {done.runs:,} paused"
+    say(Text(f"{held}; the last record is of {when(done.taken)}. What they did since is not known here.", style=DIM))
+    if done.held:
+        say(
+            Text(f"Look at each, then let it go on or cancel it: {command(db, 'runs', options=('--status', 'paused'))}")
+        )
+    if done.kept:
+        say(Text(f"The way back: mv {quoted(done.kept)} {quoted(done.path)}", style=DIM))
 
 
 @app.command()

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from adjourn.core import quarantine
 from adjourn.core import records as r
-from adjourn.core.call import Call, Phase
+from adjourn.core.call import Call, Phase, is_undo
+from adjourn.core.status import Status
 
 if TYPE_CHECKING:
     from adjourn.core.state import State
 
+_MAY_HAVE_BEGUN = frozenset({Phase.NEW, Phase.APPROVED, Phase.CLEARED, Phase.INTENDED, Phase.FAULTED, Phase.ASKED})
 AGAIN = 5
 """So many times a call may come into doubt before a person is asked, whatever its effect allows."""
 
@@ -29,10 +32,47 @@ def claimed(state: State, _seq: int, x: r.Claimed) -> None:
             _in_doubt(state, call, why, 0.0, x.at)
 
 
+def restored(state: State, _seq: int, x: r.Restored) -> None:
+    """The journal is a past. What it was about to do may have been done since; it waits until a person has looked.
+
+    A run that was being cancelled goes on with that: it starts nothing new, and undoing twice is harmless. A question other
+    than an approval stays with the people who were asked.
+    """
+    state.epoch = x.epoch
+    quarantine.cleared(state)
+    cancelling = state.status != Status.PAUSED
+    approvals = {o.record.call: i for i, o in state.open.items() if o.record.kind == "approval"}
+    for call in state.live.values():
+        if call.id in state.threads or not _may_have_begun(state, call, approvals, cancelling=cancelling):
+            continue
+        call.left = False
+        if not call.attempt:
+            call.at = x.since
+        _in_doubt(state, call, x.reason, 0.0, x.at)
+    if cancelling:
+        return
+    for i in approvals.values():
+        del state.open[i]
+    state.pause, state.parked = r.PauseAsked(by=x.by, reason=x.reason, at=x.at), None
+    state.resting = state.resting or x.at
+
+
+def _may_have_begun(state: State, call: Call, approvals: Mapping[str, str], *, cancelling: bool) -> bool:
+    """Whether the time that was lost may have begun this call, or begun it again, without a question that is still open."""
+    if cancelling or is_undo(call.id):
+        return call.phase == Phase.INTENDED
+    if call.phase == Phase.ASKED:
+        return call.id in approvals
+    fault = state.faults.get(call.id)
+    return call.phase in _MAY_HAVE_BEGUN and not (call.phase == Phase.FAULTED and fault is not None and fault.asked)
+
+
 def doubted(state: State, _seq: int, x: r.Doubted) -> None:
     """A body has ended in doubt, or has not ended: then it stays in flight, unless a cancel has left it."""
     state.deaths = state.lost = 0
     call = state.live[x.call]
+    if x.effect:
+        call.effect, call.undo, call.attempt = x.effect, x.undo, max(1, call.attempt)
     if x.running:
         call.doubt = x.why
         return

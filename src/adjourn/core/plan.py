@@ -23,6 +23,7 @@ from adjourn.core.records import (
     CancelAsked,
     Cancelled,
     Completed,
+    Doubted,
     Fact,
     Intended,
     Move,
@@ -185,7 +186,10 @@ def _owed(p: Plan, state: State, program: Program, call: Call, now: float) -> No
         _faulted(p, state, program, call, now)
         return
     judged = program.judge(state, call, now)
-    if call.phase == Phase.DOUBT:
+    unheard = call.phase == Phase.DOUBT and not call.attempt
+    if unheard and (doubted := _perhaps_begun(call, judged)):
+        p.facts.append(doubted)
+    elif call.phase == Phase.DOUBT and not unheard:
         _doubt(p, state, call, judged, now)
     elif isinstance(judged, Refuse):
         p.facts.append(Returned(call=call.id, error=judged.error, why=judged.why, ran=False))
@@ -220,6 +224,17 @@ def _faulted(p: Plan, state: State, program: Program, call: Call, now: float) ->
         p.retry_at(fault.retry_at, now)
     elif isinstance(judged, Go):
         _go(p, call, judged)
+
+
+def _perhaps_begun(call: Call, judged: Judged) -> Doubted | None:
+    """What a call is that has no intent here, and may have begun in a time that was lost with its store. None: it does no
+    harm to begin it now, or it may not begin at all."""
+    if isinstance(judged, Refuse) or (isinstance(judged, Go) and judged.intended.agent):
+        return None
+    what = judged.intended if isinstance(judged, Go) else judged.asked
+    if what.effect in ("", "read"):
+        return None
+    return Doubted(call=call.id, why=call.doubt, effect=what.effect, undo=what.undo)
 
 
 def _doubt(p: Plan, state: State, call: Call, judged: Judged, now: float) -> None:
@@ -270,6 +285,10 @@ def unauthorised(state: State, call: str, tool: str, why: str) -> Asked:
 def _cancelling(p: Plan, state: State, program: Program, now: float) -> None:
     """Settle what is in flight, then undo the latest effect, one at a time, then end."""
     p.abort = frozenset({"model", "read"})
+    unheard = [call for call in state.live.values() if call.phase == Phase.DOUBT and not call.attempt]
+    p.facts += filter(None, (_perhaps_begun(call, program.judge(state, call, now)) for call in unheard))
+    if p.facts:
+        return
     waiting, alone = False, distrusted(state, program, now)
     for call in reversed(list(state.live.values())):
         if call.phase == Phase.INTENDED or undo_target(call.id) not in alone:

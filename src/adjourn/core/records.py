@@ -242,13 +242,16 @@ class Doubted(Record, frozen=True, tag="doubted"):
     """A body that ended without anybody knowing whether its effect happened: a timeout, or it said so itself.
 
     `settle`: seconds that the world gets before it is asked. `running`: it has not ended, and is waited for. `left`: it
-    has not ended, and a cancel does not wait any longer."""
+    has not ended, and a cancel does not wait any longer. `effect`, `undo`: what it is, if this journal has no intent of it: it
+    may have begun after the backup that the store was restored from."""
 
     call: str
     why: str = ""
     settle: float = 0.0
     running: bool = False
     left: bool = False
+    effect: str = ""
+    undo: bool = False
 
 
 class Verified(Record, frozen=True, tag="verified"):
@@ -274,6 +277,17 @@ class Disowned(Record, frozen=True, tag="disowned"):
     i: str = ""
     by: str = ""
     why: str = ""
+
+
+class Restored(Record, frozen=True, tag="restored"):
+    """The store was restored from a backup: what the run did after `since`, its last record before this one, nobody here
+    knows. Every call that may have begun is in doubt, and the run is paused until a person has looked. No worker of the
+    time that was lost had an epoch as high as this one."""
+
+    epoch: int
+    since: float = 0.0
+    by: str = ""
+    reason: str = ""
 
 
 # Moves
@@ -388,12 +402,13 @@ Fact = (
     | Verified
     | Late
     | Disowned
+    | Restored
 )
 Move = Intended | Asked | Closed | Reminded | Parked | Completed | Cancelled | CancelAsked
 AnyRecord = (
     Started | Decided | PauseAsked | Resumed | CancelAsked | Said | Emitted | Accepted | Forked
-    | Claimed | Released | Replied | Broke | Returned | Suspended | Stepped | Yielded | Faulted | Doubted | Verified | Late | Disowned
-    | Intended | Asked | Closed | Reminded | Parked | Completed | Cancelled
+    | Claimed | Released | Replied | Broke | Returned | Suspended | Stepped | Yielded | Faulted | Doubted | Verified | Late
+    | Disowned | Restored | Intended | Asked | Closed | Reminded | Parked | Completed | Cancelled
 )  # fmt: skip
 
 

@@ -470,7 +470,7 @@ _ON: dict[type, Callable[[State, int, Any], None]] = {
     r.Intended: State._intended, r.Returned: State._returned, r.Suspended: State._suspended,
     r.Stepped: State._stepped, r.Yielded: State._yielded, r.Faulted: State._faulted,
     r.Doubted: doubt.doubted, r.Verified: doubt.verified, r.Late: doubt.late,
-    r.Disowned: State._disowned,
+    r.Disowned: State._disowned, r.Restored: doubt.restored,
     r.Asked: State._asked, r.Closed: State._closed, r.Reminded: State._reminded,
     r.Decided: State._decided, r.PauseAsked: State._pause_asked,
     r.Resumed: State._resumed, r.CancelAsked: State._cancel_asked, r.Said: State._said, r.Emitted: events.emitted, r.Forked: forked,

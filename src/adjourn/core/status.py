@@ -14,6 +14,7 @@ from adjourn.core.records import (
     Parked,
     PauseAsked,
     Record,
+    Restored,
     Resumed,
     Said,
     Started,
@@ -38,13 +39,15 @@ _WORDS = (Decided, Said, Emitted)
 
 NEXT: dict[Status, dict[type[Record], Status]] = {
     S.READY: {Claimed: S.READY, Parked: S.WAITING, Completed: S.COMPLETED, PauseAsked: S.PAUSING,
-              CancelAsked: S.CANCELLING, **dict.fromkeys(_WORDS, S.READY)},
-    S.WAITING: {Claimed: S.READY, PauseAsked: S.PAUSED, CancelAsked: S.CANCELLING, **dict.fromkeys(_WORDS, S.READY)},
+              CancelAsked: S.CANCELLING, Restored: S.PAUSED, **dict.fromkeys(_WORDS, S.READY)},
+    S.WAITING: {Claimed: S.READY, PauseAsked: S.PAUSED, CancelAsked: S.CANCELLING, Restored: S.PAUSED,
+                **dict.fromkeys(_WORDS, S.READY)},
     S.PAUSING: {Claimed: S.PAUSING, Parked: S.PAUSED, PauseAsked: S.PAUSING, Resumed: S.READY,
-                CancelAsked: S.CANCELLING, **dict.fromkeys(_WORDS, S.PAUSING)},
-    S.PAUSED: {Resumed: S.READY, CancelAsked: S.CANCELLING, **dict.fromkeys(_WORDS, S.PAUSED)},
-    S.CANCELLING: {Claimed: S.CANCELLING, Parked: S.STUCK, Cancelled: S.CANCELLED, Decided: S.CANCELLING},
-    S.STUCK: {Claimed: S.CANCELLING, Decided: S.CANCELLING},
+                CancelAsked: S.CANCELLING, Restored: S.PAUSED, **dict.fromkeys(_WORDS, S.PAUSING)},
+    S.PAUSED: {Resumed: S.READY, CancelAsked: S.CANCELLING, Restored: S.PAUSED, **dict.fromkeys(_WORDS, S.PAUSED)},
+    S.CANCELLING: {Claimed: S.CANCELLING, Parked: S.STUCK, Cancelled: S.CANCELLED, Decided: S.CANCELLING,
+                   Restored: S.CANCELLING},
+    S.STUCK: {Claimed: S.CANCELLING, Decided: S.CANCELLING, Restored: S.STUCK},
     S.COMPLETED: {},
     S.CANCELLED: {},
 }  # fmt: skip
@@ -54,7 +57,9 @@ ENDED = frozenset({S.COMPLETED, S.CANCELLED})
 CANCELS = frozenset({S.CANCELLING, S.STUCK, S.CANCELLED})
 """Statuses in which a second cancel is acknowledged and nothing is appended."""
 
-_STEERING = frozenset({Claimed, Parked, Completed, Cancelled, PauseAsked, Resumed, CancelAsked, Decided, Said, Emitted})
+_STEERING = frozenset(
+    {Claimed, Parked, Completed, Cancelled, PauseAsked, Resumed, CancelAsked, Decided, Said, Emitted, Restored}
+)
 
 
 def after(status: Status | None, record: Record) -> Status | None:

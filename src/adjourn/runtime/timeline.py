@@ -180,10 +180,10 @@ class Timeline:
             else:
                 self._waited += max(0.0, x.at - self._rested)
             self._claimed = x.at
-        elif isinstance(x, r.Parked | r.Completed | r.Cancelled):
+        elif isinstance(x, r.Parked | r.Restored | r.Completed | r.Cancelled):
             self._worked += max(0.0, x.at - self._claimed) if self._claimed else 0.0
             self._claimed, self._rested = 0.0, x.at
-            self._ended = not isinstance(x, r.Parked)
+            self._ended = isinstance(x, r.Completed | r.Cancelled)
 
     # Records
 
@@ -328,6 +328,10 @@ class Timeline:
                 self._add("start", "", "started", at=x.at, text=f"by {x.by}" if x.by else "")
             case r.PauseAsked():
                 self._pause = self._add("pause", "", "paused", at=x.at, text=_by(x.by, x.reason), status="paused")
+                self._pause.begin("pause", x.at)
+            case r.Restored():
+                text = f"from a backup {_by(x.by, x.reason)}"
+                self._pause = self._add("pause", "", "restored", at=x.at, text=text, status="paused")
                 self._pause.begin("pause", x.at)
             case r.Resumed():
                 if self._pause is not None:

@@ -443,7 +443,7 @@ def connect(path: str) -> Any:  # apsw's types are not complete
             return time.monotonic() - started < BUSY_SECONDS
 
         db.set_busy_handler(busy)
-        _refuse_foreign(db, path)
+        refuse_foreign(db, path)
         if new and os.path.exists(path):  # what waits in it, and the secrets of webhooks, are for its owner
             os.chmod(path, 0o600)
         if db.pragma("journal_mode", "wal") != "wal":
@@ -456,7 +456,7 @@ def connect(path: str) -> Any:  # apsw's types are not complete
     return db
 
 
-def _refuse_foreign(db: Any, path: str) -> None:
+def refuse_foreign(db: Any, path: str) -> None:
     """A database of something else is left as it is."""
     db.execute("begin")  # one look: others may be setting it up
     version = int(db.pragma("user_version"))
@@ -467,7 +467,8 @@ def _refuse_foreign(db: Any, path: str) -> None:
 
 
 @contextmanager
-def _transaction(db: Any) -> Generator[None]:
+def transaction(db: Any) -> Generator[None]:
+    """All of it, or nothing."""
     db.execute("begin immediate")
     try:
         yield
@@ -483,7 +484,7 @@ def _migrate(db: Any, path: str) -> None:
         version = int(db.pragma("user_version"))
         if not migrate.pending(version, path):
             return
-        with _transaction(db):
+        with transaction(db):
             version = int(db.pragma("user_version"))
             for number, sql in migrate.pending(version, path):
                 db.execute(sql)

@@ -20,6 +20,7 @@ from adjourn.stores.audit_key import AuditKey
 from adjourn.stores.letter import Endpoint
 from adjourn.stores.outbox import endpoint_digest
 from adjourn.stores.rules.replay import Replay, disagreements
+from adjourn.stores.rules.restoring import RESTORE
 from adjourn.stores.rules.signing import REQUIRE, STOP
 from adjourn.stores.rules.transaction import InterruptRow
 from adjourn.stores.seals import Anchor, Covered, Seal, seal_hash
@@ -217,7 +218,7 @@ class _Check:
             self._say("seals", "", 0, f"none is signed by {kids}")
         if (anchor := self._found.anchor) is not None and anchor.k > last.k:
             why = f"there is no such seal, the last one is {last.k}: this is an older copy of the store, or it was cut"
-            self._say("anchor", "", anchor.k, why)
+            self._say("anchor", "", anchor.k, self._restoration(anchor) or why)
 
     def _seal(self, store: str, last: Seal, seal: Seal) -> None:
         if seal.k != last.k + 1:
@@ -255,10 +256,21 @@ class _Check:
             self._say("anchor", "", anchor.k, f"it is of the store {anchor.store}; this one is {store}")
         elif anchor.hash != seal.hash.hex() or anchor.at != seal.at:
             why = "the seal of this number is not the one that it names: what was sealed up to then was changed"
-            self._say("anchor", "", anchor.k, why)
+            self._say("anchor", "", anchor.k, self._restoration(anchor) or why)
         key = next((x for x in self._found.keys if x.kid == anchor.kid), None)
         if key is not None and not key.fits(bytes.fromhex(anchor.hash), _base64(anchor.sig)):
             self._say("anchor", "", anchor.k, f"its signature is not of {anchor.kid}")
+
+    def _restoration(self, anchor: Anchor) -> str:
+        """Why its seal is not here any more, if somebody restored a backup afterwards that did not have it; else ""."""
+        for entry in self._global(RESTORE):
+            if entry.get("seal", anchor.k) < anchor.k and anchor.at < entry.get("at", 0.0):
+                by, at = entry.get("by") or "somebody", _when(entry.get("at", 0.0))
+                return (
+                    f"it is of a time that was lost: {by} restored a backup at {at}, whose last seal was {entry['seal']}; "
+                    "compare what it names with the database that was kept"
+                )
+        return ""
 
     def _entry(self, seal: Seal, entry: Covered) -> None:
         """The chains of this scope still pass through what was sealed."""

@@ -31,6 +31,7 @@ from adjourn.core.records import (
     Parked,
     PauseAsked,
     Replied,
+    Restored,
     Resumed,
     Returned,
     Said,
@@ -40,7 +41,7 @@ from adjourn.core.records import (
     parse,
 )
 from adjourn.core.state import input_text
-from adjourn.core.status import after
+from adjourn.core.status import Status, after
 from adjourn.errors import (
     Invalid,
     Refused,
@@ -81,7 +82,7 @@ def create(tx: Tx, now: float, started: Started, rest: Sequence[AnyRecord] = (),
         append(tx, row, 0, record if record.at else stamped(msgspec.structs.replace(record), now))
     if rest:  # an imported journal belongs to nobody here, and its epochs are over
         row.worker = ""
-        row.epoch = max([0, *(x.epoch for x in rest if isinstance(x, Claimed))])
+        row.epoch = max([0, *(x.epoch for x in rest if isinstance(x, Claimed | Restored))])
     tx.save(row)
     if rest and tx.endpoints():  # what happened was told elsewhere, but what is open waits for people here
         tell(tx, row, [opened_by(tx, row, x) for x in tx.open_interrupts(row)])
@@ -196,6 +197,13 @@ def _index(tx: Tx, row: RunRow, record: AnyRecord) -> None:
             tx.touch(row.id, record.at)
             row.wake_at, row.blocked = record.wake_at, record.blocked
             row.worker = ""
+        case Restored():
+            row.epoch, row.worker = record.epoch, ""
+            if row.status == Status.PAUSED:
+                row.wake_at, row.blocked = 0.0, ()
+                for found in tx.open_interrupts(row):
+                    if found.kind == "approval":
+                        close(tx, row, found, "void")
         case Claimed() | PauseAsked():
             row.wake_at, row.blocked = 0.0, ()
         case Completed() | Cancelled():
