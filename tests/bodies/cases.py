@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, Literal
 
-from adjourn import Agent, Flow, Run, Runtime, Tool
+from adjourn import Agent, Cancelled, Flow, Run, Runtime, Tool
 from adjourn.core.records import AnyRecord, Doubted, Faulted, Returned, Verified
 from adjourn.stores.memory import MemoryStore
 from adjourn.testing import FakeClock, ScriptedModel, call
@@ -120,3 +120,15 @@ def how(records: list[AnyRecord]) -> tuple[str, str]:
         elif isinstance(record, Verified) and record.answer == "happened":
             found = ("value", str(record.value))
     return found
+
+
+async def cancelled(run: Run[Any]) -> Cancelled:
+    outcome = await run.wait(LIMIT)
+    assert isinstance(outcome, Cancelled), outcome
+    return outcome
+
+
+async def idle() -> None:
+    """Let everything that can go on go on."""
+    for _ in range(50):
+        await asyncio.sleep(0)

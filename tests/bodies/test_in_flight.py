@@ -6,9 +6,9 @@ import time
 from typing import Any
 
 import pytest
-from tests.bodies.cases import KINDS, LIMIT, NOTHING, Bank, Kind, Place, program
+from tests.bodies.cases import KINDS, LIMIT, NOTHING, Bank, Kind, Place, cancelled, idle, program
 
-from adjourn import Agent, Cancelled, Flow, Run, Tool, ToolContext
+from adjourn import Agent, Flow, Tool, ToolContext
 from adjourn.bodies import runner
 from adjourn.core.plan import LEFT
 from adjourn.core.records import Cancelled as CancelledRecord
@@ -429,15 +429,3 @@ async def test_a_run_without_a_store_ends_when_its_task_is_cancelled(name: str, 
     bank.open_all()
     assert done
     assert task.cancelled()
-
-
-async def cancelled(run: Run[Any]) -> Cancelled:
-    outcome = await run.wait(LIMIT)
-    assert isinstance(outcome, Cancelled), outcome
-    return outcome
-
-
-async def idle() -> None:
-    """Let everything that can go on go on."""
-    for _ in range(50):
-        await asyncio.sleep(0)

@@ -117,6 +117,9 @@ class JumpingClock:
     def __init__(self, clock: FakeClock) -> None:
         self._clock = clock
 
+    def steady(self) -> float:
+        return self._clock.steady()
+
     async def wait(self, bell: asyncio.Event, seconds: float | None) -> None:
         for _ in range(20):
             if bell.is_set():

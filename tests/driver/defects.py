@@ -2,14 +2,20 @@
 
 from tests.house.defect import Defect, rewriting
 
+from adjourn.bodies import runner
 from adjourn.bodies.tool_context import ToolContext
+from adjourn.core import plan
 from adjourn.driver import identity
+from adjourn.driver.clock import DriveTime
+from adjourn.driver.landing import Landing
 from adjourn.driver.loop import Drive
 from adjourn.runtime.worker import Worker
 from adjourn.stores.rules import lease as leases
 from adjourn.stores.sqlite import SQLiteStore
 
 FENCE = "tests/driver/test_fence.py::test_"
+STEPS = "tests/bodies/test_clock_steps.py::test_"
+CLOSING = "tests/runtime/test_closing.py::test_"
 MEMORY = "tests/stores/test_contract.py::TestMemoryStore::test_"
 
 LIVENESS: dict[str, Defect] = {
@@ -42,5 +48,40 @@ LIVENESS: dict[str, Defect] = {
         "a worker does not say whom it knows to be alive",
         rewriting(Worker, "_take", ", spares=here()", ""),
         "tests/runtime/test_liveness.py::test_a_live_worker_of_this_machine_is_not_robbed_because_time_has_passed",
+    ),
+    "the_wall_clock_ends_waits": Defect(
+        "a wait that is held is over because somebody set the clock",
+        rewriting(DriveTime, "now", "if self._began is None:", "if True:"),
+        STEPS + "what_was_cut_off_gets_its_time_before_the_world_is_asked[tool-3600.0]",
+    ),
+    "settling_is_parked": Defect(
+        "a long time to settle is left to the wall clock",
+        rewriting(plan, "_doubt", "p.hold_until(call.settles)", "p.retry_at(call.settles, now)"),
+        STEPS + "what_was_cut_off_gets_its_time_before_the_world_is_asked[chunk-3600.0]",
+    ),
+    "grace_by_the_wall_clock": Defect(
+        "a cancel gives up because somebody set the clock",
+        rewriting(Drive, "_patience", "self._clock.steady()", "self.store.now()"),
+        STEPS + "a_cancel_waits_for_its_grace[tool-3600.0]",
+    ),
+    "commits_by_the_wall_clock": Defect(
+        "a failing commit is given up because somebody set the clock",
+        rewriting(Landing, "commit", "self._clock.steady()", "self._store.now()"),
+        STEPS + "a_failed_commit_is_made_again_for_its_grace[3600.0]",
+    ),
+    "dropped_results": Defect(
+        "what a body comes to after it was cut off is dropped",
+        rewriting(Drive, "_abandon", "self._leave(step, task)", "pass"),
+        CLOSING + "a_result_that_comes_after_the_cut_is_recorded_and_nobody_is_asked",
+    ),
+    "results_too_late": Defect(
+        "a worker closes before the last result is recorded",
+        rewriting(Drive, "_abandon", "await all_recorded(LEAVE / 2)", "pass"),
+        CLOSING + "a_result_that_comes_after_the_cut_is_recorded_before_closing_ends",
+    ),
+    "a_cut_is_a_failure": Defect(
+        "an error that cutting a body off may have caused says that nothing happened",
+        rewriting(runner, "_ended_badly", "if desk.cut and _is_cancelled()", "if False"),
+        CLOSING + "an_error_that_the_cut_may_have_caused_is_not_taken_for_a_failure",
     ),
 }

@@ -4,13 +4,16 @@ import asyncio
 import contextlib
 import gc
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from tests.runtime.conftest import Begin
 from tests.runtime.world import Ledger, completed, notes, paused, slowly, thinks
 
 from adjourn import Agent, Runtime, ToolContext, ToolFailed, tool
-from adjourn.core.records import AnyRecord, Broke, Claimed, Returned
+from adjourn.core.records import AnyRecord, Broke, Claimed, Fact, Move, Returned
+from adjourn.stores.memory import MemoryStore
+from adjourn.stores.store import Committed, Lease
 from adjourn.testing import ScriptedModel, call
 
 
@@ -125,6 +128,23 @@ async def test_a_result_that_comes_after_the_cut_is_recorded_and_nobody_is_asked
     assert [x.value for x in records if isinstance(x, Returned)] == ["paid"]
     async with Runtime(address, [agent]) as rt:
         await completed(await rt.get("r1"))
+
+
+class Far(MemoryStore):
+    """A store that takes its time for a late result."""
+
+    async def commit(self, lease: Lease, facts: Sequence[Fact], moves: Sequence[Move], **more: Any) -> Committed:
+        if any(isinstance(fact, Returned) for fact in facts):
+            await asyncio.sleep(0.1)
+        return await super().commit(lease, facts, moves, **more)
+
+
+async def test_a_result_that_comes_after_the_cut_is_recorded_before_closing_ends() -> None:
+    store, agent = Far(), stubborn(lambda: "paid", began := asyncio.Event())
+    async with Runtime(store, [agent], grace=0.01) as rt:
+        await rt.start(agent, "go", run_id="r1")
+        await began.wait()
+    assert [x.value for _, x in store.peek("r1") if isinstance(x, Returned)] == ["paid"]
 
 
 async def test_an_error_that_the_cut_may_have_caused_is_not_taken_for_a_failure(address: str) -> None:

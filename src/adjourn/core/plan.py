@@ -101,8 +101,12 @@ class Plan(msgspec.Struct):
         """Try again then. A short wait is not worth giving the run back for: `hold` it."""
         if when - now > HOLD:
             self.wake_at(when)
-        elif not self.hold or when < self.hold:
-            self.hold = when
+        else:
+            self.hold_until(when)
+
+    def hold_until(self, when: float) -> None:
+        """Keep the run until then, by a clock that nobody can set."""
+        self.hold = min(self.hold or when, when)
 
 
 class Program(Protocol):
@@ -244,7 +248,7 @@ def _doubt(p: Plan, state: State, call: Call, judged: Judged, now: float) -> Non
     if go and (call.effect == "read" or (call.effect == "idempotent" and not forgotten and call.doubts < AGAIN)):
         _go(p, call, go)
     elif call.effect == "verifiable" and not call.verified and call.settles > now:
-        p.retry_at(call.settles, now)
+        p.hold_until(call.settles)
     elif call.effect == "verifiable" and not call.verified:
         p.start.append(Step(f"verify:{call.id}", "verify", call.path, call, state.agents_under(call.path)))
     else:
@@ -384,7 +388,7 @@ def _settle(p: Plan, state: State, call: Call, now: float) -> bool:
     if call.inherited or call.left:
         return False
     if doubtful(call) and call.effect == "verifiable" and not call.verified and call.settles > now:
-        p.hold = min(p.hold or call.settles, call.settles)
+        p.hold_until(call.settles)
         return True
     if doubtful(call) and call.effect == "verifiable" and not call.verified:
         p.start.append(Step(f"verify:{call.id}", "verify", call.path, call, state.agents_under(call.path)))

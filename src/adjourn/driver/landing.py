@@ -27,13 +27,13 @@ class Landing:
         An error leaves open whether the records have landed. The store finds them in the transaction that would append them
         again: to look first and commit then would not do, because a commit that got lost may still arrive in between.
         """
-        began, tries = 0.0, 0
+        began, tries = None, 0
         while True:
             try:
                 return await self._store.commit(self._lease, facts, moves, seen=seen)
             except StoreError as e:
-                now = self._store.now()
-                began = began or now
+                now = self._clock.steady()
+                began = now if began is None else began
                 if now >= began + self._grace:
                     raise
                 log.warning("run %s: a commit failed and is made again: %s", self._lease.run, e)

@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -33,7 +32,7 @@ from adjourn.core.records import (
 from adjourn.core.state import State
 from adjourn.core.status import Status
 from adjourn.driver import flights
-from adjourn.driver.clock import Alarm, Clock, SystemClock
+from adjourn.driver.clock import Alarm, Clock, DriveTime, SystemClock
 from adjourn.driver.feed import Feed, Published, TextArrived
 from adjourn.driver.fence import Fence
 from adjourn.driver.landing import Landing
@@ -89,7 +88,7 @@ class Desk:
         return self._drive.resources
 
     def now(self) -> float:
-        return self._drive.store.now()
+        return self._drive.time.now()
 
     def failed(self, error: BaseException) -> None:
         self._drive.errors[self.step.id] = error
@@ -143,6 +142,7 @@ class Drive:
         self.resources = resources or {}
         self.feed = feed or Feed()
         self._clock = clock or SystemClock()
+        self.time = DriveTime(store.now, self._clock)
         self._landing = Landing(store, lease, self._clock, grace)
         self._halts = lease.halts
         self._posted: list[Posted] = []
@@ -160,6 +160,7 @@ class Drive:
         self.why = ""
         self._conflicts = 0
         self._cut: dict[str, float] = {}
+        self._cancelled: float | None = None
         self._disown()
 
     def _disown(self) -> None:
@@ -174,7 +175,7 @@ class Drive:
         if self._over:
             _settle([Posted(fact, durable)], LeaseLost("the run was handed back before this was recorded"))
             return
-        self._posted.append(Posted(stamped(fact, self.store.now()), durable))
+        self._posted.append(Posted(stamped(fact, self.time.now()), durable))
         self._bell.set()
 
     def hear(self) -> None:
@@ -246,11 +247,12 @@ class Drive:
     def _plan(self, own: list[Posted]) -> Plan:
         """Plan until it has no more facts of its own (refusals), which are folded like any other."""
         while True:
-            p = plan(self.state, self.program, self.store.now(), self._halts, self._max_deaths)
+            p = plan(self.state, self.program, self.time.now(), self._halts, self._max_deaths)
+            self.time.hold(bool(p.hold))
             if not p.facts:
                 return p
             for fact in p.facts:
-                own.append(Posted(stamped(fact, self.store.now())))
+                own.append(Posted(stamped(fact, self.time.now())))
                 self.state.fold(0, fact)
 
     def _moves(self, p: Plan, start: Sequence[Step]) -> list[Move]:
@@ -265,11 +267,17 @@ class Drive:
     def _has_last_words(self, p: Plan) -> bool:
         """A cancel waits for what it cut off, for a while: a thought that was interrupted is kept."""
         ends = self._running and any(isinstance(move, Cancelled) for move in p.moves)
-        return bool(ends and self.state.cancel and self.store.now() < self.state.cancel.at + self.grace)
+        return bool(ends) and self._patience() > 0
+
+    def _patience(self) -> float:
+        """Seconds for which a cancel still waits for what is in flight, counted from when this drive heard of it."""
+        now = self._clock.steady()
+        self._cancelled = now if self._cancelled is None else self._cancelled
+        return self._cancelled + self.grace - now
 
     async def _commit(self, own: list[Posted], moves: list[Move], start: list[Step]) -> bool:
         facts = [posted.fact for posted in own]
-        now = self.store.now()
+        now = self.time.now()
         moves = [stamped(move, now) for move in moves]
         self._rung = False
         try:
@@ -389,7 +397,7 @@ class Drive:
         if step.kind == "call" and call is not None and call.phase == Phase.INTENDED:
             self.post(Doubted(call=step.id, why=why))
         elif step.kind in ("call", "undo"):
-            at = self.store.now() + STUBBORN
+            at = self.time.now() + STUBBORN
             self.post(Faulted(step=step.id, error=why, kind="interrupted", transient=True, retry_at=at))
 
     def _abort(self, p: Plan) -> None:
@@ -411,7 +419,7 @@ class Drive:
 
     def _let_go(self, step: Step, task: asyncio.Task[Fact], desk: Desk) -> None:
         """A body that does not end goes on by itself: it stays, whatever anybody says about it, until it has ended."""
-        now = self.store.now()
+        now = self._clock.steady()
         if now >= self._cut.setdefault(step.id, now) + (0.0 if desk.in_thread else STUBBORN):
             self._ends(step)
             self._leave(step, task)
@@ -433,20 +441,19 @@ class Drive:
 
     def _overdue(self, call: Call) -> bool:
         """Whether a cancel has waited long enough for this call: at once if its body said how to compensate it."""
-        if self.state.status != Status.CANCELLING or self.state.cancel is None:
+        if self.state.status != Status.CANCELLING:
             return False
-        return bool(call.compensations) or self.store.now() >= self.state.cancel.at + self.grace
+        return bool(call.compensations) or self._patience() <= 0
 
     async def _wait(self, p: Plan) -> None:
-        now = self.store.now()
-        until = p.hold or math.inf
+        now = self.time.now()
+        waits = [p.hold - now] if p.hold else []
         if p.wake and self._running:
-            until = min(until, p.wake)
-        if self.state.status == Status.CANCELLING and self.state.cancel is not None:
-            late = self.state.cancel.at + self.grace
-            until = min(until, late) if late > now else until
-            until = min([until, *(first + STUBBORN for first in self._cut.values())])
-        await self._clock.wait(self._bell, None if until == math.inf else max(0.0, until - now))
+            waits.append(p.wake - now)
+        if self.state.status == Status.CANCELLING:
+            waits += [left] if (left := self._patience()) > 0 else []
+            waits += [first + STUBBORN - self._clock.steady() for first in self._cut.values()]
+        await self._clock.wait(self._bell, max(0.0, min(waits)) if waits else None)
 
     async def _abandon(self) -> None:
         """Wait a moment for what is cut off. What was in flight is in doubt for whoever takes the run next."""

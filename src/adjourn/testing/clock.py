@@ -10,12 +10,20 @@ class FakeClock:
     """A clock for stores (`now=clock.now`) and for the loop. `skip` moves it and wakes what has become due."""
 
     def __init__(self, start: float = 1_800_000_000.0) -> None:
-        self._now = start
+        self._now, self._set_by = start, 0.0
         self._waiting: list[tuple[float, asyncio.Event]] = []
 
     def now(self) -> float:
         """The time, in seconds since 1970."""
+        return self._now + self._set_by
+
+    def steady(self) -> float:
+        """What passes by `advance` and `skip`, and does not change when the clock is `set`."""
         return self._now
+
+    def set(self, by: float | timedelta) -> None:
+        """Set the clock forward, or back, as somebody does who found it wrong: no time has passed."""
+        self._set_by += by.total_seconds() if isinstance(by, timedelta) else by
 
     def advance(self, duration: float | timedelta) -> None:
         """Move time and ring what has become due, without letting anything run yet."""
