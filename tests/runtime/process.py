@@ -16,6 +16,7 @@ from tests.runtime.world import AGENTS, LIMIT, Ledger
 
 from adjourn import AdjournError, Decision, Runtime, is_paused
 from adjourn.driver.inside import MARK
+from adjourn.stores.sqlite import SQLiteStore
 
 
 class Process:
@@ -137,13 +138,16 @@ async def said(work: Awaitable[Any]) -> Any:
 async def serve(db: str, ledger: str, agents: list[str], bare: bool = False, **options: Any) -> None:
     book = Ledger(ledger)
     resources = None if bare else {"ledger": book}
-    async with Runtime(f"sqlite:///{db}", [AGENTS[a](book) for a in agents], resources=resources, **options) as rt:
+    async with Runtime(
+        SQLiteStore(db, now=book.now), [AGENTS[a](book) for a in agents], resources=resources, **options
+    ) as rt:
         server = Server(rt, book)
         print(json.dumps("open"), flush=True)
         while line := await asyncio.to_thread(sys.stdin.readline):
             verb, arguments = json.loads(line)
             method: Callable[..., Awaitable[Any]] = getattr(server, verb)
             print(json.dumps(await said(method(**arguments))), flush=True)
+    await store.close()
 
 
 if __name__ == "__main__":

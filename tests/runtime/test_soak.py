@@ -1,4 +1,5 @@
-"""People bothered without cause: none. Rolling restarts, blocked loops, a crashing run and a starved CPU, judged by a ledger.
+"""People bothered without cause: none. Rolling restarts, blocked loops, a crashing run, a starved CPU and a clock that is set
+again and again, an hour forward or back, judged by a ledger.
 
 The bounded one runs with the tests; `make crash` runs the long one.
 """
@@ -16,8 +17,9 @@ from tests.runtime.world import AGENTS, LIMIT, Ledger
 from adjourn import Runtime
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.records import Claimed
+from adjourn.stores.sqlite import SQLiteStore
 
-LEASE = 0.6
+LEASE, HOUR = 0.6, 3600.0
 KINDS = ("payer", "parser", "killer")
 
 
@@ -51,13 +53,15 @@ async def has_cause(desk: Runtime, item: Interrupt, killed: set[str]) -> bool:
 
 async def soak(begin: Begin, address: str, ledger: Ledger, *, runs: int, restarts: int, seed: int) -> None:
     chance = random.Random(seed)
-    async with Runtime(address, resources={"ledger": ledger}, work=False) as desk:
+    store = SQLiteStore(address.removeprefix("sqlite:///"), now=ledger.now)
+    async with Runtime(store, resources={"ledger": ledger}, work=False) as desk:
         workers = [await begin(*KINDS, lease=LEASE) for _ in range(2)]
         for restart in range(restarts):
             for n in range(restart * runs // restarts, (restart + 1) * runs // restarts):
                 kind = "parser" if n % 10 == 5 else "payer"
                 await desk.start(AGENTS[kind](ledger), "go", run_id=f"{kind}-{n}")
             await asyncio.sleep(chance.uniform(0.2, 0.8))
+            ledger.set_clock(chance.choice([-HOUR, 0.0, HOUR]))
             if restart == restarts // 2:
                 await desk.start(AGENTS["killer"](ledger), "go", run_id="killer-0")
             k = chance.randrange(2)
@@ -86,6 +90,7 @@ async def soak(begin: Begin, address: str, ledger: Ledger, *, runs: int, restart
         paid = [line for line in ledger.lines() if line.startswith(("paid ", "parsed "))]
         assert len(paid) == len(set(paid)), "something was done twice"
         assert await desk.verify() == []
+    await store.close()
 
 
 async def test_nobody_is_bothered_without_cause(begin: Begin, address: str, ledger: Ledger) -> None:
