@@ -138,9 +138,8 @@ async def said(work: Awaitable[Any]) -> Any:
 async def serve(db: str, ledger: str, agents: list[str], bare: bool = False, **options: Any) -> None:
     book = Ledger(ledger)
     resources = None if bare else {"ledger": book}
-    async with Runtime(
-        SQLiteStore(db, now=book.now), [AGENTS[a](book) for a in agents], resources=resources, **options
-    ) as rt:
+    store = SQLiteStore(db, now=book.now)
+    async with Runtime(store, [AGENTS[a](book) for a in agents], resources=resources, **options) as rt:
         server = Server(rt, book)
         print(json.dumps("open"), flush=True)
         while line := await asyncio.to_thread(sys.stdin.readline):
