@@ -53,7 +53,8 @@ class Call(msgspec.Struct):
     """The unit of work: a tool call, a nested agent, an undo, a chunk's activation (`of` is the chunk's flow).
 
     In doubt for the `doubts`-th time; the world is not asked before `settles`, and its first "not" (`denied`) is asked
-    again after `settle` seconds. `left`: its body was still at work when a cancel stopped waiting for it.
+    again after `settle` seconds. `left`: its body was still at work when a cancel stopped waiting for it. `lost`: it has no
+    intent here, and may have begun in a time that was lost with its store.
     """
 
     id: str
@@ -82,6 +83,7 @@ class Call(msgspec.Struct):
     settles: float = 0.0
     denied: bool = False
     left: bool = False
+    lost: bool = False
     value: Any = None
     error: str = ""
     ran: bool = False

@@ -47,7 +47,7 @@ def restored(state: State, _seq: int, x: r.Restored) -> None:
             continue
         call.left = False
         if not call.attempt:
-            call.at = x.since
+            call.at, call.lost = x.since, True
         _in_doubt(state, call, x.reason, 0.0, x.at)
     if cancelling:
         return
@@ -71,6 +71,7 @@ def doubted(state: State, _seq: int, x: r.Doubted) -> None:
     """A body has ended in doubt, or has not ended: then it stays in flight, unless a cancel has left it."""
     state.deaths = state.lost = 0
     call = state.live[x.call]
+    call.lost = False
     if x.effect:
         call.effect, call.undo, call.attempt = x.effect, x.undo, max(1, call.attempt)
     if x.running:

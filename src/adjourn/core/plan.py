@@ -190,10 +190,10 @@ def _owed(p: Plan, state: State, program: Program, call: Call, now: float) -> No
         _faulted(p, state, program, call, now)
         return
     judged = program.judge(state, call, now)
-    unheard = call.phase == Phase.DOUBT and not call.attempt
-    if unheard and (doubted := _perhaps_begun(call, judged)):
+    lost = call.phase == Phase.DOUBT and call.lost
+    if lost and (doubted := _perhaps_begun(call, judged)):
         p.facts.append(doubted)
-    elif call.phase == Phase.DOUBT and not unheard:
+    elif call.phase == Phase.DOUBT and not lost:
         _doubt(p, state, call, judged, now)
     elif isinstance(judged, Refuse):
         p.facts.append(Returned(call=call.id, error=judged.error, why=judged.why, ran=False))
@@ -289,8 +289,8 @@ def unauthorised(state: State, call: str, tool: str, why: str) -> Asked:
 def _cancelling(p: Plan, state: State, program: Program, now: float) -> None:
     """Settle what is in flight, then undo the latest effect, one at a time, then end."""
     p.abort = frozenset({"model", "read"})
-    unheard = [call for call in state.live.values() if call.phase == Phase.DOUBT and not call.attempt]
-    p.facts += filter(None, (_perhaps_begun(call, program.judge(state, call, now)) for call in unheard))
+    lost = [call for call in state.live.values() if call.phase == Phase.DOUBT and call.lost]
+    p.facts += filter(None, (_perhaps_begun(call, program.judge(state, call, now)) for call in lost))
     if p.facts:
         return
     waiting, alone = False, distrusted(state, program, now)
