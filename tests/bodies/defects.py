@@ -111,7 +111,7 @@ BODIES: dict[str, Defect] = {
     ),
     "cancelled_by_whom": Defect(
         "a task that something else cancelled has failed, as if nothing had happened",
-        rewriting(runner, "_interruption", "(task is None or task.cancelling())", "False"),
+        rewriting(runner, "_interruption", "_is_cancelled()", "False"),
         ENDS + "[session-False-tool]",
     ),
     "reads_for_ever": Defect(

@@ -103,7 +103,7 @@ STORY: dict[str, Any] = {"streamingProfile": {"ttft": 0, "tps": 20}, "match": {"
 async def test_cancelling_the_task_that_awaits_an_agent_hangs_up(
     wire: str, server: "MockServer", providers: "Providers"
 ) -> None:
-    server.answer({"content": "a very long story " * 50}, **STORY)
+    server.answer({"content": "a very long story " * 500}, **STORY)
     before = server.hung_up()
     task = asyncio.create_task(Agent("teller", model=providers.named(wire)).run("Tell me a story."))
     while not server.journal():
@@ -116,7 +116,7 @@ async def test_cancelling_the_task_that_awaits_an_agent_hangs_up(
 
 @pytest.mark.parametrize("wire", ["openai", "anthropic"])
 async def test_cancelling_a_run_hangs_up(wire: str, server: "MockServer", providers: "Providers") -> None:
-    server.answer({"content": "a very long story " * 50}, **STORY)
+    server.answer({"content": "a very long story " * 500}, **STORY)
     before = server.hung_up()
     async with Agent("teller", model=providers.named(wire)).stream("Tell me a story.") as run:
         async for event in run:
@@ -132,7 +132,7 @@ async def test_cancelling_a_run_hangs_up(wire: str, server: "MockServer", provid
 async def test_a_story_that_was_paused_in_the_middle_is_told_to_its_end(
     wire: str, server: "MockServer", providers: "Providers"
 ) -> None:
-    server.answer({"content": "a very long story " * 50}, **STORY)
+    server.answer({"content": "a very long story " * 500}, **STORY)
     server.answer({"content": "The end."}, match={"turnIndex": 1})
     agent, before = Agent("teller", model=providers.named(wire)), server.hung_up()
     async with agent.stream("Tell me a story.") as run:

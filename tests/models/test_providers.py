@@ -317,7 +317,7 @@ async def test_a_timeout_is_transient(server: "MockServer", providers: "Provider
 @pytest.mark.parametrize("when", ["before the first word", "in the middle"])
 async def test_cancelling_hangs_up(wire: str, when: str, server: "MockServer", providers: "Providers") -> None:
     profile = {"ttft": 10_000} if when == "before the first word" else {"ttft": 0, "tps": 20}
-    server.answer({"content": "a very long story " * 50}, streamingProfile=profile)
+    server.answer({"content": "a very long story " * 500}, streamingProfile=profile)
     model, before = providers.named(wire), server.hung_up()
     heard = asyncio.Event()
 
@@ -340,7 +340,7 @@ async def test_cancelling_hangs_up(wire: str, when: str, server: "MockServer", p
 
 
 async def test_a_listener_that_leaves_hangs_up(server: "MockServer", providers: "Providers") -> None:
-    server.answer({"content": "a very long story " * 50}, streamingProfile={"ttft": 0, "tps": 20})
+    server.answer({"content": "a very long story " * 500}, streamingProfile={"ttft": 0, "tps": 20})
     before = server.hung_up()
     stream: Any = providers.openai().request(request(User("Tell me.")))
     assert isinstance(await anext(stream), TextDelta)
