@@ -14,6 +14,8 @@ import httpx
 from tests.server.world import Client, at, eventually
 
 from adjourn import Agent, Flow, FlowContext, MaxSteps, Policy, ToolContext, ask, pause_for, tool
+from adjourn.core.records import Started
+from adjourn.driver.identity import new_run_id
 from adjourn.models.scripted import ScriptedModel, call
 from adjourn.server import Serving
 
@@ -211,6 +213,27 @@ async def failed_twice(admin: Client) -> Case:
     return case
 
 
+async def outdated(admin: Client) -> Case:
+    """A run that began with another version of its program, as the worker here has said."""
+    runtime = admin.serving.runtime
+    fingerprint = runtime.programs["free"].fingerprint
+    old = {**fingerprint, "tools": {**fingerprint["tools"], "pay": "of before"}, "parameters": {}}
+    case = Case(new_run_id())
+    await runtime.store.create(Started(run=case.run, kind="agent", program="free", fingerprint=old, input="x"))
+    runtime.worker.wake(case.run)
+
+    async def is_refused() -> bool:
+        case.item = (await admin.get(f"runs/{case.run}")).json()["misfit"] or {}
+        return bool(case.item)
+
+    await eventually(is_refused)
+    return case
+
+
+async def accept(client: Client, case: Case) -> httpx.Response:
+    return await client.post(f"runs/{case.run}/accept", json={"digest": case.item["digest"]})
+
+
 async def halted(admin: Client) -> Case:
     """Agreed to, and then halted: only somebody who may lift it lets it run."""
     case = await at_rest("gated")(admin)
@@ -272,6 +295,7 @@ VERBS = [
     Verb("limit: stop", DECIDE, at_rest("limited"), choose(choice="stop"), [], before=["pay 5"]),
     Verb("error: retry", DECIDE, at_rest("failing"), choose(choice="retry"), ["pay 5"]),
     Verb("retry all that failed alike", DECIDE, failed_twice, on_item("retry-all", until=1e12), ["pay 5", "pay 5"]),
+    Verb("accept", DECIDE, outdated, accept, ["pay 5"]),
     Verb("lift an admin's halt", BOTH, halted, lift, ["pay 5"]),
 ]  # fmt: skip
 

@@ -144,6 +144,7 @@ class Client(httpx.AsyncClient):
     """Somebody at the API."""
 
     def __init__(self, serving: Serving, key: str = "", **options: Any) -> None:
+        self.serving = serving
         headers = {**({"Authorization": f"Bearer {key}"} if key else {}), **options.pop("headers", {})}
         super().__init__(
             base_url=f"{serving.url}/api/v1/", headers=headers, timeout=LIMIT, trust_env=False, verify=False, **options

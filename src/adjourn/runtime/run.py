@@ -11,7 +11,6 @@ from adjourn.agent.outcome import Outcome, outcome_of
 from adjourn.core.belief import FoldAgain
 from adjourn.core.codec import plain
 from adjourn.core.conversation import Thread
-from adjourn.core.fingerprint import changes
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.messages import Message, Usage
 from adjourn.core.preview import CancelPreview, cancel_preview
@@ -22,13 +21,16 @@ from adjourn.driver.answers import MISSING, answered, check_event
 from adjourn.driver.checkpoint import Checkpoint
 from adjourn.driver.events import Event
 from adjourn.driver.inside import check_outside
-from adjourn.errors import Invalid, NotFound, Refused
+from adjourn.errors import AlreadyResumed, Invalid, NotFound, Refused, RequestReused
 from adjourn.flow.picture import mermaid
+from adjourn.runtime.changed_program import changed, noted, version
 
 if TYPE_CHECKING:
     from adjourn.runtime.runtime import Runtime
 
 T = TypeVar("T", default=Any)
+NEVER = -1
+"""No journal is so long: a command for it is only recognised, never appended."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,27 +159,43 @@ class Run(Generic[T]):
         """Stop at the next boundary. `now` aborts the model call in flight and keeps what it had said."""
         await self._deliver(PauseAsked(now=now, by=by, reason=reason), request_id)
 
-    async def accept(self, *, by: str = "", request_id: str = "") -> tuple[str, ...]:
+    async def accept(self, *, by: str = "", digest: str = "", request_id: str = "") -> tuple[str, ...]:
         """Let it go on although its program changed: with exactly the program that a worker has refused. What changed.
 
         Approvals of what has changed are asked for again. Raises `Refused` if no worker has refused it for that reason.
 
         Args:
             by: who accepts it; recorded.
+            digest: of the version that was shown; if another one was refused since, nothing is accepted.
             request_id: the same again is the same command.
         """
         check_outside("accept a changed program")
-        noted = await self._rt.store.misfits(runs=(self.id,))
-        state = await self._fold()
-        program = state.started.program
-        found = changes(program, state.fingerprint, noted[0].fingerprint) if noted and noted[0].fingerprint else []
-        if not found:
+        note, state = await noted(self._rt.store, self.id), await self._fold()
+        found = changed(state, note) if note else ()
+        if note is None or not found:
+            if request_id and (done := await self._accepted(by, request_id)):
+                return done
             raise Refused(
                 self.id, "accept", await self.status(), "no worker has refused it because its program changed"
             )
-        await self._deliver(Accepted(fingerprint=noted[0].fingerprint, changes=tuple(found), by=by), request_id)
+        if digest and digest != version(note):
+            raise Refused(
+                self.id, "accept", await self.status(), "a worker has refused another version since; look again"
+            )
+        await self._deliver(Accepted(fingerprint=note.fingerprint, changes=found, by=by), request_id)
         self._rt.worker.refusals.pop(self.id, None)
-        return tuple(found)
+        return found
+
+    async def _accepted(self, by: str, request_id: str) -> tuple[str, ...]:
+        """What was accepted by this request before; () if it is a new one. What a worker had noted then is gone by now."""
+        for _, record in await self._rt.store.load(self.id):
+            if isinstance(record, Accepted) and record.by == by:
+                try:
+                    await self._rt.store.deliver(self.id, record, request=request_id, origin=self._rt.origin, at=NEVER)
+                except (AlreadyResumed, RequestReused):
+                    continue
+                return record.changes
+        return ()
 
     async def resume(self, instruction: str = "", *, by: str = "", request_id: str = "") -> None:
         """Let a paused run go on, perhaps with an instruction; or try a failed one again."""

@@ -48,6 +48,7 @@ async def start_run(c: Call) -> Any:
         raise NotFound(f"this server has no program {b['program']!r:.80}; it has {known}")
     run = await c.rt.start(
         program, b["input"], run_id=b.get("run_id") or _derived_id(c), session=b.get("session"), labels=b.get("labels"), by=c.who.name,
+        queue=b.get("queue"),
     )  # fmt: skip
     return {"id": run.id}
 
@@ -72,6 +73,13 @@ async def cancel_run(c: Call) -> Any:
     run = await c.rt.get(c.path["run"])
     await run.cancel(by=c.who.name, reason=c.body.get("reason", ""), request_id=c.request_id)
     return {"ok": True}
+
+
+async def accept_run(c: Call) -> Any:
+    """Accept a changed program for one run: the version that was shown."""
+    run = await c.rt.get(c.path["run"])
+    await _check_person(c, run.id)
+    return {"accepted": list(await run.accept(by=c.who.name, digest=c.body["digest"], request_id=c.request_id))}
 
 
 async def say_to_run(c: Call) -> Any:
@@ -135,12 +143,12 @@ async def _fork_at(c: Call, new: str, old: str) -> int:
 async def _decidable(c: Call) -> Interrupt:
     """The interrupt, if this is somebody who may decide it."""
     found = await c.rt.interrupt(c.path["interrupt"])
-    await _check_person(c, found)
+    await _check_person(c, found.run_id)
     return found
 
 
-async def _check_person(c: Call, found: Interrupt) -> None:
-    row, state = await c.desk.folds.of(found.run_id)
+async def _check_person(c: Call, run: str) -> None:
+    row, state = await c.desk.folds.of(run)
     agents = {row.program, *(t.agent for t in state.threads.values())}
     if c.who.name.startswith("@") or c.who.name in agents:
         raise NotAllowed(f"{c.who.name!r} is a run or its agent: people decide, not those who ask")
@@ -197,7 +205,7 @@ async def retry_all(c: Call) -> Any:
     """Try all open errors again that are like this one, of those that were open when whoever asks had looked."""
     b, found = c.body, await _decidable(c)
     for other in await c.rt.alike(found, until=b["until"]):
-        await _check_person(c, other)
+        await _check_person(c, other.run_id)
     try:
         done = await c.rt.retry_all(
             found, by=c.who.name, note=b.get("note", ""), digest=b["digest"], until=b["until"], groups=c.who.groups,

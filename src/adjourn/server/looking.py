@@ -8,12 +8,14 @@ import msgspec
 from msgspec.structs import replace
 from starlette.responses import Response
 
+from adjourn.core.digest import digest
 from adjourn.core.ids import local_event
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.records import Closed, Decided, Emitted, Suspended
-from adjourn.core.status import ENDED
+from adjourn.core.status import ENDED, Status
 from adjourn.errors import Invalid
 from adjourn.flow.flow import Flow
+from adjourn.runtime.changed_program import noted, unfit, version
 from adjourn.server.operation import Call, answered
 from adjourn.server.problem import Problem
 from adjourn.server.stream import EventStream, hub_events, run_events
@@ -27,7 +29,8 @@ from adjourn.server.translate import (
     said,
     state_json,
 )
-from adjourn.stores.store import Filter, Store
+from adjourn.stores.misfit import Misfit
+from adjourn.stores.store import Filter, RunRow, Store
 
 AT_ONCE = 25
 """Interrupts that are read from the store at once."""
@@ -52,16 +55,23 @@ async def list_runs(c: Call) -> Any:
 async def get_run(c: Call) -> Any:
     """A run; 304 if the client has it already."""
     row = await c.rt.store.get(c.path["run"])
-    tag = _tag(row.seq, row.view(c.rt.store.now()))
+    note = await _note(c, row)
+    tag = _tag(row.seq, row.view(c.rt.store.now()), note)
     if c.request.headers.get("if-none-match") == tag:
         return Response(status_code=304, headers={"ETag": tag})
     row, state = await c.desk.folds.of(row.id)
     now = c.rt.store.now()
-    return answered(state_json(row, state, now), {"ETag": _tag(row.seq, row.view(now))})
+    return answered(state_json(row, state, now, unfit(state, note)), {"ETag": _tag(row.seq, row.view(now), note)})
 
 
-def _tag(seq: int, status: str) -> str:
-    return f'W/"{seq}-{status}"'
+async def _note(c: Call, row: RunRow) -> Misfit | None:
+    """Why a worker has refused a run that waits for one."""
+    return await noted(c.rt.store, row.id) if row.status == Status.READY else None
+
+
+def _tag(seq: int, status: str, note: Misfit | None) -> str:
+    said = f"-{version(note)[:16]}-{digest(note.why)[:8]}" if note else ""  # a worker's note is no record
+    return f'W/"{seq}-{status}{said}"'
 
 
 async def get_status(c: Call) -> Any:

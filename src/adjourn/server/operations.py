@@ -58,6 +58,7 @@ URL: Schema = {"type": "string", "pattern": rf"^https://{HOST}{NUMBERED}(/[!$-;=
 AUDITED: dict[str, Schema] = {
     "after": {"type": "string", "pattern": r"^([0-9]{1,12}(\.[0-9]{1,9})?/[0-9]{1,15}/[^\n]{0,400})?$"}, "limit": LIMIT, "security": FLAG,
 }  # fmt: skip
+QUEUE: Schema = {"enum": ["session"]}
 TITLE: Schema = {"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9 ._-]{0,99}$"}
 KEY: Schema = {"type": "string", "minLength": 1, "maxLength": 500}
 SIGNAL: Schema = {"type": "string", "minLength": 1, "maxLength": 200, "pattern": "^[^@]"}
@@ -93,7 +94,7 @@ OPERATIONS = [
     Operation("GET", "/runs", "list_runs", "read", "Runs, newest first.", looking.list_runs, RUNS,
               query={"status": STATUS, **FILTERS, **PAGES}),
     Operation("POST", "/runs", "start_run", "control", "Start a run.", doing.start_run, RUN_REF, problems=CONTROLS, size=MAX_BODY,
-              body=thing(("program", "input"), program=NAME, input=ANYTHING, run_id=RUN_ID, session=NAME, labels=LABELS),
+              body=thing(("program", "input"), program=NAME, input=ANYTHING, run_id=RUN_ID, session=NAME, labels=LABELS, queue=QUEUE),
               links=dict.fromkeys(RUN_VERBS, THIS_RUN)),
     Operation("GET", "/runs/{run}", "get_run", "read", "A run: where it is, what it waits for, what it did.", looking.get_run,
               ref("RunState"), headers=TAG, also=(304,)),
@@ -117,6 +118,8 @@ OPERATIONS = [
               problems=(*CONTROLS, 423), body=thing(instruction=NOTE)),
     Operation("POST", "/runs/{run}/cancel", "cancel_run", "control", "Cancel and undo.", doing.cancel_run, OK, problems=CONTROLS,
               body=thing(reason=NOTE)),
+    Operation("POST", "/runs/{run}/accept", "accept_run", "decide", "Let it go on although its program changed.", doing.accept_run,
+              answer(accepted=TEXTS), problems=CONTROLS, body=thing(("digest",), digest=DIGEST)),
     Operation("POST", "/runs/{run}/say", "say_to_run", "control", "Tell the agent something.", doing.say_to_run, answer(dropped=TEXTS),
               problems=CONTROLS, size=MAX_BODY, body=thing(("text",), text=SAYS, abandon=FLAG)),
     Operation("POST", "/runs/{run}/emit", "emit_to_run", "control", "Send an event.", doing.emit_to_run, OK, problems=CONTROLS,

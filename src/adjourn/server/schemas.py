@@ -81,10 +81,11 @@ RUN = answer(
     id=TEXT, kind=TEXT, program=TEXT, status=STATUS, title=TEXT, session=TEXT, labels=OBJECT, seq=WHOLE, interrupts=WHOLE,
     held=TEXTS, worker=TEXT, epoch=WHOLE, created_at=NUMBER, updated_at=NUMBER,
 )  # fmt: skip
+MISFIT = answer(why=TEXT, changes=TEXTS, digest=TEXT, queued=FLAG)
 RUN_STATE = answer(
     run=ref("Run"), input=ANYTHING, steps=WHOLE, usage=ref("Usage"), interrupts={"type": "array", "items": ref("Interrupt")},
     calls=OBJECTS, done=OBJECTS, data=OBJECT, text=TEXT, output=ANYTHING, undone={"type": "array"}, residue={"type": "array"},
-    children=OBJECTS, graph=maybe(OBJECT), started_by=TEXT, forked_from=TEXT,
+    children=OBJECTS, graph=maybe(OBJECT), started_by=TEXT, forked_from=TEXT, misfit=maybe(ref("Misfit")),
 )  # fmt: skip
 GLANCE = answer(
     id=TEXT, seq=WHOLE, status=TEXT, now=TEXT, detail=TEXT, expires_at=maybe(NUMBER), waits=WHOLE, steps=WHOLE, tokens=WHOLE, cost=NUMBER,
@@ -122,7 +123,7 @@ PROBLEM["properties"] |= {  # of a decision that came too late: what was seen, w
 
 COMPONENTS: dict[str, Schema] = {
     "Usage": USAGE, "Interrupt": INTERRUPT, "InboxItem": INBOX_ITEM, "Retried": RETRIED,
-    "Run": RUN, "RunState": RUN_STATE, "Glance": GLANCE, "Step": STEP, "Task": TASK,
+    "Run": RUN, "RunState": RUN_STATE, "Misfit": MISFIT, "Glance": GLANCE, "Step": STEP, "Task": TASK,
     "Record": RECORD, "Halt": HALT, "Audit": AUDIT,
     "Endpoint": ENDPOINT, "Letter": LETTER, "Shown": SHOWN, "Problem": PROBLEM,
 }  # fmt: skip

@@ -11,6 +11,7 @@ from adjourn.core.interrupt import Interrupt
 from adjourn.core.messages import Usage
 from adjourn.core.records import AnyRecord, Cancelled, Completed
 from adjourn.core.state import State
+from adjourn.runtime.changed_program import Unfit
 from adjourn.runtime.retries import Retried
 from adjourn.runtime.run import look
 from adjourn.server.auth import Identity
@@ -28,8 +29,8 @@ def run_json(row: RunRow, now: float) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def state_json(row: RunRow, state: State, now: float) -> dict[str, Any]:
-    """A run, looked at: where it is, what it waits for, what it did."""
+def state_json(row: RunRow, state: State, now: float, misfit: Unfit | None = None) -> dict[str, Any]:
+    """A run, looked at: where it is, what it waits for, what it did; `misfit`: why no present worker advances it."""
     seen, ended = look(state), state.ended
     return {
         "run": run_json(row, now), "input": seen.input, "steps": seen.steps, "usage": usage_json(seen.usage),
@@ -40,6 +41,14 @@ def state_json(row: RunRow, state: State, now: float) -> dict[str, Any]:
         "residue": left_behind(state),
         "children": [{"path": p, "agent": t.agent, "text": t.text, "done": t.final} for p, t in state.threads.items() if p],
         "graph": state.started.graph, "started_by": state.started.by, "forked_from": state.started.forked_from,
+        "misfit": misfit_json(misfit) if misfit else None,
+    }  # fmt: skip
+
+
+def misfit_json(misfit: Unfit) -> dict[str, Any]:
+    """Why no present worker advances a run; `digest` names the version that may be accepted, "" if there is none."""
+    return {
+        "why": misfit.why, "changes": list(misfit.changes), "digest": misfit.digest, "queued": misfit.queued,
     }  # fmt: skip
 
 

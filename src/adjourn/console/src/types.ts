@@ -106,6 +106,15 @@ export interface RunState {
   graph: Graph | null;
   started_by: string;
   forked_from: string;
+  misfit: Misfit | null;
+}
+
+/** Why no present worker advances a run. `digest` names the version that was refused; "" if there is none to accept. */
+export interface Misfit {
+  why: string;
+  changes: string[];
+  digest: string;
+  queued: boolean;
 }
 
 export interface Graph {

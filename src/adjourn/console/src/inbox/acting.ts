@@ -36,6 +36,7 @@ export function useActs(d: Deciding, extra: Form | null, onward: (to?: string) =
     else onward();
   };
   return {
+    onward: () => onward(),
     approve: () => {
       const form = d.edit.peek();
       if (d.blocked.peek()) return;

@@ -11,6 +11,7 @@ import type { Form } from "./form";
 import type { Item } from "./items";
 import { choiceOf } from "./naming";
 import { alikeCount } from "./pending";
+import { RetryAll } from "./retry_all";
 
 export interface Acts {
   approve: () => void;
@@ -18,6 +19,8 @@ export interface Acts {
   startEdit: () => void;
   discard: () => void;
   answer: () => void;
+  /** All that are like it were decided elsewhere: on to the next item. */
+  onward: () => void;
 }
 export interface Refs {
   approve: RefObject<HTMLButtonElement>;
@@ -272,6 +275,7 @@ function AnswerBar({ deciding: d, item: i, acts, refs, extra }: Props) {
       </div>
       <div class="row acts">
         <Who deciding={d} extra={d.blocked.value || wrong} />
+        {i.kind === "error" ? <RetryAll deciding={d} item={i} onward={acts.onward} /> : null}
         <Button
           big
           look="p"

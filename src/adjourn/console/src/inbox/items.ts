@@ -37,6 +37,8 @@ export interface Item {
   slots: Seat[];
   /** Everybody who has shaped the run, where a rule wants somebody else. */
   requesters: string[];
+  /** Nobody decided it in time: it is asked once more, perhaps of others. */
+  escalated: boolean;
   /** Who decided it before without a signature that a worker trusts: it is open again. */
   disowned: string[];
 }
@@ -108,7 +110,20 @@ export function itemOf(from: Json | undefined): Item {
     slots: list(o.get("slots")).map(seatOf),
     requesters: list(o.get("requesters")).map(text),
     disowned: list(o.get("disowned")).map(text),
+    escalated: o.get("escalated") === true,
   };
+}
+
+/** What was escalated first, as in the API; then soonest expiry; then what has waited longest. */
+export function byUrgency(a: Item, b: Item): number {
+  const time = (i: Item): number => i.expiresAt ?? Number.MAX_VALUE;
+  return Number(b.escalated) - Number(a.escalated) || time(a) - time(b) || a.openedAt - b.openedAt || (a.ref < b.ref ? -1 : 1);
+}
+
+/** For whom it is now that nobody decided it in time. `then`: what happens when its time is over, and when that is. */
+export function escalatedWords(i: Item, then: string): string {
+  const whom = i.groups.length ? `for ${i.groups.join(" or ")}` : "for anybody who may decide";
+  return `Nobody decided it in time. It is now ${whom}; ${then}.`;
 }
 
 function seatOf(from: Json): Seat {

@@ -7,8 +7,8 @@ import { Link } from "../router";
 import { Icon } from "../ui";
 import { shownText } from "../visible";
 import { count, rough } from "../words";
-import type { Item } from "./items";
-import { KINDS, titleOf } from "./naming";
+import { escalatedWords, type Item } from "./items";
+import { afterwards, KINDS, titleOf } from "./naming";
 import { alikeCount, gone, itemBy, newer, order, showNewer, touched } from "./pending";
 
 export const ROW = 84;
@@ -100,6 +100,11 @@ function Row({ item: i, on, n, of, search }: { item: Item; on: boolean; n: numbe
             <Icon name={glyph} />
           </span>
           <b class={`${tone} semi`}>{leaving ? "No longer open" : word}</b>
+          {i.escalated && !leaving ? (
+            <span class="tag fail" title={escalatedWords(i, afterwards(i))} data-escalated>
+              Escalated
+            </span>
+          ) : null}
           <span class="grow" />
           {leaving ? null : <When item={i} />}
         </div>

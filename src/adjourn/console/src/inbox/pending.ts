@@ -1,11 +1,11 @@
-/** The list: what waits for people, soonest expiry first. New items wait behind a count until they are asked for. */
+/** The list: what waits for people, what was escalated first, then soonest expiry. New items wait behind a count until they are asked for. */
 import { batch, computed, signal } from "@preact/signals";
 import { now } from "../api";
 import { listen, tick, type Changed } from "../live";
 import { query } from "../router";
 import { say } from "../ui";
 import { count } from "../words";
-import { itemOf, type Item } from "./items";
+import { byUrgency, itemOf, type Item } from "./items";
 import { list, text } from "./json";
 import { ask } from "./wire";
 
@@ -48,12 +48,9 @@ export const agents = signal<string[]>([]);
 
 export const itemBy = (ref: string): Item | undefined => items.get(ref);
 
-/** Soonest expiry first; then what has waited longest. */
 function sorted(refs: Iterable<string>): string[] {
   const found = [...refs].flatMap((ref) => items.get(ref) ?? []);
-  const time = (i: Item): number => i.expiresAt ?? Number.MAX_VALUE;
-  found.sort((a, b) => time(a) - time(b) || a.openedAt - b.openedAt || (a.ref < b.ref ? -1 : 1));
-  return found.map((i) => i.ref);
+  return found.sort(byUrgency).map((i) => i.ref);
 }
 
 /** How many there are of each action, so that equal ones can be decided together. */
@@ -197,9 +194,10 @@ export function closed(refs: readonly string[]): void {
 /** Take away what is decided, if no hand is near. */
 function sweep(): void {
   for (const ref of order.peek()) {
-    const until = items.get(ref)?.expiresAt;
-    if (until === null || until === undefined || until > now()) break; // they are sorted by it
-    if (!gone.peek().has(ref)) closed([ref]);
+    const item = items.get(ref);
+    const until = item?.expiresAt ?? Number.MAX_VALUE;
+    if (until > now() && !item?.escalated) break; // behind what was escalated they are sorted by it
+    if (until <= now() && !gone.peek().has(ref)) closed([ref]);
   }
   const leaving = gone.peek();
   if (!leaving.size || touched.pointer || touched.focus) return;

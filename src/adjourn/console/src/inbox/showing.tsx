@@ -8,7 +8,7 @@ import { EFFECTS, grouped } from "../words";
 import type { Deciding } from "./deciding";
 import { Fields } from "./fields";
 import type { Form } from "./form";
-import { stepOf, type Item, type Seen } from "./items";
+import { escalatedWords, stepOf, type Item, type Seen } from "./items";
 import { isObj, text, write, type Json } from "./json";
 import { afterwards, choiceOf, headingOf, KINDS, prose } from "./naming";
 import { Hiding, Rows, Whole } from "./reading";
@@ -60,6 +60,11 @@ export function Head({ seen, editing, heading }: { seen: Seen; editing: boolean;
       {i.disowned.length ? (
         <p class="t2 def" data-disowned>
           Open again: not signed by anybody this worker trusts: <Visible text={i.disowned.join(", ")} />
+        </p>
+      ) : null}
+      {seen.open && i.escalated ? (
+        <p class="t2 def" data-escalated>
+          <b class="fail">Escalated</b> <Visible text={escalatedWords(i, afterwards(i))} />
         </p>
       ) : null}
       {i.kind === "in_doubt" ? <p class="t2 def">The call began, and its end was not recorded. Nobody here knows if it happened.</p> : null}

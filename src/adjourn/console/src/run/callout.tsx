@@ -3,10 +3,12 @@ import type { ComponentChildren } from "preact";
 import { tick } from "../live";
 import { now } from "../api";
 import { go, to } from "../router";
-import { Button, Icon, Time } from "../ui";
+import { Button, Time } from "../ui";
 import { Visible } from "../visible";
 import { gist, remaining, rough } from "../words";
 import type { Interrupt, RunState } from "../types";
+import { NoWorkerFits } from "./misfit";
+import { Bar } from "./note";
 import type { Line } from "./tree";
 
 const VERBS: Record<string, string> = {
@@ -56,7 +58,8 @@ function headOf(i: Interrupt): ComponentChildren {
 const brief = (text: string): string => (text.length > 200 ? `${text.slice(0, 200)}…` : text);
 
 export function Callout({ state, lines, resume }: { state: RunState; lines: Line[]; resume: (() => void) | null }) {
-  const { run } = state;
+  const { run, misfit } = state;
+  if (misfit && run.status === "ready") return <NoWorkerFits misfit={misfit} run={run} />;
   const people = state.interrupts.filter((i) => i.kind !== "event" && i.kind !== "timer");
   const first = [...people].sort((a, b) => (a.expires_at ?? Infinity) - (b.expires_at ?? Infinity) || a.opened_at - b.opened_at)[0];
   if (
@@ -218,35 +221,5 @@ function Pausing({ lines }: { lines: Line[] }) {
       }
       text="Pause now does not wait for a model; a tool is never cut."
     />
-  );
-}
-
-function Bar({
-  tone,
-  icon,
-  head,
-  lead,
-  text,
-  children,
-}: {
-  tone: string;
-  icon: string;
-  head: ComponentChildren;
-  lead?: ComponentChildren;
-  text: ComponentChildren;
-  children?: ComponentChildren;
-}) {
-  return (
-    <div class={`callout ${tone}`} role="note" data-callout={tone}>
-      <span class={tone}>
-        <Icon name={icon} size="l" />
-      </span>
-      <div class="grow">
-        <b>{head}</b>
-        <span class="t2">{lead}</span>
-        <div class="sm t2">{text}</div>
-      </div>
-      {children}
-    </div>
   );
 }

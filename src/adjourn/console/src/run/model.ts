@@ -8,6 +8,8 @@ import type { Recorded, RunState, Step, Thinking, Timeline } from "../types";
 
 const PAINT = 50;
 const GATHER = 60;
+/** A run that waits for a worker is looked at so often: why none takes it is no record. */
+const GLANCE = 3000;
 
 interface TextArrived {
   type: string;
@@ -32,6 +34,7 @@ export class RunModel {
   private buffer = new Map<string, string>();
   private painting = 0;
   private gathering = 0;
+  private glancing = 0;
   private reading = false;
   private again = false;
   private stopFollowing: (() => void) | null = null;
@@ -52,6 +55,7 @@ export class RunModel {
     this.stopEffect();
     this.pause();
     this.control.abort();
+    clearTimeout(this.glancing);
     clearTimeout(this.painting);
     clearTimeout(this.gathering);
   }
@@ -129,6 +133,8 @@ export class RunModel {
       setClock(timeline.now);
       merge([state.run]);
       this.state.value = state;
+      clearTimeout(this.glancing);
+      if (state.run.status === "ready" && looking.peek()) this.glancing = window.setTimeout(() => this.soon(), GLANCE);
       if (timeline.steps.length) this.steps.value = placed(this.steps.peek(), timeline.steps);
       this.seen = timeline.seq;
       this.thinking.value = timeline.thinking;
