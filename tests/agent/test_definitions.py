@@ -274,6 +274,7 @@ def test_the_rules_of_a_parent_and_a_child_are_told_apart_too() -> None:
         ({"escalate_to": ["leads"]}, "needs expires_in= and on_expiry='escalate'"),
         ({"escalate_to": ["leads"], "expires_in": 5}, "needs expires_in= and on_expiry='escalate'"),
         ({"escalate_to": ["leads"], "on_expiry": "escalate"}, "needs expires_in= and on_expiry='escalate'"),
+        ({"on_expiry": "escalate"}, "on_expiry='escalate' needs expires_in="),
         ({"escalate_to": [""], "expires_in": 5, "on_expiry": "escalate"}, "escalate_to= is a list of names"),
         ({"groups": [1]}, "groups= is a list of names"),
         ({"groups": "finance"}, "groups= is a list of names"),

@@ -101,8 +101,9 @@ async def test_a_run_that_no_worker_fits_says_what_differs_and_whoever_may_accep
 
 async def test_on_a_phone_it_is_marked_as_well_and_fits(own: World, browser: Browser) -> None:
     await escalated(own, "late")
-    async with visit(browser, own, at="/inbox") as ana:
+    async with visit(browser, own, at="/runs") as ana:
         await ana.page.set_viewport_size({"width": 390, "height": 844})
+        await ana.go("/inbox")
         await expect(ana.page.locator(".il-list li").first).to_contain_text("Escalated")
         await ana.page.locator(".il-list li a").first.click()
         await expect(ana.page.locator("article [data-escalated]")).to_be_visible()

@@ -152,6 +152,22 @@ async def test_a_call_in_doubt_is_not_a_failure(kind: str) -> None:
         assert not [x for _, x in await env.runtime.store.load("r") if isinstance(x, Faulted)]
 
 
+async def unknown(ctx: Any, args: Any) -> None:
+    """Whether it happened: nobody knows."""
+
+
+@pytest.mark.parametrize("kind", ["tool", "chunk"])
+@pytest.mark.parametrize(("options", "says"), [
+    ({"effect": "unsafe"}, "may have done something"), ({"effect": "verifiable", "verify": unknown}, "verify= to say"),
+])  # fmt: skip
+def test_an_effect_that_does_not_allow_another_attempt_says_so_where_it_is_written(
+    kind: str, options: dict[str, Any], says: str
+) -> None:
+    program(kind, lambda ctx: 1, **options, retries=0)
+    with pytest.raises(InvalidDefinition, match=says):
+        program(kind, lambda ctx: 1, **options, retries=1)
+
+
 @pytest.mark.parametrize("kind", ["tool", "chunk"])
 @pytest.mark.parametrize("options", [
     {"effect": "unsafe", "retries": 1}, {"retries": -1}, {"retries": True}, {"retries": 1.5}, {"backoff": -1}, {"backoff": "soon"},

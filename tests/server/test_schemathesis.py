@@ -18,11 +18,13 @@ CONFIG = """
 [phases.stateful]
 generation.max-examples = {stateful}
 
-# Whether an answer fits its question, an edit its tool, or a number a boundary is known to the run, not to the document.
+# Whether an answer fits its question, an edit its tool, or a number a boundary is known to the run, not to the document; nor does
+# that know whether an id that an author chose names one interrupt or several.
 [[operations]]
 include-name = [
     "POST /api/v1/interrupts/{{interrupt}}/answer", "POST /api/v1/interrupts/{{interrupt}}/approve",
     "POST /api/v1/interrupts/{{interrupt}}/deny", "POST /api/v1/runs/{{run}}/fork", "POST /api/v1/runs/{{run}}/resume",
+    "POST /api/v1/interrupts/{{interrupt}}/retry-all", "GET /api/v1/interrupts/{{interrupt}}/alike",
 ]
 checks.positive_data_acceptance.expected-statuses = ["2xx", "401", "403", "404", "409", "422", "423", "429"]
 """

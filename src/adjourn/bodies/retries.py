@@ -11,7 +11,11 @@ from adjourn.errors import InvalidDefinition, ToolFailed
 
 LONGEST = 300.0
 """Seconds between two attempts, at most."""
-ALLOWS = frozenset({Effect.READ, Effect.IDEMPOTENT})
+REFUSES = {
+    Effect.UNSAFE: "an unsafe body that raised may have done something, which it would do again",
+    Effect.VERIFIABLE: "what became of a verifiable body is for its verify= to say, not for another attempt",
+}
+"""Effects that do not allow another attempt, and why."""
 
 
 def checked_retries(what: str, retries: Any, effect: Effect) -> int:
@@ -24,10 +28,8 @@ def checked_retries(what: str, retries: Any, effect: Effect) -> int:
     """
     if isinstance(retries, bool) or not isinstance(retries, int) or retries < 0:
         raise InvalidDefinition(f"{what}: retries= is a whole number of at least 0, not {retries!r:.80}")
-    if retries and effect not in ALLOWS:
-        raise InvalidDefinition(
-            f"{what}: retries= needs effect='read' or 'idempotent'; an {effect.value} body that raised may have done something"
-        )
+    if retries and effect in REFUSES:
+        raise InvalidDefinition(f"{what}: retries= needs effect='read' or 'idempotent': {REFUSES[effect]}")
     return retries
 
 

@@ -7,6 +7,7 @@ from typing import Any, Literal, NoReturn, TypeVar, cast, overload
 from adjourn.bodies.both_kinds import awaited, in_both_kinds, on_loop
 from adjourn.bodies.compensations import register
 from adjourn.bodies.signature import answer_schema as schema_of
+from adjourn.bodies.sync_verbs import SyncVerbs
 from adjourn.core.codec import plain
 from adjourn.core.digest import idempotency_key, question_digest
 from adjourn.core.duration import Duration, seconds
@@ -81,6 +82,11 @@ class ToolContext:
         """What the last `save` of this call recorded, or None."""
         return self._memo.get("progress")
 
+    @property
+    def sync(self) -> SyncVerbs:
+        """`step`, `save`, `sleep` and `on_cancel` for a sync body, where they are not awaited: with types that say so."""
+        return SyncVerbs(self)
+
     def publish(self, item: Any) -> None:
         """Send an item to whoever watches. Not journaled."""
         item = plain(item, "item")
@@ -90,7 +96,7 @@ class ToolContext:
     async def step(self, key: str, fn: Callable[..., T | Awaitable[T]], *args: Any) -> T:
         """Run `fn(*args)` once for this call, whatever happens: its result is recorded under `key` and given back later.
 
-        The result is JSON, also the first time, so that it is the same every time. In a sync body: without `await`.
+        The result is JSON, also the first time, so that it is the same every time. In a sync body: without `await`; see `sync`.
         """
         name = self._use(plain(f"step:{key}", "key"), f"ctx.step({key!r})")
         if name in self._memo:

@@ -277,6 +277,8 @@ def ask(
         raise InvalidDefinition(f"{what}: each=True means somebody of each group: name at least two in groups=")
     if told and (on_expiry != "escalate" or expires_in is None):
         raise InvalidDefinition(f"{what}: escalate_to= needs expires_in= and on_expiry='escalate'")
+    if on_expiry == "escalate" and expires_in is None:
+        raise InvalidDefinition(f"{what}: on_expiry='escalate' needs expires_in=: without it nothing ever expires")
     return Rule(
         Verdict.ASK, pattern, when, reason,
         expires_in=optional_seconds(expires_in, "expires_in"), on_expiry=on_expiry, escalate_to=told,
