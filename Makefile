@@ -22,7 +22,7 @@ demo: $(if $(wildcard .venv/.dev),.venv/.dev,.venv/.run) console
 	$(BIN)/adjourn demo
 
 test: .venv/.dev mock console browser
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder --max-worker-restart 0 $(ARGS)
 
 crash: .venv/.dev
 	$(BIN)/python -m pytest -q tests/crash tests/runtime/test_soak.py -m crash $(ARGS)
