@@ -1,11 +1,14 @@
 """Many failures at once over HTTP: what is like one, who may, and what comes of each."""
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 from tests.server.world import Client, at
 
-from adjourn.server import Serving, Users
+from adjourn import Agent
+from adjourn.models.scripted import ScriptedModel, call
+from adjourn.server import Serving, Users, serving
 
 
 async def failures(admin: Client, count: int) -> list[dict[str, Any]]:
@@ -110,3 +113,31 @@ async def test_a_halt_refuses_each_and_says_so(admin: Client) -> None:
     await admin.post("halts", json={"scope": "agent:failing", "reason": "not now"})
     done = (await retry(admin, one, 1e12)).json()["items"]
     assert [x["refused"]["code"] for x in done] == ["halted", "halted"]
+
+
+def chief() -> Agent[Any]:
+    """It has asked its clerk before its model fails; told to be brief, it fails at once."""
+
+    def reply(messages: Sequence[Any]) -> Any:
+        if len(messages) == 1 and messages[0].text != "be brief":
+            return [call("clerk", input="please")]
+        raise ValueError("no such model")
+
+    clerk = Agent("clerk", model=ScriptedModel("of course"))
+    return Agent("chief", model=ScriptedModel(reply, reply), tools=[clerk.as_tool()], retries=1)
+
+
+async def test_whoever_is_called_like_an_agent_inside_any_of_them_retries_none() -> None:
+    users = Users()
+    key = users.add("clerk", "admin")
+    async with (
+        serving("memory://", [chief()], port=0, token=True, users=users) as up,
+        Client(up, up.token) as admin,
+        Client(up, key) as clerk,
+    ):
+        alone, with_clerk = await admin.waiting("chief", input="be brief"), await admin.waiting("chief")
+        assert (await alike(admin, alone))["refs"] == [alone["ref"], with_clerk["ref"]]
+        refused = await retry(clerk, alone, 1e12)
+        assert (refused.status_code, refused.json()["code"]) == (403, "not_allowed")
+        assert len((await admin.get("inbox")).json()["items"]) == 2
+    users.close()
