@@ -23,7 +23,7 @@ from adjourn import (
     is_paused,
     tool,
 )
-from adjourn.core.records import AnyRecord, Intended, Restored, Resumed, Returned, Started, Verified
+from adjourn.core.records import AnyRecord, Intended, Restored, Resumed, Returned, Said, Started, Verified
 from adjourn.core.state import State
 from adjourn.models.scripted import ScriptedModel, call
 from adjourn.stores.restore import copy_database, restore
@@ -310,3 +310,99 @@ async def test_a_run_that_had_ended_is_left_as_it_was(db: str, address: str, bac
     async with Runtime(address) as rt:
         assert await rt.store.load("r1") == before
         assert any(isinstance(x, Returned) for _, x in before)
+
+
+# In place, under a worker that is at work
+
+
+def two_payments() -> Agent:
+    calls = [call("pay_much", n=1)], [call("pay_much", n=2)]
+    return Agent("two", model=ScriptedModel(*calls, "both paid"), tools=[pay_much], policy=Policy([ask("pay_much")]))
+
+
+def overwrite(db: str, backup: str) -> None:
+    """As `.restore` of the sqlite3 shell does: the same file, other pages."""
+    source, target = apsw.Connection(backup), apsw.Connection(db)
+    with target.backup("main", source, "main") as copying:
+        while not copying.done:
+            copying.step()
+    source.close()
+    target.close()
+
+
+async def test_a_worker_notices_that_the_database_was_restored_in_place_under_what_it_keeps(
+    db: str, address: str, backup: str, ledger: Ledger
+) -> None:
+    async with Runtime(address, resources={"ledger": ledger}) as rt:
+        runs = [await rt.start(two_payments(), "go", run_id=id) for id in ("r1", "r2")]
+        for run in runs:
+            await paused(run)
+        back_up(db, backup)
+        for run in runs:
+            await rt.approve(f"{run.id}:1.0?0", by="ann")
+            assert [i.id for i in (await paused(run)).interrupts] == [f"{run.id}:2.0?0"]
+
+        overwrite(db, backup)
+
+        for run in runs:
+            await rt.approve(f"{run.id}:1.0?0", by="ann")
+            assert [i.id for i in (await paused(run)).interrupts] == [f"{run.id}:2.0?0"]
+            await rt.approve(f"{run.id}:2.0?0", by="ann")
+            assert (await completed(run)).output == "both paid"
+            await check_rows(rt.store, run.id)
+        assert await rt.store.verify() == []
+
+
+async def test_a_worker_notices_another_history_of_the_same_length(
+    db: str, address: str, backup: str, ledger: Ledger, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with Runtime(address, resources={"ledger": ledger}) as rt:
+        run = await rt.start(two_payments(), "go", run_id="r1")
+        await paused(run)
+        back_up(db, backup)
+        other = SQLiteStore(backup)
+        for n in range(20):
+            await other.deliver("r1", Said(text=f"word {n}"))
+        await other.close()
+        await rt.approve("r1:1.0?0", by="ann")
+        assert [i.id for i in (await paused(run)).interrupts] == ["r1:2.0?0"]
+
+        overwrite(db, backup)
+
+        await rt.approve("r1:1.0?0", by="ann")
+        assert [i.id for i in (await paused(run)).interrupts] == ["r1:2.0?0"]
+        intents = [x.call for _, x in await rt.store.load("r1") if isinstance(x, Intended)]
+        assert intents == ["1.0"], "what was agreed to in this history"
+        assert "restored or replaced under it" in caplog.text and "driver failed" not in caplog.text
+        assert await rt.store.verify() == []
+        await check_rows(rt.store, "r1")
+
+
+async def test_a_worker_notices_that_the_database_was_restored_in_place_while_it_drives(
+    db: str, address: str, backup: str, ledger: Ledger
+) -> None:
+    async with Runtime(address, resources={"ledger": ledger}) as rt:
+        run = await rt.start(slow_payer(), "go", run_id="r1")
+        await ledger.until("began 1.0")
+        back_up(db, backup)
+        ledger.open("tool")
+        await ledger.until("began 2.0")
+        overwrite(db, backup)
+        Path(f"{ledger.path}.second").touch()
+        [interrupt] = (await paused(run)).interrupts
+        assert interrupt.kind == "in_doubt" and interrupt.call and interrupt.call.call_id == "1.0"
+        assert await rt.store.verify() == []
+        await check_rows(rt.store, "r1")
+
+
+@tool(effect="unsafe")
+async def slow_pay(ctx: ToolContext, gate: str, ledger: Book) -> str:
+    """Pays when the gate is open."""
+    ledger.write("began", ctx.call_id)
+    await ledger.gate(gate)
+    return "paid"
+
+
+def slow_payer() -> Agent:
+    model = ScriptedModel([call("slow_pay", gate="tool")], [call("slow_pay", gate="second")], "paid")
+    return Agent("slow_payer", model=model, tools=[slow_pay])

@@ -17,7 +17,7 @@ import pytest
 
 from adjourn.core.records import Said, Started, Stepped
 from adjourn.errors import StoreError
-from adjourn.stores import migrate, sqlite
+from adjourn.stores import connection, migrate, sqlite
 from adjourn.stores.sqlite import SQLiteStore
 from adjourn.stores.store import Filter
 from adjourn.testing import FakeClock, check_rows
@@ -285,7 +285,7 @@ async def test_a_full_disk_is_an_error_for_all_who_wrote_and_passes(path: Path) 
 async def test_a_file_that_somebody_keeps_locked_is_an_error_and_passes(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sqlite, "BUSY_SECONDS", 0.05)
+    monkeypatch.setattr(connection, "BUSY_SECONDS", 0.05)
     async with opened(path) as store:
         await store.create(started())
         other: Any = apsw.Connection(str(path))

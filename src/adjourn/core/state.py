@@ -32,6 +32,7 @@ class State:
         self.started: r.Started = r.Started(run="", kind="", program="")
         self.status: Status | None = None
         self.seq = 0
+        self.head = b""  # the hash of its journal's chain at `seq`, if somebody has said it
         self.epoch = 0
         self.at = 0.0
         self.usage = Usage()
@@ -70,7 +71,7 @@ class State:
             raise ValueError(f"a {type(record).__name__} cannot follow status {self.status} (record {seq})")
         self.status = status
         if seq > self.seq:
-            self.seq = seq
+            self.seq, self.head = seq, b""
         self.at = record.at
         kind = type(record)
         if not counts:

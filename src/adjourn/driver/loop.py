@@ -303,7 +303,7 @@ class Drive:
         self._conflicts = 0
         for seq, move in enumerate(moves, first + len(facts)):
             self.state.fold(seq, move)
-        self.state.seq = done.seq
+        self.state.seq, self.state.head = done.seq, done.head
         if any(isinstance(move, RESTS) for move in moves):
             return True
         self._begin([step for step in start if not self._held(step, moves)] if done.halts else start)
@@ -329,7 +329,7 @@ class Drive:
         mine = {i: self.state.open.pop(i) for i in opened if i in self.state.open}
         self.state.fold_all(done.records)
         self.state.open |= mine
-        self.state.seq = done.seq
+        self.state.seq, self.state.head = done.seq, done.head
         self._disown()
 
     def _conflict(self, progress: bool) -> None:

@@ -209,7 +209,7 @@ class Worker:
         if is_suspect(state) and not stops:
             await self._slots.alone(run)
         mark = self._heartbeat.fence.mark()
-        lease = await self._take(run, state.seq, replaces)
+        lease = await self._take(run, state, replaces)
         if lease is None:
             self._keep(run, state)
             return
@@ -257,18 +257,19 @@ class Worker:
                 self._ring, self._hot, self._complaint = self._trust.deciders.version, HotStates(), ""
         return self._hot.take(run) or State(self._trust)
 
-    async def _take(self, run: str, after: int, replaces: str) -> Lease | None:
+    async def _take(self, run: str, state: State, replaces: str) -> Lease | None:
         """The run's lease. An owner that died on this machine is replaced at once, not by the next sweep; one that lives
         on it is left alone, however much time has passed."""
+        known: Any = {"after": state.seq, "head": state.head}
         try:
-            return await self._store.acquire(run, self.id, self._ttl, after=after, replaces=replaces, spares=here())
+            return await self._store.acquire(run, self.id, self._ttl, **known, replaces=replaces, spares=here())
         except LeaseBusy:
             owner = (await self._store.get(run)).worker
             life = self._life_of(owner)
             if owner == replaces or life is Life.ALIVE:
                 raise
             gone = owner if life is Life.DEAD else ""
-            return await self._store.acquire(run, self.id, self._ttl, after=after, replaces=gone)
+            return await self._store.acquire(run, self.id, self._ttl, **known, replaces=gone)
 
     def _life_of(self, owner: str) -> Life:
         """What is named by this worker and not driven here was left by a store that did not answer: nobody has it."""

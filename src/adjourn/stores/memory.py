@@ -3,7 +3,7 @@
 import asyncio
 import secrets
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,11 +15,12 @@ from adjourn.core.records import AnyRecord, Command, Fact, Move, Released, Start
 from adjourn.core.status import ENDED
 from adjourn.errors import UnknownRun
 from adjourn.stores import outbox
-from adjourn.stores.audit import SECURITY, AuditRow, Broken, chain, noted, placed
+from adjourn.stores.audit import SECURITY, AuditRow, noted, placed
 from adjourn.stores.audit_key import AuditKey
 from adjourn.stores.bells import Bells
 from adjourn.stores.letter import Endpoint, Letter, Sent
 from adjourn.stores.listing import belongs, briefly
+from adjourn.stores.memory_evidence import MemoryEvidence
 from adjourn.stores.memory_pulse import MemoryPulse
 from adjourn.stores.misfit import Misfit
 from adjourn.stores.rules import commands, filters, halts, journal, signing
@@ -27,7 +28,7 @@ from adjourn.stores.rules import lease as leases
 from adjourn.stores.rules.transaction import InterruptRow
 from adjourn.stores.seals import MOST, Anchor, Covered, Seal, seal
 from adjourn.stores.store import Bell, Committed, Filter, Halt, Lease, RunRow
-from adjourn.stores.verification import Line, Verification, verified
+from adjourn.stores.verification import Verification, verified
 
 
 class MemoryStore:
@@ -37,6 +38,7 @@ class MemoryStore:
         self.now = now
         self._runs: dict[str, RunRow] = {}
         self._journals: dict[str, list[str]] = {}
+        self._chains: dict[str, list[bytes]] = {}
         self._interrupts: dict[str, dict[str, InterruptRow]] = {}
         self._requests: dict[tuple[str, str], tuple[int, str]] = {}
         self._workers: dict[str, float] = {}
@@ -98,10 +100,18 @@ class MemoryStore:
         self._bells.ring(run)
 
     async def acquire(
-        self, run: str, worker: str, ttl: float, *, after: int = 0, replaces: str = "", spares: str = ""
+        self,
+        run: str,
+        worker: str,
+        ttl: float,
+        *,
+        after: int = 0,
+        head: bytes = b"",
+        replaces: str = "",
+        spares: str = "",
     ) -> Lease | None:
         """See `Store.acquire`."""
-        taken = leases.Taken(run, worker, ttl, after, replaces, spares)
+        taken = leases.Taken(run, worker, ttl, after, head, replaces, spares)
         return self._write(run, lambda tx: leases.acquire(tx, self.now(), taken), own=True)
 
     def pulse(self) -> MemoryPulse:
@@ -164,7 +174,7 @@ class MemoryStore:
 
     async def verify(self, keys: Sequence[AuditKey] = (), since: Anchor | None = None) -> Verification:
         """See `Store.verify`."""
-        return verified(_Evidence(self), keys, since)
+        return verified(MemoryEvidence(self), keys, since)
 
     async def signed(self, required: bool | None = None, *, by: str = "", origin: str = "") -> bool:
         """See `Store.signed`."""
@@ -278,6 +288,7 @@ class _Tx:
 
         def write() -> None:
             s._journals[row.id], s._interrupts[row.id] = [], {}  # pyright: ignore[reportPrivateUsage]
+            s._chains[row.id] = []  # pyright: ignore[reportPrivateUsage]
 
         self._writes.append(write)
 
@@ -287,8 +298,12 @@ class _Tx:
 
     def append(self, row: RunRow, seq: int, epoch: int, body: str, head: bytes) -> None:
         journals = self._store._journals  # pyright: ignore[reportPrivateUsage]
-        self._writes.append(lambda: journals[row.id].append(body))
+        chains = self._store._chains  # pyright: ignore[reportPrivateUsage]
+        self._writes += (lambda: journals[row.id].append(body), lambda: chains[row.id].append(head))
         self._appended = [*getattr(self, "_appended", []), (seq, body)]
+
+    def head_at(self, row: RunRow, seq: int) -> bytes:
+        return self._store._chains[row.id][seq - 1]  # pyright: ignore[reportPrivateUsage]
 
     def until(self, worker: str) -> float:
         return self._store._workers.get(worker, 0.0)  # pyright: ignore[reportPrivateUsage]
@@ -431,59 +446,3 @@ class _Tx:
 
     def drop_halt(self, scope: str) -> None:
         self._store._halts.pop(scope, None)  # pyright: ignore[reportPrivateUsage]
-
-
-class _Evidence:
-    """Everything in the dicts, for a check. A journal has no hashes of its own here: only its row keeps the last."""
-
-    def __init__(self, store: MemoryStore) -> None:
-        self._store = store
-
-    def store_id(self) -> str:
-        return self._store._id
-
-    def scopes(self) -> Iterable[tuple[str, int, bytes]]:
-        return [(scope, rows[-1].n, rows[-1].head) for scope, rows in self._store._audit.items()]
-
-    def strays(self) -> Iterable[Broken]:
-        return ()
-
-    def lines(self, scope: str) -> Iterable[Line]:
-        return [(x.n, x.body, x.head) for x in self._store._audit.get(scope, [])]
-
-    def line(self, scope: str, n: int) -> Line | None:
-        rows = self._store._audit.get(scope, [])
-        return (n, rows[n - 1].body, rows[n - 1].head) if 0 < n <= len(rows) else None
-
-    def runs(self) -> Iterable[RunRow]:
-        return list(self._store._runs.values())
-
-    def journal(self, row: RunRow) -> Iterable[Line]:
-        head, lines = b"", list[Line]()
-        for seq, body in enumerate(self._store._journals[row.id], 1):
-            head = chain(head, body)
-            lines.append((seq, body, head))
-        return lines
-
-    def interrupts(self, row: RunRow) -> Iterable[InterruptRow]:
-        return self._store._interrupts[row.id].values()
-
-    def record_head(self, run: str, seq: int) -> bytes | None:
-        row = self._store._runs.get(run)
-        lines = list(self.journal(row)) if row else []
-        return lines[seq - 1][2] if 0 < seq <= len(lines) else None
-
-    def seals(self) -> Iterable[Seal]:
-        return self._store._seals
-
-    def touched(self) -> Iterable[str]:
-        return self._store._touched
-
-    def is_signed(self) -> bool:
-        return self._store._signed
-
-    def halts(self) -> Iterable[Halt]:
-        return self._store._halts.values()
-
-    def endpoints(self) -> Iterable[Endpoint]:
-        return self._store._endpoints.values()

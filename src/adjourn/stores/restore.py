@@ -18,11 +18,12 @@ from typing import Any
 import apsw
 
 from adjourn.errors import Conflict, Invalid, NotFound, StoreError
+from adjourn.stores.connection import connect, refuse_foreign, transaction
 from adjourn.stores.migrate import pending
 from adjourn.stores.private_file import PARTS, tighten
 from adjourn.stores.rows import Rows
 from adjourn.stores.rules import restoring
-from adjourn.stores.sqlite import SQLiteStore, connect, refuse_foreign, transaction
+from adjourn.stores.sqlite import SQLiteStore
 
 
 @dataclass(frozen=True, slots=True)

@@ -162,6 +162,11 @@ class Rows:
         [(body,)] = self._db.execute("select body from journal where run = ? and seq = ?", (row.n, seq)).fetchall()
         return body
 
+    def head_at(self, row: RunRow, seq: int) -> bytes:
+        """See `rules.Tx`."""
+        [(head,)] = self._db.execute("select head from journal where run = ? and seq = ?", (row.n, seq)).fetchall()
+        return head
+
     def until(self, worker: str) -> float:
         """See `rules.Tx`."""
         if worker not in self._until:

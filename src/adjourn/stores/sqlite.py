@@ -5,8 +5,8 @@ import logging
 import os
 import sys
 import time
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from itertools import islice
 from typing import Any
 
@@ -16,8 +16,9 @@ from adjourn.core.codec import encode
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.records import AnyRecord, Command, Fact, Move, Released, Started, parse
 from adjourn.errors import AdjournError, StoreError, UnknownRun
-from adjourn.stores import migrate, outbox
+from adjourn.stores import outbox
 from adjourn.stores.bells import Bells
+from adjourn.stores.connection import bring_up_to_date, connect
 from adjourn.stores.letter import Endpoint, Letter, Sent
 from adjourn.stores.listing import belongs, briefly
 from adjourn.stores.misfit import Misfit
@@ -31,7 +32,6 @@ from adjourn.stores.writer import Request, Worker
 
 log = logging.getLogger("adjourn.store")
 
-BUSY_SECONDS = 30.0
 HOT, IDLE = 0.05, 1.0
 """How often other processes' writes are looked for: while somebody follows a run, and otherwise."""
 LABELLED = "exists (select 1 from json_each(labels) where key = ? and value = ?)"
@@ -50,7 +50,7 @@ class SQLiteStore(SQLiteAudit):
         self._version: Any = None
         self._connect = lambda: connect(path)
         self._db = connect(path)
-        _migrate(self._db, path)
+        bring_up_to_date(self._db, path)
         self._file = _file(path)
         self._reading = connect(path)
         self._watching = connect(path)
@@ -172,10 +172,18 @@ class SQLiteStore(SQLiteAudit):
         return await self._reader.ask(work)
 
     async def acquire(
-        self, run: str, worker: str, ttl: float, *, after: int = 0, replaces: str = "", spares: str = ""
+        self,
+        run: str,
+        worker: str,
+        ttl: float,
+        *,
+        after: int = 0,
+        head: bytes = b"",
+        replaces: str = "",
+        spares: str = "",
     ) -> Lease | None:
         """See `Store.acquire`."""
-        taken = leases.Taken(run, worker, ttl, after, replaces, spares)
+        taken = leases.Taken(run, worker, ttl, after, head, replaces, spares)
         return await self._write(run, lambda tx: leases.acquire(tx, self.now(), taken), light=True, own=True)
 
     def pulse(self) -> SQLitePulse:
@@ -422,74 +430,3 @@ def _place(db: Any, after: str) -> Any:
     both = [(after[k + 1 :], after[:k]) for k, c in enumerate(after) if c == ":"]
     found = (db.execute(sql, names).fetchone() for names in [*both, (after, "")])
     return next((place for place in found if place), None) if after else None
-
-
-def connect(path: str) -> Any:  # apsw's types are not complete
-    """A connection set up as every one of ours must be; refuses what would break the promises."""
-    folder = os.path.dirname(os.path.abspath(path))
-    if not os.path.isdir(folder):
-        raise StoreError(f"there is no folder {folder!r} for the database; create it, or use another path")
-    try:
-        new = not os.path.exists(path)
-        db: Any = apsw.Connection(path)
-        started = time.monotonic()
-
-        def busy(tries: int) -> bool:
-            # SQLite's own handler backs off to 100 ms; two processes on one file then wait ten times longer.
-            nonlocal started
-            if tries == 0:
-                started = time.monotonic()
-            time.sleep(0.001)
-            return time.monotonic() - started < BUSY_SECONDS
-
-        db.set_busy_handler(busy)
-        refuse_foreign(db, path)
-        if new and os.path.exists(path):  # what waits in it, and the secrets of webhooks, are for its owner
-            os.chmod(path, 0o600)
-        if db.pragma("journal_mode", "wal") != "wal":
-            raise StoreError(f"{path!r} cannot use write-ahead logging; put the database on a local disk")
-        # NORMAL may lose the last commits with the power; a recorded call would then run again.
-        db.pragma("synchronous", "full")
-        db.pragma("journal_size_limit", 16 * 1024 * 1024)
-    except apsw.Error as e:
-        raise StoreError(f"{path!r} cannot be opened: {e}") from e
-    return db
-
-
-def refuse_foreign(db: Any, path: str) -> None:
-    """A database of something else is left as it is."""
-    db.execute("begin")  # one look: others may be setting it up
-    version = int(db.pragma("user_version"))
-    tables = {name for (name,) in db.execute("select name from sqlite_schema where type = 'table'")}
-    db.execute("commit")
-    if not tables >= {"run", "journal"} if version else tables:
-        raise StoreError(f"{path!r} is a database of something else; use another path. Nothing was changed")
-
-
-@contextmanager
-def transaction(db: Any) -> Generator[None]:
-    """All of it, or nothing."""
-    db.execute("begin immediate")
-    try:
-        yield
-        db.execute("commit")
-    except BaseException:
-        with suppress(apsw.Error):
-            db.execute("rollback")
-        raise
-
-
-def _migrate(db: Any, path: str) -> None:
-    try:
-        version = int(db.pragma("user_version"))
-        if not migrate.pending(version, path):
-            return
-        with transaction(db):
-            version = int(db.pragma("user_version"))
-            for number, sql in migrate.pending(version, path):
-                db.execute(sql)
-                if step := migrate.STEPS.get(number):
-                    step(db)
-                db.execute(f"pragma user_version = {number}")
-    except apsw.Error as e:
-        raise StoreError(f"{path!r} is not an Adjourn database, or is damaged: {e}") from e

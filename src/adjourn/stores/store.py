@@ -68,7 +68,8 @@ class RunRow:
 
 
 class Lease(msgspec.Struct, frozen=True):
-    """The right to advance one run. Its authority is `epoch`; time only says when another may take it.
+    """The right to advance one run. Its authority is `epoch`; time only says when another may take it. `head` is the hash of the
+    chain at `seq`.
 
     `trust` is the worker's: whose signatures it believes. A store asks it, too, before a call that needs an agreement.
     """
@@ -80,15 +81,18 @@ class Lease(msgspec.Struct, frozen=True):
     records: Sequence[tuple[int, AnyRecord]]
     halts: frozenset[str]
     trust: Trust | None = None
+    head: bytes = b""
 
 
 class Committed(msgspec.Struct, frozen=True):
-    """What a commit found. `clean` False: others had spoken, or a halt forbade an intent; the moves are void."""
+    """What a commit found. `clean` False: others had spoken, or a halt forbade an intent; the moves are void.
+    `head` is the hash of the chain at `seq`."""
 
     records: Sequence[tuple[int, AnyRecord]]
     seq: int
     clean: bool
     halts: frozenset[str]
+    head: bytes = b""
 
 
 class Halt(msgspec.Struct, frozen=True):
@@ -177,12 +181,22 @@ class Store(Protocol):
         ...
 
     async def acquire(
-        self, run: str, worker: str, ttl: float, *, after: int = 0, replaces: str = "", spares: str = ""
+        self,
+        run: str,
+        worker: str,
+        ttl: float,
+        *,
+        after: int = 0,
+        head: bytes = b"",
+        replaces: str = "",
+        spares: str = "",
     ) -> Lease | None:
         """Take the run if it is due and free, or its worker has not beaten in time, or is `replaces`: epoch + 1, `Claimed`
         appended. It is a beat of `worker`: nobody takes its runs for `ttl` from now.
 
         None: nothing to do there. Raises `LeaseBusy` if another worker has it. The lease carries the records after `after`.
+        With `head`, the hash of the chain at `after`, raises `StoreError` and changes nothing if it is not that: the caller knows
+        another history, because the store was restored or replaced under it, and must fold anew.
         `spares`: a worker whose id begins so keeps its runs, however much time has passed, until it is named in `replaces`.
         """
         ...
@@ -207,7 +221,8 @@ class Store(Protocol):
         names an intent among them. `Parked`, `Completed` and `Cancelled` give the lease back. The same records
         again, with the same `seen`, are found and not appended twice: so a worker that got an error may repeat a commit.
 
-        Raises `LeaseLost`, and changes nothing, if the run has a newer epoch, whatever the clocks say; `Unauthorised` for an
+        Raises `LeaseLost`, and changes nothing, if the run has a newer epoch, whatever the clocks say, or fewer records than
+        `seen` (the store was restored under its worker); `Unauthorised` for an
         intent that needs an agreement and has none (where the lease has `trust`: none that it believes).
         """
         ...

@@ -89,11 +89,20 @@ class Faulty:
         return await self._do("load", lambda: self.store.load(run, after))
 
     async def acquire(
-        self, run: str, worker: str, ttl: float, *, after: int = 0, replaces: str = "", spares: str = ""
+        self,
+        run: str,
+        worker: str,
+        ttl: float,
+        *,
+        after: int = 0,
+        head: bytes = b"",
+        replaces: str = "",
+        spares: str = "",
     ) -> Lease | None:
         """See `Store.acquire`."""
         return await self._do(
-            "acquire", lambda: self.store.acquire(run, worker, ttl, after=after, replaces=replaces, spares=spares)
+            "acquire",
+            lambda: self.store.acquire(run, worker, ttl, after=after, head=head, replaces=replaces, spares=spares),
         )
 
     def pulse(self) -> Pulse:

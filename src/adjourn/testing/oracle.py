@@ -111,10 +111,18 @@ class Watched:
         return await self.store.load(run, after)
 
     async def acquire(
-        self, run: str, worker: str, ttl: float, *, after: int = 0, replaces: str = "", spares: str = ""
+        self,
+        run: str,
+        worker: str,
+        ttl: float,
+        *,
+        after: int = 0,
+        head: bytes = b"",
+        replaces: str = "",
+        spares: str = "",
     ) -> Lease | None:
         """See `Store.acquire`."""
-        taken = self.store.acquire(run, worker, ttl, after=after, replaces=replaces, spares=spares)
+        taken = self.store.acquire(run, worker, ttl, after=after, head=head, replaces=replaces, spares=spares)
         return await self._checked(run, taken)
 
     def pulse(self) -> Pulse:

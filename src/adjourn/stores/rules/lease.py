@@ -25,6 +25,7 @@ from adjourn.errors import (
     LeaseBusy,
     LeaseLost,
     Refused,
+    StoreError,
     Unauthorised,
 )
 from adjourn.stores.outbox import tell
@@ -40,6 +41,7 @@ class Taken(msgspec.Struct, frozen=True):
     worker: str
     ttl: float
     after: int = 0
+    head: bytes = b""
     replaces: str = ""
     spares: str = ""
 
@@ -47,6 +49,9 @@ class Taken(msgspec.Struct, frozen=True):
 def acquire(tx: Tx, now: float, taken: Taken) -> Lease | None:
     """See `Store.acquire`."""
     row = need(tx, taken.run)
+    if taken.head and _head_at(tx, row, taken.after) != taken.head:
+        text = f"record {taken.after} is not the one that its worker knows: the store was restored or replaced under it"
+        raise StoreError(f"run {row.id!r}: {text}. Nothing was changed")
     halts = frozenset(h.scope for h in tx.halts())
     owner, until = row.worker, tx.until(row.worker) if row.worker else 0.0
     if _is_held(owner, until, now, taken):
@@ -62,7 +67,14 @@ def acquire(tx: Tx, now: float, taken: Taken) -> Lease | None:
     if owner and owner != taken.worker:
         tx.forget_worker(owner)
     records = [(seq, parse(body)) for seq, body in tx.tail(row, taken.after)]
-    return Lease(row.id, taken.worker, row.epoch, row.seq, records, halts)
+    return Lease(row.id, taken.worker, row.epoch, row.seq, records, halts, head=row.head)
+
+
+def _head_at(tx: Tx, row: RunRow, seq: int) -> bytes:
+    """The hash of the chain at a record; b"" if there is none."""
+    if seq == row.seq:
+        return row.head
+    return tx.head_at(row, seq) if 0 < seq < row.seq else b""
 
 
 def _is_held(owner: str, until: float, now: float, taken: Taken) -> bool:
@@ -100,9 +112,13 @@ def release(tx: Tx, now: float, lease: Lease, released: Released) -> None:
 def commit(tx: Tx, now: float, lease: Lease, facts: Sequence[Fact], moves: Sequence[Move], seen: int) -> Committed:
     """See `Store.commit`."""
     row = _held(tx, lease)
+    if row.seq < seen:
+        raise LeaseLost(
+            f"run {lease.run!r} has {row.seq} records; {lease.worker!r} has seen {seen}: the store was restored under it"
+        )
     halts = frozenset(h.scope for h in tx.halts())
     tail = tx.tail(row, seen) if row.seq > seen else []
-    if tail and (landed := _landed(tail, facts, moves, halts)):
+    if tail and (landed := _landed(tx, row, tail, facts, moves, halts)):
         return landed
     if row.status in ENDED and (moves or not facts or not all(type(fact) is Late for fact in facts)):
         raise Refused(lease.run, "commit to", row.status.value)
@@ -116,11 +132,16 @@ def commit(tx: Tx, now: float, lease: Lease, facts: Sequence[Fact], moves: Seque
         append(tx, row, lease.epoch, record)
     tx.save(row)
     tell(tx, row, appended)
-    return Committed(unseen, row.seq, clean, halts)
+    return Committed(unseen, row.seq, clean, halts, row.head)
 
 
 def _landed(
-    tail: list[tuple[int, str]], facts: Sequence[Fact], moves: Sequence[Move], halts: frozenset[str]
+    tx: Tx,
+    row: RunRow,
+    tail: list[tuple[int, str]],
+    facts: Sequence[Fact],
+    moves: Sequence[Move],
+    halts: frozenset[str],
 ) -> Committed | None:
     """What a commit gave whose answer was lost: its worker makes it again, and its records are here already."""
     lines = [dump(record) for record in (*facts, *moves) if record.at]
@@ -130,7 +151,8 @@ def _landed(
     first = bodies.index(lines[0])
     clean = bodies[first : first + len(lines)] == lines
     last = first + len(lines if clean else facts) - 1
-    return Committed([(seq, parse(body)) for seq, body in tail[:first]], tail[last][0], clean and not first, halts)
+    seq, unseen = tail[last][0], [(seq, parse(body)) for seq, body in tail[:first]]
+    return Committed(unseen, seq, clean and not first, halts, _head_at(tx, row, seq))
 
 
 def _authorised(tx: Tx, row: RunRow, intended: Intended, now: float, trust: Trust | None) -> None:

@@ -195,7 +195,7 @@ class Fencing(Ground):
         async with unchanged(store):
             for facts, moves in (([replied()], []), ([], [Parked()]), ([], [])):
                 with pytest.raises(Refused, match=status.value):
-                    await store.commit(over, facts, moves, seen=99)
+                    await commit(store, over, facts, moves)
 
 
 class Halting(Ground):

@@ -3,11 +3,12 @@
 import asyncio
 
 import pytest
+from msgspec.structs import replace
 
 from adjourn.core.messages import Usage
 from adjourn.core.records import CancelAsked, Claimed, Parked, PauseAsked, Released, Said
 from adjourn.core.status import Status
-from adjourn.errors import LeaseBusy, LeaseLost, UnknownRun
+from adjourn.errors import LeaseBusy, LeaseLost, StoreError, UnknownRun
 from adjourn.stores.store import Lease, Store
 from adjourn.testing.clock import FakeClock
 from adjourn.testing.promises.ground import (
@@ -53,6 +54,43 @@ class Acquiring(Ground):
         lease = await store.acquire("r1", "w1", TTL, after=2)
         assert lease is not None
         assert [seq for seq, _ in lease.records] == [3]
+
+    async def test_who_knows_the_journal_by_its_head_gets_what_is_new(self, store: Store) -> None:
+        lease = await begin(store)
+        assert lease.head == (await store.get("r1")).head
+        done = await store.commit(lease, [replied()], [], seen=2)
+        assert done.head == (await store.get("r1")).head
+        await store.deliver("r1", Said(text="hi"))
+        again = await store.acquire("r1", "w2", TTL, after=3, head=done.head, replaces="w1")
+        assert again is not None and [seq for seq, _ in again.records] == [4, 5]
+        assert await store.acquire("r1", "w3", TTL, after=5, head=again.head, replaces="w2") is not None
+
+    @pytest.mark.parametrize("after", [1, 2, 3, 4, 9])
+    async def test_who_knows_another_history_gets_nothing(self, store: Store, after: int) -> None:
+        lease = await begin(store)
+        await begin(store, "r2", worker="w2")
+        await store.commit(lease, [replied()], [], seen=2)
+        before = await store.load("r1"), await store.get("r1")
+        with pytest.raises(StoreError, match="restored or replaced"):
+            await store.acquire("r1", "w1", TTL, after=after, head=(await store.get("r2")).head)
+        assert (await store.load("r1"), await store.get("r1")) == before
+        assert await store.acquire("r1", "w1", TTL, after=3, replaces="w1") is not None, "who folds anew goes on"
+
+    async def test_a_commit_of_who_has_seen_more_than_there_is_lands_nowhere(self, store: Store) -> None:
+        lease = await begin(store)
+        before = await store.load("r1")
+        for facts, moves in (([replied()], []), ([], [Parked()]), ([], [])):
+            with pytest.raises(LeaseLost, match="restored"):
+                await store.commit(lease, facts, moves, seen=3)
+        assert await store.load("r1") == before
+
+    async def test_a_commit_that_is_made_again_gives_the_same_head(self, store: Store, clock: FakeClock) -> None:
+        lease = await begin(store)
+        fact = replace(replied(), at=clock.now())
+        first = await store.commit(lease, [fact], [], seen=2)
+        await store.deliver("r1", Said(text="hi"))
+        again = await store.commit(lease, [fact], [], seen=2)
+        assert (again.seq, again.head) == (first.seq, first.head)
 
     async def test_a_lease_carries_the_halts(self, store: Store) -> None:
         await store.create(started())
