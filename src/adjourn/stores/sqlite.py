@@ -28,6 +28,7 @@ from adjourn.stores.rules import commands, filters, halts, journal, signing
 from adjourn.stores.rules import lease as leases
 from adjourn.stores.sqlite_audit import SQLiteAudit
 from adjourn.stores.store import Bell, Committed, Filter, Halt, Lease, RunRow
+from adjourn.stores.write_ahead_log import WriteAheadLog
 from adjourn.stores.writer import Request, Worker
 
 log = logging.getLogger("adjourn.store")
@@ -52,6 +53,7 @@ class SQLiteStore(SQLiteAudit):
         self._db = connect(path)
         bring_up_to_date(self._db, path)
         self._file = _file(path)
+        self._log = WriteAheadLog(path, self._connect)
         self._reading = connect(path)
         self._watching = connect(path)
         self._heads: dict[str, int] = {}
@@ -68,6 +70,7 @@ class SQLiteStore(SQLiteAudit):
         light = all(request.light for request in batch)
         try:
             self._check_file()
+            self._log.keep_short()
             self._synchronous("normal" if light else "full")
             together = self._attempt(batch)
         except Exception as e:
