@@ -8,6 +8,7 @@ from tests.runtime.world import LIMIT, Ledger, completed, slowly
 
 from adjourn import Runtime
 from adjourn.core.records import Claimed
+from adjourn.core.state import State
 from adjourn.errors import LeaseBusy
 from adjourn.stores.sqlite import SQLiteStore
 from adjourn.testing import FakeClock
@@ -36,7 +37,7 @@ async def test_a_live_worker_of_this_machine_is_not_robbed_because_time_has_pass
             await ledger.until("began 1.0")
             clock.advance(3600)
             with pytest.raises(LeaseBusy):
-                await second.worker._take("r1", 0, "")  # pyright: ignore[reportPrivateUsage]
+                await second.worker._take("r1", State(), "")  # pyright: ignore[reportPrivateUsage]
             second.worker.wake("r1")
             await asyncio.wait_for(second.worker.rested("r1"), LIMIT)
             assert len(await claims(first, "r1")) == 1
