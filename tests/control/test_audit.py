@@ -161,8 +161,9 @@ async def test_g28_an_edit_a_deletion_or_a_move_of_any_line_is_found_and_located
 
     def swap(g: Any, n: int) -> Callable[[Any], None]:
         def forge(db: Any) -> None:
-            for a, b in ((n, -1), (n + 1, n), (-1, n + 1)):
-                db.execute(f"update {table} set {number} = ? where {group} = ? and {number} = ?", (b, g, a))
+            place = "key = (run << 32) | ?" if table == "journal" else f"{number} = ?"
+            for a, b in ((n, 10_000), (n + 1, n), (10_000, n + 1)):
+                db.execute(f"update {table} set {place} where {group} = ? and {number} = ?", (b, g, a))
 
         return forge
 
@@ -193,7 +194,7 @@ async def test_a_line_from_another_run_or_a_new_line_is_found(folder: Path) -> N
 
     def exchanged(db: Any) -> None:
         for a, b in ((1, 99), (2, 1), (99, 2)):
-            db.execute("update journal set run = ? where run = ?", (b, a))
+            db.execute("update journal set key = (? << 32) | (key & 4294967295) where run = ?", (b, a))
 
     assert [(b.what, b.scope, b.n) for b in await forger.broken(from_elsewhere)] == [("journal of", "s", 4)]
     assert [(b.what, b.scope) for b in await forger.broken(added)] == [("audit of", "r")]

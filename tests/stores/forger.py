@@ -32,8 +32,8 @@ class Forger(Protocol):
     def untouch(self, scope: str) -> None: ...
 
 
-def rehashed(bodies: list[str]) -> list[tuple[str, bytes]]:
-    head, lines = b"", list[tuple[str, bytes]]()
+def rehashed(bodies: list[str], salt: bytes = b"") -> list[tuple[str, bytes]]:
+    head, lines = salt, list[tuple[str, bytes]]()
     for body in bodies:
         head = chain(head, body)
         lines.append((body, head))
@@ -85,7 +85,8 @@ class FileForger:
         n = self._n(run)
         for table, group, number, key in (("audit", "scope", "n", run), ("journal", "run", "seq", n)):
             bodies = self._do(f"select body from {table} where {group} = ? order by {number}", key)
-            lines = rehashed([body.replace(old, new) for (body,) in bodies])
+            salt = b"" if table == "audit" else self._do("select salt from run where n = ?", n)[0][0]
+            lines = rehashed([body.replace(old, new) for (body,) in bodies], salt)
             for place, (body, head) in enumerate(lines, 1):
                 self._do(
                     f"update {table} set body = ?, head = ? where {group} = ? and {number} = ?", body, head, key, place
@@ -167,7 +168,7 @@ class MemoryForger:
     def rewrite(self, run: str, old: str, new: str) -> None:
         lines = rehashed([x.body.replace(old, new) for x in self._s._audit[run]])
         self._s._audit[run] = [AuditRow(run, n, body, head) for n, (body, head) in enumerate(lines, 1)]
-        journal = rehashed([body.replace(old, new) for body in self._s._journals[run]])
+        journal = rehashed([body.replace(old, new) for body in self._s._journals[run]], self._s._runs[run].salt)
         self._s._journals[run] = [body for body, _ in journal]
         row = self._s._runs[run]
         row.head = journal[-1][1]

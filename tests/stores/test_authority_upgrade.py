@@ -30,6 +30,13 @@ def as_before(path: Path) -> None:
     db: Any = apsw.Connection(str(path))
     for i, votes in db.execute("select i, votes from interrupt").fetchall():
         db.execute("update interrupt set votes = ? where i = ?", (json.dumps(list(json.loads(votes))), i))
+    db.execute(
+        "create table old (run integer, seq integer, epoch integer, body text, head blob, primary key (run, seq))"
+    )
+    db.execute("insert into old select run, seq, epoch, body, head from journal")
+    db.execute("drop table journal")
+    db.execute("alter table old rename to journal")
+    db.execute("alter table run drop column salt")
     db.execute("alter table run drop column requesters")
     db.execute("alter table interrupt drop column lives")
     db.execute("alter table interrupt drop column disowned")

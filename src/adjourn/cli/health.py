@@ -163,9 +163,10 @@ def files() -> Finding:
 def restored(file: DatabaseFile, db: str | None) -> list[Finding]:
     """Runs that wait for a person since a backup was restored."""
     held = file.count(
-        "select 'held', count(distinct r.n) from run r join journal j on j.run = r.n "
+        "select 'held', count(distinct r.n) from run r join journal j "
+        "on j.key between r.n << 32 and (r.n + 1) << 32 "
         "where r.status = 'paused' and j.body like '{\"t\":\"restored\"%' and not exists (select 1 from journal k "
-        'where k.run = j.run and k.seq > j.seq and k.body like \'{"t":"resumed"%\')'
+        'where k.key > j.key and k.key < (r.n + 1) << 32 and k.body like \'{"t":"resumed"%\')'
     )["held"]
     if not held:
         return []

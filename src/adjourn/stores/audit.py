@@ -101,9 +101,14 @@ class Broken:
         return f"{self.what} {self.scope or '(global)'}{line}: {self.why}"
 
 
-def verify(what: str, scope: str, rows: Iterable[tuple[int, str, bytes]], last: tuple[int, bytes]) -> Broken | None:
-    """Check a chain of (number, body, hash) against its last known (number, hash); the first broken place, or None."""
-    n, head = 0, b""
+def verify(
+    what: str, scope: str, rows: Iterable[tuple[int, str, bytes]], last: tuple[int, bytes], salt: bytes = b""
+) -> Broken | None:
+    """Check a chain of (number, body, hash) against its last known (number, hash); the first broken place, or None.
+
+    It begins with `salt`.
+    """
+    n, head = 0, salt
     for number, body, stored in rows:
         if number != n + 1:
             return Broken(what, scope, n + 1, f"it is missing: line {number} follows line {n}")

@@ -44,7 +44,7 @@ class MemoryEvidence:
 
     def journal(self, row: RunRow) -> Iterable[Line]:
         """See `verification.Evidence`."""
-        head, lines = b"", list[Line]()
+        head, lines = row.salt, list[Line]()
         for seq, body in enumerate(self._store._journals[row.id], 1):
             head = chain(head, body)
             lines.append((seq, body, head))

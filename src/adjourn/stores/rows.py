@@ -19,7 +19,7 @@ from adjourn.stores.store import Halt, RunRow
 
 _NAMES = (
     "id", "kind", "program", "session", "labels", "title", "input_digest", "seq", "head", "status", "epoch", "worker",
-    "lease_until", "wake_at", "blocked", "opens", "errors", "stopped", "created_at", "updated_at", "requesters", "n",
+    "lease_until", "wake_at", "blocked", "opens", "errors", "stopped", "created_at", "updated_at", "requesters", "salt", "n",
 )  # fmt: skip
 _UNTIL = "coalesce((select until from worker where worker.id = run.worker), 0.0) as lease_until"
 COLUMNS = ", ".join(_UNTIL if name == "lease_until" else name for name in _NAMES)
@@ -32,6 +32,7 @@ _SELECT = f"select {COLUMNS} from run where id = ?"
 _INSERT = f"insert into run ({', '.join(_STORED)}) values ({', '.join('?' * len(_STORED))}) returning n"
 _UPDATE = f"update run set {', '.join(f'{c} = ?' for c in _CHANGING)} where n = ?"
 _ADVANCE = "update run set seq = ?, head = ?, updated_at = ? where n = ?"
+TAIL = "select seq, body from journal where key > ? and key < ? order by key"
 LETTER = Letter.__struct_fields__
 SEAL = ", ".join(Seal.__struct_fields__)
 KNOWN = 4096
@@ -41,14 +42,19 @@ _misfit = msgspec.json.Decoder(Misfit)
 _STATUS = {s.value: s for s in Status}
 
 
+def key(run: int, seq: int) -> int:
+    """The key of a run's record: all of a run's lie together, in order."""
+    return run << 32 | seq
+
+
 def run_row(row: Any) -> RunRow:
     """A row of `COLUMNS` as a `RunRow`."""
     (id, kind, program, session, labels, title, input_digest, seq, head, status, epoch, worker,
-     lease_until, wake_at, blocked, opens, errors, stopped, created_at, updated_at, requesters, n) = row  # fmt: skip
+     lease_until, wake_at, blocked, opens, errors, stopped, created_at, updated_at, requesters, salt, n) = row  # fmt: skip
     return RunRow(
         id, kind, program, session, decode(labels) if labels != "{}" else {}, title, input_digest, seq, head, _STATUS[status],
         epoch, worker, lease_until, wake_at, tuple(blocked.split("\n")) if blocked else (), opens, errors, bool(stopped),
-        created_at, updated_at, n, names_of(requesters),
+        created_at, updated_at, n, names_of(requesters), salt,
     )  # fmt: skip
 
 
@@ -74,8 +80,8 @@ def inbox_item(db: Any, row: Any) -> Interrupt:
     decisions: list[str] = []
     if votes not in ("[]", "{}"):
         found: dict[str, int] = decode(votes)
-        sql = "select body from journal where run = ? and seq = ?"
-        decisions = [db.execute(sql, (n, at)).fetchone()[0] for at in found.values()]
+        sql = "select body from journal where key = ?"
+        decisions = [db.execute(sql, (key(n, at),)).fetchone()[0] for at in found.values()]
     return shown(run, seq, body, decisions, names_of(requesters), names_of(disowned))
 
 
@@ -133,7 +139,7 @@ class Rows:
         """See `rules.Tx`."""
         values = (
             row.id, row.kind, row.program, row.session, encode(row.labels).decode(), row.title, row.input_digest,
-            *_changing(row)[:10], row.created_at, row.updated_at, _names(row.requesters),
+            *_changing(row)[:10], row.created_at, row.updated_at, _names(row.requesters), row.salt,
         )  # fmt: skip
         [(row.n,)] = self._db.execute(_INSERT, values).fetchall()
         self._runs[row.id], self._saved[row.n] = row, _steering(row)
@@ -149,17 +155,18 @@ class Rows:
 
     def append(self, row: RunRow, seq: int, epoch: int, body: str, head: bytes) -> None:
         """See `rules.Tx`."""
-        self._db.execute("insert into journal values (?, ?, ?, ?, ?)", (row.n, seq, epoch, body, head))
+        self._db.execute(
+            "insert into journal (key, epoch, body, head) values (?, ?, ?, ?)", (key(row.n, seq), epoch, body, head)
+        )
         self._wrote[row.id] = seq
 
     def tail(self, row: RunRow, after: int) -> list[tuple[int, str]]:
         """See `rules.Tx`."""
-        sql = "select seq, body from journal where run = ? and seq > ? order by seq"
-        return self._db.execute(sql, (row.n, after)).fetchall()
+        return self._db.execute(TAIL, (key(row.n, after), key(row.n + 1, 0))).fetchall()
 
     def record(self, row: RunRow, seq: int) -> str:
         """See `rules.Tx`."""
-        [(body,)] = self._db.execute("select body from journal where run = ? and seq = ?", (row.n, seq)).fetchall()
+        [(body,)] = self._db.execute("select body from journal where key = ?", (key(row.n, seq),)).fetchall()
         return body
 
     def head_at(self, row: RunRow, seq: int) -> bytes:

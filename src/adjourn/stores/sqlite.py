@@ -23,7 +23,7 @@ from adjourn.stores.letter import Endpoint, Letter, Sent
 from adjourn.stores.listing import belongs, briefly
 from adjourn.stores.misfit import Misfit
 from adjourn.stores.pulse import SQLitePulse
-from adjourn.stores.rows import COLUMNS, LETTER, Rows, endpoints, inbox_item, is_signed, misfits, run_row
+from adjourn.stores.rows import COLUMNS, LETTER, TAIL, Rows, endpoints, inbox_item, is_signed, key, misfits, run_row
 from adjourn.stores.rules import commands, filters, halts, journal, signing
 from adjourn.stores.rules import lease as leases
 from adjourn.stores.sqlite_audit import SQLiteAudit
@@ -169,7 +169,7 @@ class SQLiteStore(SQLiteAudit):
             found = db.execute("select n from run where id = ?", (run,)).fetchone()
             if found is None:
                 raise UnknownRun(run)
-            rows = db.execute("select seq, body from journal where run = ? and seq > ? order by seq", (found[0], after))
+            rows = db.execute(TAIL, (key(found[0], after), key(found[0] + 1, 0)))
             return [(seq, parse(body)) for seq, body in rows]
 
         return await self._reader.ask(work)
@@ -275,7 +275,7 @@ class SQLiteStore(SQLiteAudit):
             sql = (
                 "select r.id, x.seq, j.body, r.title, r.program, x.votes, r.requesters, r.n, x.disowned "
                 "from interrupt x join run r on r.n = x.run "
-                f"join journal j on j.run = x.run and j.seq = x.seq {ordered}"
+                f"join journal j on j.key = (x.run << 32 | x.seq) {ordered}"
             )
             if not (filter.text or filter.group or filter.members is not None):
                 return [inbox_item(db, row) for row in db.execute(f"{sql} limit ?", (*values, filter.limit)).fetchall()]

@@ -7,7 +7,7 @@ from typing import Any
 from adjourn.stores.audit import SECURITY, AuditRow, Broken, noted, placed
 from adjourn.stores.audit_key import AuditKey
 from adjourn.stores.letter import Endpoint
-from adjourn.stores.rows import COLUMNS, INTERRUPT, SEAL, endpoints, interrupt_row, is_signed, run_row, store_id
+from adjourn.stores.rows import COLUMNS, INTERRUPT, SEAL, endpoints, interrupt_row, is_signed, key, run_row, store_id
 from adjourn.stores.rules.transaction import InterruptRow
 from adjourn.stores.seals import MOST, Anchor, Seal, seal
 from adjourn.stores.store import Halt, RunRow
@@ -124,7 +124,8 @@ class _Evidence:
                 yield Broken("rows of", row[0], 0, f"its row cannot be read: {e!r:.200}")
 
     def journal(self, row: RunRow) -> Iterable[Line]:
-        return self._db.execute("select seq, body, head from journal where run = ? order by seq", (row.n,))
+        whole = (key(row.n, 0), key(row.n + 1, 0))
+        return self._db.execute("select seq, body, head from journal where key between ? and ? order by key", whole)
 
     def interrupts(self, row: RunRow) -> Iterable[InterruptRow]:
         return [
@@ -132,7 +133,7 @@ class _Evidence:
         ]
 
     def record_head(self, run: str, seq: int) -> bytes | None:
-        sql = "select j.head from run r join journal j on j.run = r.n where r.id = ? and j.seq = ?"
+        sql = "select j.head from run r join journal j on j.key = (r.n << 32 | ?2) where r.id = ?1"
         found = self._db.execute(sql, (run, seq)).fetchone()
         return found[0] if found else None
 

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 class RunRow:
     """A run as a row: what lists, leases and the sweep need. Derived from the journal in the same transaction.
 
-    `lease_until` is its worker's: until when the last heartbeat lasts, 0 without a worker.
+    `lease_until` is its worker's: until when the last heartbeat lasts, 0 without a worker. `salt` is what the chain of its
+    journal begins with.
     """
 
     id: str
@@ -49,6 +50,7 @@ class RunRow:
     updated_at: float = 0.0
     n: int = 0
     requesters: tuple[str, ...] = ()
+    salt: bytes = b""
 
     def view(self, now: float) -> str:
         """The status that people see: `running`, `failed` and `stopped` are derived."""

@@ -178,7 +178,7 @@ class _Check:
             if row.id not in self._lines:
                 self._say("audit of", row.id, 1, "all of it is missing")
             journal = list(self._evidence.journal(row))
-            if broken := verify("journal of", row.id, journal, (row.seq, row.head)):
+            if broken := verify("journal of", row.id, journal, (row.seq, row.head), row.salt):
                 self._say("journal of", row.id, broken.n, broken.why)
             else:
                 self._rows(row, journal)

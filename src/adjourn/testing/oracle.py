@@ -245,11 +245,11 @@ class Oracle:
                 raise AssertionError(self.failures[-1])
 
     def _wrong(self, tx: Tx, row: RunRow) -> list[str]:
-        state, head = self._folded.pop(row.id, None) or (State(), b"")
+        state, head = self._folded.pop(row.id, None) or (State(), row.salt)
         tail = tx.tail(row, state.seq)
         if _chained(head, tail) != row.head:  # another store's run of that name, or a transaction was taken back
             state, tail = State(), tx.tail(row, 0)
-            if _chained(b"", tail) != row.head:
+            if _chained(row.salt, tail) != row.head:
                 return ["head: the hash chain of the journal does not end in the row's"]
         try:
             state.fold_all((seq, parse(body)) for seq, body in tail)

@@ -1,5 +1,6 @@
 """The journal and its rows: creating a run, appending a record, keeping the rows equal to the fold."""
 
+import secrets
 from collections.abc import Sequence
 from typing import Any
 
@@ -70,6 +71,7 @@ def create(tx: Tx, now: float, started: Started, rest: Sequence[AnyRecord] = (),
         if old.input_digest != row.input_digest:
             raise RunExists(started.run)
         return False
+    row.salt = row.head = secrets.token_bytes(16)
     tx.insert(row)
     told = {"by": started.by, "from": origin, "seq": 1 + len(rest)}
     audited(tx, now, row.id, {"verb": "import" if rest else "start", **told, **_of_fork(started, rest)})
