@@ -171,7 +171,7 @@ class Rows:
 
     def head_at(self, row: RunRow, seq: int) -> bytes:
         """See `rules.Tx`."""
-        [(head,)] = self._db.execute("select head from journal where run = ? and seq = ?", (row.n, seq)).fetchall()
+        [(head,)] = self._db.execute("select head from journal where key = ?", (key(row.n, seq),)).fetchall()
         return head
 
     def until(self, worker: str) -> float:
