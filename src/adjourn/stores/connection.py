@@ -36,7 +36,7 @@ def connect(path: str) -> Any:  # apsw's types are not complete
         refuse_foreign(db, path)
         if new and os.path.exists(path):  # what waits in it, and the secrets of webhooks, are for its owner
             os.chmod(path, 0o600)
-        if db.pragma("journal_mode", "wal") != "wal":
+        if _write_ahead(db) != "wal":
             raise StoreError(f"{path!r} cannot use write-ahead logging; put the database on a local disk")
         # NORMAL may lose the last commits with the power; a recorded call would then run again.
         db.pragma("synchronous", "full")
@@ -44,6 +44,21 @@ def connect(path: str) -> Any:  # apsw's types are not complete
     except apsw.Error as e:
         raise StoreError(f"{path!r} cannot be opened: {e}") from e
     return db
+
+
+def _write_ahead(db: Any) -> str:
+    """Ask for a write-ahead log; the journal mode that the file has then.
+
+    While others ask for the same of a new file, SQLite gives up at once instead of waiting: two of them could wait for each other.
+    """
+    until = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            return db.pragma("journal_mode", "wal")
+        except apsw.BusyError:
+            if time.monotonic() >= until:
+                raise
+            time.sleep(0.001)
 
 
 def refuse_foreign(db: Any, path: str) -> None:
