@@ -100,5 +100,5 @@ async def test_a_reader_that_does_not_end_holds_writers_back_for_a_moment_only(
         assert attempts == [False] * len(attempts) and 3 <= len(attempts) <= grown // LONG, "one for each length"
         reader.execute("commit")
         reader.close()
-        await write(store, lease, 200, path)
-        assert attempts[-1] and size(path) < 2 * LONG
+        most = await write(store, lease, 600, path)
+        assert attempts[-1] or most <= grown + LONG, "it is cut, or begun anew where it is"
