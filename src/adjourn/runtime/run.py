@@ -183,7 +183,7 @@ class Run(Generic[T]):
                 self.id, "accept", await self.status(), "a worker has refused another version since; look again"
             )
         await self._deliver(Accepted(fingerprint=note.fingerprint, changes=found, by=by), request_id)
-        self._rt.worker.refusals.pop(self.id, None)
+        self._rt.worker.refusals.forget(self.id)
         return found
 
     async def _accepted(self, by: str, request_id: str) -> tuple[str, ...]:

@@ -23,6 +23,7 @@ from adjourn.driver.program import Program
 from adjourn.errors import AdjournError, LeaseBusy, LeaseLost, MissingResource, NotTrusted, ProgramChanged, StoreError
 from adjourn.runtime.heartbeat import Heartbeat
 from adjourn.runtime.hot import HotStates
+from adjourn.runtime.kept_errors import KeptErrors
 from adjourn.runtime.session_queue import ahead
 from adjourn.runtime.slots import Slots
 from adjourn.stores.misfit import Misfit
@@ -57,9 +58,9 @@ class Worker:
     ) -> None:
         self.id = new_worker_id()
         self.programs: dict[str, Program] = {}
-        self.refusals: dict[str, AdjournError] = {}
+        self.refusals = KeptErrors[AdjournError]()
         self._refused_at: dict[str, int] = {}
-        self.errors: dict[str, BaseException] = {}
+        self.errors = KeptErrors[BaseException]()
         self._store, self._feed, self._resources, self._ttl, self._grace = store, feed, resources, ttl, grace
         self._clock, self._on_change, self._trust = clock, on_change, trust
         self._ring: int = trust.deciders.version if trust else 0
@@ -189,7 +190,7 @@ class Worker:
         except (ProgramChanged, MissingResource, NotTrusted) as e:
             if run not in self.refusals:
                 log.warning("run %s is not advanced here: %s", run, e)
-            self.refusals[run] = e
+            self.refusals.keep(run, e)
         except Exception:
             self._hot.take(run)
             log.exception("run %s: the driver failed; the run is safe and will be taken again", run)
@@ -242,11 +243,11 @@ class Worker:
             del self._running[run]
             self.left += drive.left
             self._heartbeat.need(bool(self._running))
-        self.refusals.pop(run, None)
+        self.refusals.forget(run)
         self._refused_at.pop(run, None)
-        self.errors.pop(run, None)
+        self.errors.forget(run)
         if drive.errors:
-            self.errors[run] = next(iter(drive.errors.values()))
+            self.errors.keep(run, next(iter(drive.errors.values())))
         self._keep(run, drive.state)
 
     def _kept(self, run: str) -> State:
