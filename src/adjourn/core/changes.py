@@ -7,7 +7,7 @@ from adjourn.core.codec import decode, encode
 
 def apply(data: dict[str, Any], changes: list[Any]) -> None:
     """Changes to a JSON value: `["set", path, value]`, `["default", path, value]` (if there is none), `["del", path]`,
-    `["add", path, elements]` (to a list's end)."""
+    `["add", path, elements]` (to a list's end), `["splice", path, at, old, new]` (elements of a list, in the place of others)."""
     for op, path, *rest in changes:
         target: Any = data
         try:
@@ -19,10 +19,22 @@ def apply(data: dict[str, Any], changes: list[Any]) -> None:
                 target.setdefault(path[-1], _own(rest[0]))
             elif op == "add":
                 target[path[-1]].extend(_own(rest[0]))
+            elif op == "splice":
+                _splice(target[path[-1]], *rest)
             else:
                 del target[path[-1]]
         except (LookupError, TypeError, AttributeError):
             continue  # another chunk has replaced what this one changed: the last in the journal wins
+
+
+def _splice(elements: list[Any], at: int, old: list[Any], new: list[Any]) -> None:
+    """Put `new` where `old` is. Another chunk may have changed the list meanwhile: `old` is looked for, and what is gone already
+    is not taken from somebody else's elements."""
+    if not same(elements[at : at + len(old)], old):
+        places = sorted(range(len(elements) - len(old) + 1), key=lambda place: abs(place - at))
+        found = next((place for place in places if same(elements[place : place + len(old)], old)), None)
+        at, old = (at, []) if found is None else (found, old)
+    elements[at : at + len(old)] = _own(new)
 
 
 def _own(value: Any) -> Any:
@@ -56,14 +68,25 @@ def _dict_changes(before: dict[str, Any], after: dict[str, Any], path: list[Any]
 
 
 def _list_changes(before: list[Any], after: list[Any], path: list[Any]) -> list[Any]:
-    """Element by element, and what was added at the end; a list that became shorter is set as a whole."""
-    if len(after) < len(before):
-        return [["set", path, after]]
-    if encode(after[: len(before)]) == encode(before):  # it only grew, as most do: no need to look at each of many
+    """What was added at the end; else element by element, if there are as many; else what stands between two ends that are
+    the same. A list is set as a whole only if most of it has changed."""
+    if len(after) > len(before) and encode(after[: len(before)]) == encode(
+        before
+    ):  # most only grow: no need to look at each
         return [["add", path, after[len(before) :]]]
-    found: list[Any] = []
-    for n, (old, new) in enumerate(zip(before, after, strict=False)):
-        found += changes(old, new, [*path, n])
-    if len(after) > len(before):
-        found.append(["add", path, after[len(before) :]])
-    return found if len(found) <= 1 + len(before) // 2 else [["set", path, after]]
+    if len(after) == len(before):
+        pairs = enumerate(zip(before, after, strict=True))
+        found = [change for n, (old, new) in pairs for change in changes(old, new, [*path, n])]
+        return found if len(found) <= 1 + len(before) // 2 else [["set", path, after]]
+    begin = _same_for(before, after)
+    end = min(_same_for(before[::-1], after[::-1]), min(len(before), len(after)) - begin)
+    old, new = before[begin : len(before) - end], after[begin : len(after) - end]
+    if len(old) + len(new) > len(after):
+        return [["set", path, after]]
+    return [["splice", path, begin, old, new]]
+
+
+def _same_for(before: list[Any], after: list[Any]) -> int:
+    """How many elements are the same, from the beginning."""
+    pairs = zip(before, after, strict=False)
+    return next((n for n, (old, new) in enumerate(pairs) if not same(old, new)), min(len(before), len(after)))
