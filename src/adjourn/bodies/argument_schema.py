@@ -5,26 +5,16 @@ drawn once and recorded, and is part of the arguments from then on, so an edit m
 JSON that is shown gives them one. Importing this module loads pydantic.
 """
 
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema
 
+from adjourn.bodies.plain_arguments import ArgumentSchema
 from adjourn.core.digest import canonical
 from adjourn.core.schema_document import SchemaDocument, declared
 
 _DRAWN, _SET = "x-adjourn-drawn", "x-adjourn-set"
-
-
-class ArgumentSchema(NamedTuple):
-    """`told`: to a model. `complete`: with what is drawn among the required, for edits. `sets`: with marks, if it has any."""
-
-    told: dict[str, Any]
-    complete: dict[str, Any]
-    sets: SchemaDocument | None
-
-
-NOTHING: dict[str, Any] = {"type": "object", "properties": {}, "additionalProperties": False}
 
 
 def argument_schema(model: type[BaseModel]) -> ArgumentSchema:

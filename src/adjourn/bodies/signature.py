@@ -10,6 +10,7 @@ from functools import cached_property
 from types import FunctionType
 from typing import Annotated, Any, cast, get_args, get_origin
 
+from adjourn.bodies.plain_arguments import NOTHING, ArgumentSchema, PlainArguments
 from adjourn.bodies.secret_types import secret_in
 from adjourn.core.codec import encode, plain
 from adjourn.core.digest import digest
@@ -19,8 +20,6 @@ from adjourn.errors import InvalidAnswer, InvalidDefinition, NotJSON
 
 if typing.TYPE_CHECKING:
     from pydantic import BaseModel, ValidationError
-
-    from adjourn.bodies.argument_schema import ArgumentSchema
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,11 +114,19 @@ class Signature:
                 )
 
     @cached_property
-    def _schema(self) -> "ArgumentSchema":
-        from adjourn.bodies.argument_schema import NOTHING, ArgumentSchema, argument_schema
+    def _plain(self) -> PlainArguments | None:
+        return PlainArguments.of(self.parameters, self.hints)
+
+    @cached_property
+    def _schema(self) -> ArgumentSchema:
+        if not self.parameters:
+            return ArgumentSchema(NOTHING, NOTHING, None)
+        if self._plain is not None:
+            return self._plain.schema(self.described)
+        from adjourn.bodies.argument_schema import argument_schema
 
         self.check_secrets()  # again: a type may have been completed since the tool was defined
-        return argument_schema(self._model) if self.parameters else ArgumentSchema(NOTHING, NOTHING, None)
+        return argument_schema(self._model)
 
     @property
     def schema(self) -> dict[str, Any]:
@@ -156,6 +163,8 @@ class Signature:
         return values, shown
 
     def _read(self, args: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        if self._plain is not None and (found := self._plain.read(args)) is not None:
+            return found, dict(found)
         try:
             model = self._model.model_validate(args)
         except self._invalid as e:

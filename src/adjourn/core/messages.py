@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 
-class Part(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+class Part(msgspec.Struct, frozen=True, omit_defaults=True, gc=False, kw_only=True):
     """Whatever a provider needs to get back unchanged travels in `details`; nobody else looks at it."""
 
     details: dict[str, Any] | None = None
@@ -38,7 +38,7 @@ class Opaque(Part, frozen=True, omit_defaults=True, kw_only=True, tag="opaque"):
 ReplyPart = Text | Thinking | ToolCall | Opaque
 
 
-class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
+class Usage(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """Tokens and cost, added up over a run."""
 
     requests: int = 0
@@ -64,7 +64,7 @@ class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
         return self.input_tokens + self.output_tokens
 
 
-class Reply(msgspec.Struct, frozen=True, omit_defaults=True):
+class Reply(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """One whole answer of a model."""
 
     parts: tuple[ReplyPart, ...] = ()
@@ -83,13 +83,13 @@ class Reply(msgspec.Struct, frozen=True, omit_defaults=True):
         return tuple(p for p in self.parts if isinstance(p, ToolCall))
 
 
-class User(msgspec.Struct, frozen=True, omit_defaults=True, tag="user"):
+class User(msgspec.Struct, frozen=True, omit_defaults=True, gc=False, tag="user"):
     """Something the agent was told: the input, a message, an instruction, a correction."""
 
     text: str
 
 
-class Assistant(msgspec.Struct, frozen=True, omit_defaults=True, tag="assistant"):
+class Assistant(msgspec.Struct, frozen=True, omit_defaults=True, gc=False, tag="assistant"):
     """A reply as it stands in the conversation. `interrupted`: it was cut off, and has no calls."""
 
     parts: tuple[ReplyPart, ...] = ()
@@ -103,7 +103,7 @@ class Assistant(msgspec.Struct, frozen=True, omit_defaults=True, tag="assistant"
         return "".join(p.text for p in self.parts if isinstance(p, Text))
 
 
-class Result(msgspec.Struct, frozen=True, omit_defaults=True, tag="result"):
+class Result(msgspec.Struct, frozen=True, omit_defaults=True, gc=False, tag="result"):
     """What a call gave, as the model reads it. Exactly one for every call, in call order."""
 
     call_id: str

@@ -13,8 +13,10 @@ import msgspec
 from adjourn.core.messages import ReplyPart, Usage
 
 
-class Record(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, tag_field="t", forbid_unknown_fields=True):
-    """One line. `at` is the store's time in seconds since 1970."""
+class Record(
+    msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, tag_field="t", forbid_unknown_fields=True, gc=False
+):
+    """One line. `at` is the store's time in seconds since 1970. JSON has no circles: the garbage collector need not look for any."""
 
     at: float = 0.0
 
