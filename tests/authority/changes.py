@@ -167,6 +167,46 @@ async def a_checkpoint_upgraded_while_it_asks(office: Office, many: int) -> Scen
     return Scene(office, run, due=many)
 
 
+# Runs in the store
+
+
+async def _upgraded(office: Office, many: int, *people: Person) -> Scene:
+    """These people agreed to `transfer` while the run was paused; the upgrader of the next version calls it `pay`."""
+    transfer = pay_tool(paying(office.ledger), name="transfer")
+    run = await office.start(clerk(transfer, [pays(many, "transfer")], gated("transfer")))
+    await run.pause(by="ada")
+    await office.all_agree(run, *people)
+    with upgrading("transfer", "pay"):
+        run = await _redeployed(office, run, clerk(pay_tool(paying(office.ledger)), [pays(many)]))
+        await run.resume(by="ada")
+        await office.rest(run)
+    return Scene(office, run, due=many)
+
+
+async def a_stored_run_upgraded(office: Office, many: int) -> Scene:
+    """All agreed to something else."""
+    return await _upgraded(office, many, DINA, DORA)
+
+
+async def a_stored_run_upgraded_while_it_asks(office: Office, many: int) -> Scene:
+    """One of them had agreed: what is open shows `transfer`. It is taken back, and asked again."""
+    return await _upgraded(office, many, DINA)
+
+
+async def a_stored_run_upgraded_while_in_doubt(office: Office, many: int) -> Scene:
+    """Somebody says that `transfer` did not happen and shall run. It is `pay` that would."""
+    transfer = pay_tool(doubts_first(office), name="transfer")
+    run = await office.start(clerk(transfer, [pays(many, "transfer")], ask("transfer")))
+    await office.all_agree(run, NORA)
+    await run.pause(by="ada")
+    await office.all_agree(run, NORA)
+    with upgrading("transfer", "pay"):
+        run = await _redeployed(office, run, clerk(pay_tool(paying(office.ledger)), [pays(many)]))
+        await run.resume(by="ada")
+        await office.rest(run)
+    return Scene(office, run, due=many)
+
+
 @contextmanager
 def upgrading(old: str, new: str) -> Generator[None]:
     """Meanwhile a tool of the clerk's has another name."""
@@ -188,4 +228,5 @@ CHANGES = as_paths(
     a_tighter_rule, a_rule_more, another_description, another_effect, an_undo, no_undo_any_more, another_timeout, an_argument_more,
     a_tool_less, a_tighter_rule_while_the_body_waits, a_tighter_rule_while_in_doubt, a_checkpoint_resumed,
     a_checkpoint_imported, a_checkpoint_upgraded, a_checkpoint_upgraded_while_it_asks,
+    a_stored_run_upgraded, a_stored_run_upgraded_while_it_asks, a_stored_run_upgraded_while_in_doubt,
 )  # fmt: skip

@@ -88,7 +88,7 @@ def clean_environment(also: Iterable[str] = ()) -> dict[str, str]:
 async def run_isolated(tool: Tool, args: dict[str, Any], context: ToolContext, call: Call) -> Any:
     """Run the body in a new process and give its result. Cancelling ends the process at once."""
     ours, theirs = multiprocessing.get_context("spawn").Pipe()
-    about = (context.run_id, context.epoch, call.id, tool.name, args, dict(call.memo))
+    about = (context.run_id, context.epoch, call.id, tool.name, args, dict(call.memo), call.began)
     process: subprocess.Popen[bytes] | None = None
     ended, answered = threading.Event(), False
 
@@ -154,14 +154,16 @@ def _end_with_parent(pipe: Any, answered: threading.Event) -> None:
 
 
 def _answer(
-    module: str, qualname: str, about: tuple[str, int, str, str, dict[str, Any], dict[str, Any]]
+    module: str,
+    qualname: str,
+    about: tuple[str, int, str, str, dict[str, Any], dict[str, Any], tuple[str, Any] | None],
 ) -> tuple[str, Any]:
-    run, epoch, call_id, name, args, memo = about
+    run, epoch, call_id, name, args, memo, began = about
     found: Any = importlib.import_module(module)
     for part in qualname.split("."):
         found = getattr(found, part)
     tool = found if isinstance(found, Tool) else Tool(name, "", None, found)
-    context = ToolContext(ChildDesk(run, epoch), Call(call_id, name, args, memo=memo))
+    context = ToolContext(ChildDesk(run, epoch), Call(call_id, name, args, memo=memo, began=began))
     try:
         enter(context)
         positional, named = tool.bind(args, context)

@@ -9,7 +9,7 @@ from adjourn.bodies.compensations import register
 from adjourn.bodies.signature import answer_schema as schema_of
 from adjourn.bodies.sync_verbs import SyncVerbs
 from adjourn.core.codec import plain
-from adjourn.core.digest import idempotency_key, question_digest
+from adjourn.core.digest import question_digest
 from adjourn.core.duration import Duration, seconds
 from adjourn.core.ids import check_chosen
 from adjourn.core.records import Stepped
@@ -55,7 +55,7 @@ class ToolContext:
     @property
     def idempotency_key(self) -> str:
         """The same for every attempt of this call; give it to the target so that it can refuse a second one."""
-        return idempotency_key(self.run_id, self._call.id, self._call.tool, self._call.args)
+        return self._call.key(self.run_id)
 
     @property
     def epoch(self) -> int:

@@ -20,7 +20,9 @@ UNDO_TIMEOUT = 60.0
 async def undo_body(body: Body, step: Step, desk: Desk) -> Fact:
     """Run a call's undo, or what its body itself registered. Its key is its own and stays the same."""
     call = body.call
-    context = body.context(desk, Call(step.id, call.tool, call.args, call.path, kind=call.kind, of=call.of))
+    context = body.context(
+        desk, Call(step.id, call.tool, call.args, call.path, kind=call.kind, of=call.of, began=call.began)
+    )
     try:
         work = _undo_of(body, step, desk, context)
         value = await run_function(work, context, step.id, body.timeout or UNDO_TIMEOUT, desk)

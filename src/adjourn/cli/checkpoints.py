@@ -140,7 +140,7 @@ def _verified(data: bytes, program: Agent[Any] | Flow | None) -> list[Finding]:
     found = [fine("digest", f"{envelope.digest}: nothing was altered"), _signature(envelope, keys)]
     found.append(fine("journal", f"{saved.seq} records of {saved.run_id}, {saved.state.view}"))
     if program is not None:
-        changed = changes(program.name, saved.started.fingerprint, program.fingerprint)
+        changed = changes(program.name, saved.state.fingerprint, program.fingerprint)
         advice = ("Resume", "with --on-change warn, or with the program that it was made by")
         found.append(
             wrong("program", "; ".join(changed), *advice) if changed else fine("program", f"it fits {program.name}")

@@ -9,21 +9,32 @@ import msgspec
 
 from adjourn.core.authority import Vote, is_filled, objection
 from adjourn.core.ids import local_event
-from adjourn.core.records import AnyRecord, Asked, Decided, Disowned, Emitted, Forked, Slot, Suspended, disowned
+from adjourn.core.records import (
+    AnyRecord,
+    Asked,
+    Decided,
+    Disowned,
+    Emitted,
+    Forked,
+    Slot,
+    Suspended,
+    Upgraded,
+    disowned,
+)
 from adjourn.core.signatures import SEALED, Trust, is_genuine, prefix_digest, shown, was_accepted
+from adjourn.core.upgrading import Numbered, as_upgraded
 
 if TYPE_CHECKING:
     from adjourn.core.call import Call
     from adjourn.core.state import State
 
-Numbered = tuple[int, AnyRecord]
-
 
 class FoldAgain(ValueError):
-    """A record takes an earlier one back that is folded already: fold the journal again from its beginning."""
+    """A record takes an earlier one back that is folded already, or reads it differently: fold the journal again from its
+    beginning."""
 
     def __init__(self) -> None:
-        super().__init__("a record of this run was taken back: fold its journal again from the beginning")
+        super().__init__("a record of this run was taken back or upgraded: fold its journal again from the beginning")
 
 
 class Belief(msgspec.Struct):
@@ -36,6 +47,7 @@ class Belief(msgspec.Struct):
     void: set[int] = msgspec.field(default_factory=set[int])
     disowns: list[Disowned] = []
     untrusted: str = ""
+    upgrades: set[int] = msgspec.field(default_factory=set[int])
     nonces: set[str] = msgspec.field(default_factory=set[str])
     answered: bool = False
 
@@ -43,9 +55,12 @@ class Belief(msgspec.Struct):
         """Every record, and whether it counts. The state must have folded all before the next is asked for."""
         batch = records if isinstance(records, list) else list(records)
         void = disowned(record for _, record in batch)
-        if any(seq <= state.seq and seq not in self.void for seq in void):
+        upgrades = {seq for seq, record in batch if type(record) is Upgraded}
+        if (upgrades and state.seq) or any(seq <= state.seq and seq not in self.void for seq in void):
             raise FoldAgain
-        for place, (seq, record) in enumerate(batch):
+        self.upgrades |= upgrades
+        read = as_upgraded(batch) if upgrades else batch
+        for place, (seq, record) in enumerate(read):
             counts = seq not in void
             if self.trust is not None and counts and isinstance(record, SEALED):
                 counts = self._counts(state, self.trust, batch, place)
@@ -56,6 +71,11 @@ class Belief(msgspec.Struct):
         if record.seq not in self.void:
             raise FoldAgain
         self.disowns = [mine for mine in self.disowns if mine.seq != record.seq]
+
+    def knows(self, seq: int) -> None:
+        """Raise `FoldAgain` unless what stood before the upgrade at `seq` was read as it says."""
+        if seq not in self.upgrades:
+            raise FoldAgain
 
     def _counts(self, state: State, trust: Trust, batch: Sequence[Numbered], place: int) -> bool:
         """What a worker has gone on from is history: it counts. Only a call that needs an agreement asks for signatures again."""

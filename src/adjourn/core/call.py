@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from adjourn.core import records as r
+from adjourn.core.digest import idempotency_key
 
 
 class Phase(StrEnum):
@@ -54,7 +55,8 @@ class Call(msgspec.Struct):
 
     In doubt for the `doubts`-th time; the world is not asked before `settles`, and its first "not" (`denied`) is asked
     again after `settle` seconds. `left`: its body was still at work when a cancel stopped waiting for it. `lost`: it has no
-    intent here, and may have begun in a time that was lost with its store.
+    intent here, and may have begun in a time that was lost with its store. `began`: the tool and the arguments that it began
+    with, if an upgrade reads those differently.
     """
 
     id: str
@@ -91,6 +93,11 @@ class Call(msgspec.Struct):
     resume_to: str = ""
     undone: str = ""
     compensated: set[int] = msgspec.field(default_factory=set[int])
+    began: tuple[str, Any] | None = None
+
+    def key(self, run: str) -> str:
+        """What a target needs to refuse the second of two; the same for every attempt, whatever the program calls it now."""
+        return idempotency_key(run, self.id, *(self.began or (self.tool, self.args)))
 
     @property
     def compensations(self) -> list[int]:

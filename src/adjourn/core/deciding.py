@@ -75,7 +75,7 @@ def approval(state: State, record: r.Asked, x: r.Decided) -> None:
     call.grant = x.i
     if state.grants[x.i].for_run:
         args = x.edit if x.edit is not None else record.args
-        state.granted[action_digest(state.run, "", call.tool, record.definition, args)] = x.i
+        state.granted[action_digest(state.run, "", record.tool, record.definition, args)] = x.i
     state._phase(call, Phase.APPROVED)
 
 

@@ -178,7 +178,7 @@ class Flowing:
         self.steps += 1
         item = token.items[token.at]
         if isinstance(item, ChunkItem | AgentItem):
-            self.called.add(item.name)
+            self.called.add(token.scope.graph.renamed.get(item.name, item.name))
         self.done[token.place] = self.done.get(token.place, 0) + 1
 
     def emit(self, event: str, value: Any, call: str = "", *, taken: bool = False) -> Heard | None:
@@ -276,6 +276,7 @@ class Flowing:
         id = self._numbered(token.label + tool)
         token.input = value
         self.tokens[id] = token
+        tool = token.scope.graph.renamed.get(tool, tool)
         self._spawn(id, tool, value, kind, token.scope.graph.name)
 
     def _enter(self, token: Token, value: Any) -> None:

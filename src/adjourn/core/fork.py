@@ -23,10 +23,13 @@ from adjourn.core.records import (
     Emitted,
     Forked,
     Started,
+    Upgraded,
     disowned,
 )
 from adjourn.core.state import State
 from adjourn.core.status import CANCELS
+from adjourn.core.upgrade_rule import carried
+from adjourn.core.upgrading import as_upgraded
 from adjourn.errors import Invalid
 
 Answers = Literal["keep", "reopen"]
@@ -49,7 +52,9 @@ def cuts(records: Sequence[AnyRecord]) -> Cuts:
     """Every boundary of a journal, and where people's answers begin. None keeps what was disowned without saying so."""
     state, found, answer, void = State(), list[int](), 0, disowned(records)
     disowning = 0  # so many records do not count, and those that say so come later
-    for seq, record in enumerate(records, 1):
+    read = as_upgraded(list(enumerate(records, 1)))
+    state.belief.upgrades.update(seq for seq, record in read if isinstance(record, Upgraded))
+    for seq, record in read:
         if not answer and seq not in void and _answers(state, record):
             answer = seq
         state.fold(seq, record, counts=seq not in void)
@@ -126,7 +131,17 @@ def forked(
         of=first.run, at_seq=at, by=by, answers=answers, instruction=instruction,
         requesters=tuple(sorted(requesters(records[:at]))),
     )  # fmt: skip
-    return [begun, *rest, here]
+    return [begun, *rest, *_upgrades(records, at), here]
+
+
+def _upgrades(records: Sequence[AnyRecord], at: int) -> list[Upgraded]:
+    """A fork is of the version that its original is of now, also where it is cut before the upgrade."""
+    try:
+        return carried(records, at)
+    except ValueError as e:
+        raise Invalid(
+            f"cannot fork at record {at}: the run was upgraded later, and there {e}; fork it after that"
+        ) from None
 
 
 def _check_boundary(at: Any, possible: Sequence[int], length: int) -> None:

@@ -106,10 +106,12 @@ class Chain(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fiel
 
 
 class Graph(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """A flow's shape."""
+    """A flow's shape. `renamed`: what a chunk, an agent or a condition of it is called now; calls keep the ids that they
+    have from the name that it had."""
 
     name: str
     chains: list[Chain]
+    renamed: dict[str, str] = {}
 
 
 # What msgspec knows of a type is made when it is first needed, and two threads must not make it at the same time.

@@ -374,6 +374,18 @@ class Parked(Record, frozen=True, tag="parked"):
     blocked: tuple[str, ...] = ()
 
 
+class Upgraded(Record, frozen=True, tag="upgraded"):
+    """The run goes on with another version of its program, whose `fingerprint` this is, because an upgrader was registered
+    for it. `now`: by the number of an earlier record, what some of its fields are read as from here on; it stays as it was
+    written. `began`: the tool and the arguments of calls that had begun, where those are read differently now: their
+    idempotency keys are still made of them. `changes`: what is different, in words."""
+
+    fingerprint: dict[str, Any]
+    changes: tuple[str, ...] = ()
+    now: dict[str, dict[str, Any]] = {}
+    began: dict[str, tuple[str, Any]] = {}
+
+
 class Completed(Record, frozen=True, tag="completed"):
     """The end. `stopped` is the limit that tripped, `by` the condition of success that did, if one did."""
 
@@ -406,11 +418,11 @@ Fact = (
     | Disowned
     | Restored
 )
-Move = Intended | Asked | Closed | Reminded | Parked | Completed | Cancelled | CancelAsked
+Move = Intended | Asked | Closed | Reminded | Parked | Upgraded | Completed | Cancelled | CancelAsked
 AnyRecord = (
     Started | Decided | PauseAsked | Resumed | CancelAsked | Said | Emitted | Accepted | Forked
     | Claimed | Released | Replied | Broke | Returned | Suspended | Stepped | Yielded | Faulted | Doubted | Verified | Late
-    | Disowned | Restored | Intended | Asked | Closed | Reminded | Parked | Completed | Cancelled
+    | Disowned | Restored | Intended | Asked | Closed | Reminded | Parked | Upgraded | Completed | Cancelled
 )  # fmt: skip
 
 

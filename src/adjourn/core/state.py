@@ -21,6 +21,7 @@ from adjourn.core.interrupt import Interrupt, view
 from adjourn.core.messages import Message, Usage, User
 from adjourn.core.signatures import Trust
 from adjourn.core.status import ENDED, Status, after
+from adjourn.core.upgrading import upgraded
 
 
 class State:
@@ -96,7 +97,8 @@ class State:
                 grant.lives = now
 
     def fold_all(self, records: Iterable[tuple[int, r.AnyRecord]]) -> "State":
-        """Fold many; returns itself. Raises `FoldAgain`, and changes nothing, if one takes back what is folded already."""
+        """Fold many; returns itself. Raises `FoldAgain`, and changes nothing, if one takes back what is folded already,
+        or reads it differently."""
         for seq, record, counts in self.belief.sifted(self, records):
             self.fold(seq, record, counts=counts)
         return self
@@ -105,7 +107,8 @@ class State:
 
     @property
     def fingerprint(self) -> dict[str, Any]:
-        """What its program was when it began, or the one that somebody accepted since. Where decisions are signed, the first."""
+        """What its program was when it began or was upgraded, or the one that somebody accepted since. Where decisions are
+        signed, never the accepted one."""
         trusted = self.accepted is not None and self.belief.trust is None
         return self.accepted.fingerprint if self.accepted is not None and trusted else self.started.fingerprint
 
@@ -337,6 +340,10 @@ class State:
     def _accepted(self, _seq: int, x: r.Accepted) -> None:
         self.accepted = x
 
+    def _upgraded(self, seq: int, x: r.Upgraded) -> None:
+        self.belief.knows(seq)
+        upgraded(self, seq, x)
+
     def _cancel_asked(self, _seq: int, x: r.CancelAsked) -> None:
         self.cancel = x
 
@@ -475,7 +482,7 @@ _ON: dict[type, Callable[[State, int, Any], None]] = {
     r.Asked: State._asked, r.Closed: State._closed, r.Reminded: State._reminded,
     r.Decided: State._decided, r.PauseAsked: State._pause_asked,
     r.Resumed: State._resumed, r.CancelAsked: State._cancel_asked, r.Said: State._said, r.Emitted: events.emitted, r.Forked: forked,
-    r.Accepted: State._accepted,
+    r.Accepted: State._accepted, r.Upgraded: State._upgraded,
     r.Parked: State._parked, r.Completed: State._completed, r.Cancelled: State._completed,
 }  # fmt: skip
 

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
+import msgspec
+
 from adjourn.core.checkpoint import seal, unseal
 from adjourn.core.codec import encode
 from adjourn.core.interrupt import Interrupt
@@ -73,12 +75,18 @@ class Checkpoint:
             raise CheckpointInvalid(f"the checkpoint says {envelope.status!r:.40}, its records say {status!r}")
         return checkpoint
 
+    def followed_by(self, records: Sequence[AnyRecord]) -> "Checkpoint":
+        """The same run, with these records behind it. Those without a time get that of the last one."""
+        at = self.records[-1].at
+        more = [record if record.at else msgspec.structs.replace(record, at=at) for record in records]
+        return Checkpoint([*self.records, *more], secret=self._secret)
+
     def to_json(self) -> str:
         """The checkpoint as text: for Redis, S3, a table, a file. Signed if a secret is set."""
         s = self.started
         fields = {
             "run_id": s.run, "program": s.program, "kind": s.kind, "session": s.session, "seq": self.seq,
-            "status": self.status, "fingerprint": encode(s.fingerprint).decode(),
+            "status": self.status, "fingerprint": encode(self.state.fingerprint).decode(),
         }  # fmt: skip
         return seal(fields, self.records, key_ring(self._secret))
 

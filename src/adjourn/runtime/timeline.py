@@ -346,6 +346,8 @@ class Timeline:
                 self._add("event", "", "event", at=x.at, text=_by(x.by, x.event), result=x.value)
             case r.Accepted():
                 self._add("accept", "", "accepted", at=x.at, text=_by(x.by, "; ".join(x.changes)))
+            case r.Upgraded():
+                self._add("upgrade", "", "upgraded", at=x.at, text="; ".join(x.changes))
             case r.Completed() | r.Cancelled():
                 self._finish(x)
             case _:

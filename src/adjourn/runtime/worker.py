@@ -11,7 +11,7 @@ from adjourn.core.belief import FoldAgain
 from adjourn.core.fingerprint import changes
 from adjourn.core.plan import distrusted
 from adjourn.core.quarantine import MAX_DEATHS, is_suspect
-from adjourn.core.records import Started
+from adjourn.core.records import Fact, Move, Released, Started
 from adjourn.core.state import State
 from adjourn.core.status import CANCELS, ENDED, Status
 from adjourn.driver.clock import Clock
@@ -20,7 +20,17 @@ from adjourn.driver.identity import Life, here, life_of, new_worker_id, retire
 from adjourn.driver.keys import BadDeciders, StoreTrust
 from adjourn.driver.loop import Drive
 from adjourn.driver.program import Program
-from adjourn.errors import AdjournError, LeaseBusy, LeaseLost, MissingResource, NotTrusted, ProgramChanged, StoreError
+from adjourn.driver.upgrade import Upgrade, upgrade_of, upgrader_of
+from adjourn.errors import (
+    AdjournError,
+    LeaseBusy,
+    LeaseLost,
+    MissingResource,
+    NotTrusted,
+    ProgramChanged,
+    Refused,
+    StoreError,
+)
 from adjourn.runtime.heartbeat import Heartbeat
 from adjourn.runtime.hot import HotStates
 from adjourn.runtime.kept_errors import KeptErrors
@@ -59,7 +69,7 @@ class Worker:
         self.id = new_worker_id()
         self.programs: dict[str, Program] = {}
         self.refusals = KeptErrors[AdjournError]()
-        self._refused_at: dict[str, int] = {}
+        self._refused_at: dict[str, tuple[int, Upgrade | None]] = {}
         self.errors = KeptErrors[BaseException]()
         self._store, self._feed, self._resources, self._ttl, self._grace = store, feed, resources, ttl, grace
         self._clock, self._on_change, self._trust = clock, on_change, trust
@@ -157,7 +167,7 @@ class Worker:
 
     def _consider(self, row: RunRow) -> bool:
         """Take the run if nobody else has it; True if it is taken."""
-        refused = self._refused_at.get(row.id) == row.seq and row.status not in CANCELS
+        refused = self._refused_at.get(row.id) == (row.seq, upgrader_of(row.program)) and row.status not in CANCELS
         if row.id in self._drives or refused:
             return False
         life = self._life_of(row.worker)
@@ -202,7 +212,6 @@ class Worker:
         try:
             program = await self._program_for(run, state)
         except (ProgramChanged, MissingResource, NotTrusted) as e:
-            self._refused_at[run] = state.seq
             await self._say_misfit(state, e)
             raise
         if program is None:
@@ -219,6 +228,7 @@ class Worker:
             state.fold_all(lease.records)
         except FoldAgain:
             state = State(self._trust).fold_all(await self._store.load(run))
+        state = await self._upgraded(lease, state, program)
         drive = Drive(
             self._store,
             program,
@@ -292,10 +302,7 @@ class Worker:
             return None
         if missing := program.missing(self._resources):
             raise MissingResource(missing, f"{program.kind} {program.name!r}")
-        if found := changes(program.name, state.fingerprint, program.fingerprint):
-            if self._on_change != "warn":
-                raise ProgramChanged(program.name, found)
-            log.warning("run %s goes on although %s changed: %s", run, program.name, "; ".join(found))
+        state = await self._fitting(run, state, program)
         if state.status not in CANCELS:
             self._check_children(state, program)
         if before := await ahead(self._store, state):
@@ -303,8 +310,55 @@ class Worker:
             return None
         return program
 
+    async def _fitting(self, run: str, state: State, program: Program) -> State:
+        """The state as this program would go on from it; raises `ProgramChanged` if it cannot. Nothing is recorded yet."""
+        found = changes(program.name, state.fingerprint, program.fingerprint)
+        if not found:
+            return state
+        if upgrader_of(program.name):
+            records = await self._store.load(run)
+            made = upgrade_of([record for _, record in records], state, program.name, program.fingerprint)
+            return State(self._trust).fold_all([*records, *enumerate(made, len(records) + 1)])
+        if self._on_change != "warn":
+            raise ProgramChanged(program.name, found)
+        log.warning("run %s goes on although %s changed: %s", run, program.name, "; ".join(found))
+        return state
+
+    async def _upgraded(self, lease: Lease, state: State, program: Program) -> State:
+        """Before anything else is done with a run that this worker holds: if its program changed and has an upgrader, that
+        is recorded. If that fails now, although it did not when it was looked at, the run is given back."""
+        found = changes(program.name, state.fingerprint, program.fingerprint)
+        if not found or not upgrader_of(program.name):
+            return state
+        try:
+            return await self._upgrade(lease, state, program)
+        except (ProgramChanged, Refused) as e:
+            await self._store.release(lease, Released(why="its upgrade failed"))
+            state = State(self._trust).fold_all(await self._store.load(lease.run))
+            error = e if isinstance(e, ProgramChanged) else ProgramChanged(program.name, [*found, str(e)])
+            await self._say_misfit(state, error)
+            raise error from e
+
+    async def _upgrade(self, lease: Lease, state: State, program: Program) -> State:
+        """Record the upgrade, once nobody says anything in between. What the fold did not believe is disowned first: a move
+        would say that it was accepted."""
+        facts: list[Fact] = [*state.belief.disowns]
+        moves: list[Move] = []
+        while True:
+            done = await self._store.commit(lease, facts, moves, seen=state.seq) if facts or moves else None
+            loaded = await self._store.load(lease.run)
+            state = State(self._trust).fold_all(loaded)
+            if moves and done and done.clean:
+                log.warning("run %s was upgraded to the %s that is here", lease.run, program.name)
+                return state
+            records = [record for _, record in loaded]
+            facts, moves = [], [*upgrade_of(records, state, program.name, program.fingerprint)]
+            if not moves:
+                return state
+
     async def _say_misfit(self, state: State, error: AdjournError) -> None:
-        """Leave a note for people: elsewhere the run looks as if it only waited for a worker."""
+        """Leave it alone until it moves, and leave a note for people: elsewhere it looks as if it only waited for a worker."""
+        self._refused_at[state.run] = state.seq, upgrader_of(state.started.program)
         program = self.programs.get(state.started.program)
         changed = isinstance(error, ProgramChanged) and program is not None
         why = "; ".join(error.changes) if isinstance(error, ProgramChanged) else str(error)

@@ -11,9 +11,9 @@ from typing import Any, Protocol, cast
 
 import msgspec
 
-from adjourn.core.authority import violations
 from adjourn.core.codec import decode
 from adjourn.core.records import AnyRecord, parse
+from adjourn.core.upgrade_rule import objections
 from adjourn.errors import AdjournError
 from adjourn.stores.audit import SECURITY, Broken, verify
 from adjourn.stores.audit_key import AuditKey
@@ -199,7 +199,7 @@ class _Check:
             unequal = [f"they cannot be read: {e}"]
         for wrong in unequal:
             self._say("rows of", row.id, 0, wrong)
-        for wrong in violations(records):
+        for wrong in objections(records):
             self._say("journal of", row.id, 0, wrong)
 
     # Seals

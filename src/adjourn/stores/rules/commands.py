@@ -52,15 +52,10 @@ from adjourn.errors import (
     UnknownRun,
 )
 from adjourn.stores.audit import audited
-from adjourn.stores.rules.journal import VERBS, agreed, append
+from adjourn.stores.rules.journal import LISTED, NAMED, VERBS, agreed, append
 from adjourn.stores.rules.signing import check_sealed
 from adjourn.stores.rules.transaction import InterruptRow, Tx, opened_by, stamped
 from adjourn.stores.store import RunRow
-
-NAMED = 200
-"""So much of an event's name, or of a change of a program, is in the audit."""
-LISTED = 20
-"""So many changes of a program are named in the audit."""
 
 
 class Failed(msgspec.Struct, frozen=True):

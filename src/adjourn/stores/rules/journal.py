@@ -13,7 +13,6 @@ from adjourn.core.authority import (
     is_filled,
     says_yes,
     shapes,
-    violations,
 )
 from adjourn.core.digest import digest
 from adjourn.core.ids import local_event
@@ -38,11 +37,13 @@ from adjourn.core.records import (
     Said,
     Started,
     Suspended,
+    Upgraded,
     dump,
     parse,
 )
 from adjourn.core.state import input_text
 from adjourn.core.status import Status, after
+from adjourn.core.upgrade_rule import objections
 from adjourn.errors import (
     Invalid,
     Refused,
@@ -56,6 +57,10 @@ from adjourn.stores.store import RunRow
 
 KEPT = 20
 """So many kept answers are named in the audit of a fork."""
+NAMED = 200
+"""So much of an event's name, or of a change of a program, is in the audit."""
+LISTED = 20
+"""So many changes of a program are named in the audit."""
 VERBS: dict[str, str] = {
     "Decided": "answer", "PauseAsked": "pause", "Resumed": "resume", "CancelAsked": "cancel",
     "Said": "say to", "Emitted": "emit to", "Forked": "fork", "Accepted": "accept",
@@ -75,7 +80,7 @@ def create(tx: Tx, now: float, started: Started, rest: Sequence[AnyRecord] = (),
     tx.insert(row)
     told = {"by": started.by, "from": origin, "seq": 1 + len(rest)}
     audited(tx, now, row.id, {"verb": "import" if rest else "start", **told, **_of_fork(started, rest)})
-    if rest and (wrong := next(violations((started, *rest)), "")):
+    if rest and (wrong := next(objections((started, *rest)), "")):
         raise Invalid(f"run {started.run!r} is not taken over: {wrong}")
     kept = next((record for record in reversed(rest) if isinstance(record, Forked)), None)
     if kept is not None and kept.answers == "keep" and not kept.at:  # a fork that is made here and now
@@ -206,6 +211,9 @@ def _index(tx: Tx, row: RunRow, record: AnyRecord) -> None:
                 for found in tx.open_interrupts(row):
                     if found.kind == "approval":
                         close(tx, row, found, "void")
+        case Upgraded():
+            if row.status in (Status.WAITING, Status.STUCK):  # it comes with a checkpoint: somebody has to look again
+                row.wake_at = record.at
         case Claimed() | PauseAsked():
             row.wake_at, row.blocked = 0.0, ()
         case Completed() | Cancelled():

@@ -16,11 +16,13 @@ from adjourn.core.records import (
     Late,
     Move,
     Released,
+    Upgraded,
     dump,
     parse,
 )
 from adjourn.core.signatures import Trust, is_genuine
 from adjourn.core.status import ENDED
+from adjourn.core.upgrade_rule import flaw
 from adjourn.errors import (
     LeaseBusy,
     LeaseLost,
@@ -28,10 +30,14 @@ from adjourn.errors import (
     StoreError,
     Unauthorised,
 )
+from adjourn.stores.audit import audited
 from adjourn.stores.outbox import tell
-from adjourn.stores.rules.journal import agreed, append
+from adjourn.stores.rules.journal import LISTED, NAMED, agreed, append
 from adjourn.stores.rules.transaction import Tx, need, opened_by, stamped
 from adjourn.stores.store import Committed, Lease, RunRow
+
+UPGRADE = "upgrade"
+"""The verb of the audit."""
 
 
 class Taken(msgspec.Struct, frozen=True):
@@ -129,6 +135,8 @@ def commit(tx: Tx, now: float, lease: Lease, facts: Sequence[Fact], moves: Seque
         record = stamped(record, now)
         if type(record) is Intended and (record.gate or record.grant):
             _authorised(tx, row, record, now, lease.trust)
+        if type(record) is Upgraded:
+            _admit_upgrade(tx, row, record, lease.worker, now)
         append(tx, row, lease.epoch, record)
     tx.save(row)
     tell(tx, row, appended)
@@ -153,6 +161,14 @@ def _landed(
     last = first + len(lines if clean else facts) - 1
     seq, unseen = tail[last][0], [(seq, parse(body)) for seq, body in tail[:first]]
     return Committed(unseen, seq, clean and not first, halts, _head_at(tx, row, seq))
+
+
+def _admit_upgrade(tx: Tx, row: RunRow, upgraded: Upgraded, worker: str, now: float) -> None:
+    """An upgrade changes nothing that has happened: asked of the whole journal, here and now. The audit says what it is."""
+    if why := flaw([parse(body) for _, body in tx.tail(row, 0)], upgraded):
+        raise Refused(row.id, UPGRADE, row.status.value, why)
+    told = [what[:NAMED] for what in upgraded.changes[:LISTED]]
+    audited(tx, now, row.id, {"verb": UPGRADE, "by": worker, "from": "", "seq": row.seq + 1, "changes": told})
 
 
 def _authorised(tx: Tx, row: RunRow, intended: Intended, now: float, trust: Trust | None) -> None:
