@@ -230,7 +230,6 @@ async def test_a_call_in_doubt_stays_in_doubt_and_runs_again_only_as_somebody_ag
         await (await rt.get("r1")).wait(LIMIT)
         [item] = await rt.inbox(run="r1")
         assert item.kind == "in_doubt"
-        await rt.close()
     register_upgrader("shop", renaming(1, 2))
     async with Runtime(store, work=False) as rt:
         await rt.answer(item.id, {"choice": "run"}, by="ana")
