@@ -105,6 +105,8 @@ async def test_renamed_chunks_go_on_where_they_were_under_the_ids_that_they_had(
         outcome = await (await rt.get("r1")).wait(LIMIT)
         assert outcome.status == "completed"
         assert await rt.verify() == []
+        picture = await (await rt.get("r1")).picture()
+        assert all(f'"{name}"' in picture for name in ("bill", "is_big", "notify", "agent poet", "core"))
     assert done == ["pay", "charge", "charge", "bill", "is_big", "notify", "core"]
     assert len([x for _, x in await store.load("r1") if isinstance(x, Upgraded)]) == 2
     state = State().fold_all(await store.load("r1"))

@@ -179,6 +179,8 @@ async def test_what_waits_for_an_approval_is_asked_again_under_its_new_name(stor
         items = await rt.inbox(run="r1")
         assert [item.call.tool for item in items if item.call] == ["pay", "pay"]
         assert not {first.id, second.id} & {item.id for item in items}
+        shown = [step for step in Timeline.of(await store.load("r1")).steps if step.kind == "call"]
+        assert [(step.name, step.arguments) for step in shown] == [("pay", {"cents": 5}), ("pay", {"cents": 6})]
         assert world.done == []
         for item in items:
             await rt.approve(item.id, by="ana")

@@ -43,6 +43,7 @@ class Drawing:
         self._marks = marks
         self._count = 0
         self._depth = 1
+        self._renamed: Mapping[str, str] = {}
 
     def add(self, line: str) -> None:
         """One more line."""
@@ -79,9 +80,9 @@ class Drawing:
     def _item(self, item: AnyItem, last: str, marks: Counter[str] | None) -> str:
         match item:
             case ChunkItem():
-                return self.step(last, item.name, "[]", marks)
+                return self.step(last, self._now(item.name), "[]", marks)
             case AgentItem():
-                return self.step(last, f"agent {item.name}", "[]", marks)
+                return self.step(last, f"agent {self._now(item.name)}", "[]", marks)
             case BatchItem():
                 join = self.node("join")
                 for key, branch in item.branches.items():
@@ -107,7 +108,11 @@ class Drawing:
     def _choice(self, item: IfItem | MatchItem, last: str, marks: Counter[str] | None) -> str:
         fork = self.step(last, item.name, "{}", marks)
         end = self.node("end")
-        tests = item.conditions if isinstance(item, IfItem) else [repr(v) for v in item.values]
+        tests = (
+            [self._now(name) for name in item.conditions]
+            if isinstance(item, IfItem)
+            else [repr(v) for v in item.values]
+        )
         for test, branch in zip([*tests, "else"], [*item.branches, item.otherwise], strict=True):
             self.edge(self.chain(branch, self.step(fork, test)), end)
         return end
@@ -126,13 +131,18 @@ class Drawing:
     def graph(self, graph: Graph, last: str = "") -> list[str]:
         """Draw the chains of a flow; the last nodes of those that begin with it."""
         ends: list[str] = []
+        around, self._renamed = self._renamed, graph.renamed
         for chain in graph.chains:
             first = self.node(_source(chain))
             if last and chain.root:
                 self.edge(last, first)
             end = self.chain(chain.items, first)
             ends += [end] if chain.root else []
+        self._renamed = around
         return ends
+
+    def _now(self, name: str) -> str:
+        return self._renamed.get(name, name)
 
 
 def mermaid(graph: Graph, state: State | None = None) -> str:

@@ -102,6 +102,7 @@ class Timeline:
         self._ended = False
         self._calls: dict[str, Step] = {}
         self._turns: dict[str, int] = {}
+        self._replies: dict[int, str] = {}
         self._asked: dict[str, Step] = {}
         self._unedited: dict[str, Any] = {}
         self._pause: Step | None = None
@@ -190,6 +191,7 @@ class Timeline:
     def _reply(self, x: r.Replied | r.Broke) -> None:
         turn = self._turns[x.path] = self._turns.get(x.path, 0) + 1
         prefix = f"{x.path}/" if x.path else ""
+        self._replies[self.seq] = f"{prefix}{turn}"
         step = self._add("model", f"{prefix}{turn}", "model", at=x.at - x.took, path=x.path)
         step.spans.append(Span("run", x.at - x.took, x.at))
         step.took, step.tokens = x.took, x.usage.total_tokens
@@ -347,11 +349,22 @@ class Timeline:
             case r.Accepted():
                 self._add("accept", "", "accepted", at=x.at, text=_by(x.by, "; ".join(x.changes)))
             case r.Upgraded():
-                self._add("upgrade", "", "upgraded", at=x.at, text="; ".join(x.changes))
+                self._upgraded(x)
             case r.Completed() | r.Cancelled():
                 self._finish(x)
             case _:
                 pass
+
+    def _upgraded(self, x: r.Upgraded) -> None:
+        """What had happened keeps its name here; what had not begun is shown as it would be called now."""
+        self._add("upgrade", "", "upgraded", at=x.at, text="; ".join(x.changes))
+        for seq, fields in x.now.items():
+            calls = [part for part in fields.get("parts", ()) if part.get("type") == "call"]
+            for k, part in enumerate(calls):
+                step = self._calls.get(f"{self._replies.get(int(seq), '')}.{k}")
+                if step is not None and not step.attempt and step.status in ("ready", "waiting"):
+                    self._touch(step).name = part["tool"]
+                    step.arguments = step.arguments if step.note.startswith("edited") else part.get("args", {})
 
     def _finish(self, x: r.Completed | r.Cancelled) -> None:
         if self._pause is not None:

@@ -10,6 +10,7 @@ from adjourn.core.doubt import left_behind
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.messages import Usage
 from adjourn.core.records import AnyRecord, Cancelled, Completed
+from adjourn.core.renaming import named_now
 from adjourn.core.state import State
 from adjourn.runtime.changed_program import Unfit
 from adjourn.runtime.retries import Retried
@@ -40,7 +41,8 @@ def state_json(row: RunRow, state: State, now: float, misfit: Unfit | None = Non
         "undone": list(ended.undone) if isinstance(ended, Cancelled) else [],
         "residue": left_behind(state),
         "children": [{"path": p, "agent": t.agent, "text": t.text, "done": t.final} for p, t in state.threads.items() if p],
-        "graph": state.started.graph, "started_by": state.started.by, "forked_from": state.started.forked_from,
+        "graph": named_now(state.started.graph) if state.started.graph else None,
+        "started_by": state.started.by, "forked_from": state.started.forked_from,
         "misfit": misfit_json(misfit) if misfit else None,
     }  # fmt: skip
 
