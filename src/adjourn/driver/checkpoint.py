@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-import msgspec
-
 from adjourn.core.checkpoint import seal, unseal
 from adjourn.core.codec import encode
 from adjourn.core.interrupt import Interrupt
@@ -74,12 +72,6 @@ class Checkpoint:
         if status != envelope.status:
             raise CheckpointInvalid(f"the checkpoint says {envelope.status!r:.40}, its records say {status!r}")
         return checkpoint
-
-    def followed_by(self, records: Sequence[AnyRecord]) -> "Checkpoint":
-        """The same run, with these records behind it. Those without a time get that of the last one."""
-        at = self.records[-1].at
-        more = [record if record.at else msgspec.structs.replace(record, at=at) for record in records]
-        return Checkpoint([*self.records, *more], secret=self._secret)
 
     def to_json(self) -> str:
         """The checkpoint as text: for Redis, S3, a table, a file. Signed if a secret is set."""

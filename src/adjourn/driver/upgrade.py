@@ -40,7 +40,8 @@ def upgrader_of(program: str) -> Upgrade | None:
 def upgraded(checkpoint: Checkpoint, name: str, fingerprint: dict[str, Any]) -> Checkpoint:
     """The checkpoint as it is if nothing changed or nobody registered; else with the upgrade behind it."""
     made = upgrade_of(checkpoint.records, checkpoint.state, name, fingerprint)
-    return checkpoint.followed_by(made) if made else checkpoint
+    at = checkpoint.records[-1].at  # nothing happens here: whoever goes on with it says when
+    return Checkpoint([*checkpoint.records, *(msgspec.structs.replace(x, at=at) for x in made)]) if made else checkpoint
 
 
 def upgrade_of(
