@@ -464,3 +464,22 @@ async def test_whoever_folds_only_what_is_new_is_told_to_fold_again(store: Store
     assert whole.called >= {"pay"} and "transfer" not in whole.called
     assert not [x for x in await only(store, Intended) if x.tool == "pay"] and await only(store, Decided)
     assert not await only(store, Asked)
+
+
+async def test_an_upgrade_comes_after_what_somebody_had_accepted(store: Store) -> None:
+    """They accepted the second version; the third has an upgrader, and is what the run is of from then on."""
+    world = World()
+    await begun(store, shop(1, world))
+    await decided(store)
+    async with Runtime(store, [shop(2, world)]) as rt:
+        with pytest.raises(ProgramChanged):
+            await (await rt.get("r1")).wait(LIMIT)
+    async with Runtime(store, work=False) as rt:
+        await (await rt.get("r1")).accept(by="ana")
+    register_upgrader("shop", renaming(1, 3))
+    third = shop(3, world)
+    async with Runtime(store, [third]) as rt:
+        assert (await (await rt.get("r1")).wait(LIMIT)).status == "completed"
+        assert await rt.verify() == []
+    assert State().fold_all(await store.load("r1")).fingerprint == third.fingerprint
+    assert len(await only(store, Upgraded)) == 1
