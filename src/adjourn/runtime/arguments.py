@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
-from adjourn.core.records import Command, Emitted, Resumed, Said
+from adjourn.core.records import Command, Emitted, Resumed, Said, dump
 from adjourn.driver.checkpoint import Checkpoint
 from adjourn.errors import AlreadyResumed, Invalid, InvalidDefinition
+from adjourn.stores.audit import chain
 from adjourn.stores.store import RunRow
 
 
@@ -43,7 +44,10 @@ def checked_groups(groups: Any) -> tuple[str, ...]:
 
 def check_same(row: RunRow, saved: Checkpoint) -> None:
     """The run is where the checkpoint is: as many records, and the same ones."""
-    if row.seq != saved.seq or row.head != saved.head:
+    head = row.salt
+    for record in saved.records:
+        head = chain(head, dump(record))
+    if row.seq != saved.seq or row.head != head:
         raise AlreadyResumed(row.id, saved.seq, row.seq, row.status.value)
 
 
