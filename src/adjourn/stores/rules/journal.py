@@ -205,12 +205,7 @@ def _index(tx: Tx, row: RunRow, record: AnyRecord) -> None:
             row.wake_at, row.blocked = record.wake_at, record.blocked
             row.worker = ""
         case Restored():
-            row.epoch, row.worker = record.epoch, ""
-            if row.status == Status.PAUSED:
-                row.wake_at, row.blocked = 0.0, ()
-                for found in tx.open_interrupts(row):
-                    if found.kind == "approval":
-                        close(tx, row, found, "void")
+            _restore(tx, row, record)
         case Upgraded():
             if row.status in (Status.WAITING, Status.STUCK):  # it comes with a checkpoint: somebody has to look again
                 row.wake_at = record.at
@@ -224,6 +219,15 @@ def _index(tx: Tx, row: RunRow, record: AnyRecord) -> None:
             row.worker, row.wake_at, row.blocked = "", 0.0, ()
         case _:
             pass
+
+
+def _restore(tx: Tx, row: RunRow, record: Restored) -> None:
+    row.epoch, row.worker = record.epoch, ""
+    if row.status == Status.PAUSED:
+        row.wake_at, row.blocked = 0.0, ()
+        for found in tx.open_interrupts(row):
+            if found.kind == "approval":
+                close(tx, row, found, "void")
 
 
 def _opened(seq: int, record: Asked | Suspended) -> InterruptRow:
