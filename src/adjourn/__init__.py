@@ -4,6 +4,7 @@ To adjourn: to break off with the intention of resuming later.
 """
 
 from adjourn.agent.agent import Agent
+from adjourn.agent.history import drop_tool_results, summarise, trim
 from adjourn.agent.outcome import Cancelled, Completed, Outcome, Paused, Stopped, is_paused
 from adjourn.agent.storeless import Handle
 from adjourn.agent.tool import Tool, ask_human, tool
@@ -27,6 +28,7 @@ from adjourn.core.decision import Decision
 from adjourn.core.interrupt import Interrupt, PendingToolCall, Seat
 from adjourn.core.messages import Usage
 from adjourn.core.policy import Policy, Verdict, allow, ask, deny
+from adjourn.core.reconstruction import SentRequest
 from adjourn.core.stop import External, MaxCost, MaxSteps, MaxTime, MaxTokens, TextMention, ToolCalled
 from adjourn.driver.checkpoint import Checkpoint
 from adjourn.driver.events import Event, Published, Recorded, TextArrived, ToolCallApprovalRequired
@@ -82,6 +84,7 @@ from adjourn.stores.verification import Verification
 __all__ = [
     # agents and tools
     "Agent", "Tool", "tool", "ToolContext", "Resource", "pause_for", "ask_human", "Model",
+    "trim", "drop_tool_results", "summarise",
     # flows
     "Flow", "FlowContext", "Execution",
     # policy and limits
@@ -93,7 +96,7 @@ __all__ = [
     # people
     "Interrupt", "PendingToolCall", "Seat", "Decision", "Deciders", "SigningKey",
     # runtime
-    "Runtime", "Run", "RunState", "Store", "Event", "Recorded", "TextArrived", "Published", "ToolCallApprovalRequired",
+    "Runtime", "Run", "RunState", "SentRequest", "Store", "Event", "Recorded", "TextArrived", "Published", "ToolCallApprovalRequired",
     "Anchor", "Verification",
     # errors
     "AdjournError", "AlreadyDecided", "AlreadyResumed", "AnswerRequired", "AuditBroken", "CheckpointInvalid", "Conflict",

@@ -30,7 +30,7 @@ from adjourn import (
     tool,
     under,
 )
-from adjourn.agent import program
+from adjourn.agent import model_call
 from adjourn.core.records import Asked, Decided, Intended, Replied
 from adjourn.testing import ScriptedModel, call, crash_points
 
@@ -323,7 +323,7 @@ async def test_a_call_from_before_draws_were_recorded_is_made_again_and_not_aske
     async def nothing(tools: Any, reply: Any) -> dict[str, Any]:
         return {}
 
-    monkeypatch.setattr(program, "drawn_for", nothing)
+    monkeypatch.setattr(model_call, "drawn_for", nothing)
     outcome = await make(tool(name="pay")(_pay), ask("pay"), cents=5).run("go")
     assert outcome.status == "completed"
     assert "call it again" in outcome.output

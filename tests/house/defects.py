@@ -21,7 +21,7 @@ from tests.control.defects import TIME
 from tests.driver.defects import LIVENESS
 from tests.house.defect import Defect, replacing, rewrite, rewriting
 
-from adjourn.agent import program
+from adjourn.agent import model_call, program
 from adjourn.agent import tool as tools
 from adjourn.bodies.tool_context import ToolContext
 from adjourn.core import authority, conditions, pattern, plan, policy, state, status
@@ -29,7 +29,7 @@ from adjourn.core.function_identity import FunctionIdentity
 from adjourn.core.records import Claimed, Said
 from adjourn.core.schema_evaluator import Evaluator
 from adjourn.core.state import State
-from adjourn.driver import loop
+from adjourn.driver import desk, loop
 from adjourn.driver.identity import Life
 from adjourn.runtime import heartbeat, worker
 from adjourn.stores.rules import commands
@@ -134,7 +134,7 @@ DEFECTS: dict[str, Defect] = {
     ),
     "no_upto": Defect(
         "a reply is believed to have read whatever was said before it",
-        replacing(loop.Desk, "upto", property(lambda self: 1 << 60, lambda self, seq: None)),  # pyright: ignore
+        replacing(desk.Desk, "upto", property(lambda self: 1 << 60, lambda self, seq: None)),  # pyright: ignore
         RUNTIME + "races.py::test_a_message_during_the_last_model_call_brings_one_more",
     ),
     "name_for_digest": Defect(
@@ -214,7 +214,7 @@ DEFECTS: dict[str, Defect] = {
     ),
     "drawn_each_time": Defect(
         "what a tool draws is not recorded",
-        replacing(program, "drawn_for", _nothing),
+        replacing(model_call, "drawn_for", _nothing),
         "tests/agent/test_arguments.py::test_what_was_drawn_and_shown_is_what_runs_in_another_process_too",
     ),
     "absent_is_present": Defect(

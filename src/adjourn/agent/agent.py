@@ -7,15 +7,20 @@ from contextlib import AbstractAsyncContextManager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, Literal, cast
 
+import msgspec
 from typing_extensions import TypeVar
 
+from adjourn.agent.history import History, Processor
+from adjourn.agent.model_call import recorded_settings
 from adjourn.agent.outcome import Outcome
 from adjourn.agent.output import Output
 from adjourn.agent.program import AgentProgram, AgentTool, family
 from adjourn.agent.storeless import Conversation, Handle
 from adjourn.agent.tool import Tool, tool
+from adjourn.core.codec import plain
 from adjourn.core.messages import ToolSpec
 from adjourn.core.policy import Policy, refuse_twins
+from adjourn.core.request import Terms
 from adjourn.core.stop import MaxSteps, Stop
 from adjourn.driver.answers import MISSING
 from adjourn.driver.checkpoint import Checkpoint
@@ -37,6 +42,8 @@ class Agent(Generic[T]):
 
     `model` is a provider string (`"openai:gpt-5-mini"`), a pydantic-ai model, or any object of the `Model` protocol.
     `instructions` is a string or a function over the run's context (it has `run_id`, `state`, `resources`).
+    `history` says what of a conversation the model is sent: `trim`, `drop_tool_results`, `summarise`, or functions of your own
+    from messages to messages, one after the other. The conversation itself stays whole.
     """
 
     def __init__(
@@ -52,6 +59,7 @@ class Agent(Generic[T]):
         settings: Mapping[str, Any] | None = None,
         retries: int = 3,
         on_change: OnChange = "refuse",
+        history: Iterable[Processor] = (),
     ) -> None:
         if not isinstance(name, str) or not name or any(c in name for c in ":/\n"):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidDefinition(f"an agent's name is a short text without ':' and '/', not {name!r}")
@@ -69,6 +77,7 @@ class Agent(Generic[T]):
         self.name, self.policy, self.stop, self.retries, self.on_change = name, policy, stop, retries, on_change
         self.instructions = instructions
         self.settings = dict(settings) if settings else None
+        self.history = History(name, history)
         self.tools = _by_name(name, tools)
         self.output = Output(output_type)
         self.model: Model = resolve(model)
@@ -104,6 +113,18 @@ class Agent(Generic[T]):
     def specs(self) -> tuple[ToolSpec, ...]:
         """What its model is told of its tools."""
         return (*(t.spec for t in self.tools.values()), *self.output.specs)
+
+    def terms(self, instructions: str) -> Terms:
+        """What a request has beside its messages, as it is recorded."""
+        if self._terms.instructions == instructions:
+            return self._terms
+        return msgspec.structs.replace(self._terms, instructions=instructions)
+
+    @cached_property
+    def _terms(self) -> Terms:
+        instructions = self.instructions if isinstance(self.instructions, str) else ""
+        tools = cast("list[Any]", plain(msgspec.to_builtins(self.specs), "tools"))
+        return Terms(instructions, self.model.name, recorded_settings(self.settings), tools)
 
     def load(self, value: Any) -> Any:
         """An output as the output type."""

@@ -24,6 +24,7 @@ from adjourn.bodies.tool_context import ToolContext, enter
 from adjourn.core.call import Call
 from adjourn.core.codec import plain
 from adjourn.core.records import Fact
+from adjourn.core.request import Outgoing
 from adjourn.core.state import State
 from adjourn.driver.inside import MARK
 from adjourn.driver.threads import in_thread
@@ -44,6 +45,7 @@ class ChildDesk:
     request: Any = ()
     upto: int = 0
     heard: tuple[str, ...] = ()
+    outgoing: Outgoing = field(default_factory=Outgoing)
     cut: bool = False
     lost: BaseException | None = None
     in_thread: bool = False

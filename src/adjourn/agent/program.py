@@ -1,36 +1,32 @@
 """An agent as a program: its answers to the plan's questions, and how its steps are performed."""
 
-import asyncio
-import logging
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
+from adjourn.agent import model_call
 from adjourn.agent.body import ToolBody
-from adjourn.agent.tool import Tool, drawn_for
+from adjourn.agent.tool import Tool
 from adjourn.bodies.perform import perform_body
-from adjourn.bodies.runner import retry_at
 from adjourn.bodies.signature import ArgumentError
 from adjourn.core.authority import objection, people, shown_digest
-from adjourn.core.codec import encode, legible, plain
 from adjourn.core.conversation import Thread, Words
 from adjourn.core.digest import action_digest
-from adjourn.core.messages import ModelRequest, Reply, ReplyPart, Text, TextDelta, Thinking, ToolCall, Usage
+from adjourn.core.messages import Usage
 from adjourn.core.plan import Ask, Go, Judged, Plan, Refuse, Step, interrupt_id, wind_up
 from adjourn.core.policy import DEFAULT, Judgement, Verdict, strictest
-from adjourn.core.records import Asked, Completed, Fact, Faulted, Intended, Replied, Returned
+from adjourn.core.records import Asked, Completed, Fact, Intended, Returned
 from adjourn.core.signatures import is_genuine
 from adjourn.core.state import Call, State
 from adjourn.core.stop import External, Leaf, Progress, TextMention, ToolCalled, Tripped
 from adjourn.driver.program import Desk
-from adjourn.errors import Invalid, InvalidDefinition, LeaseLost, ModelError, NotJSON, StoreError
+from adjourn.errors import Invalid, InvalidDefinition
 
 if TYPE_CHECKING:
     from adjourn.agent.agent import Agent
 
 
-log = logging.getLogger("adjourn.agent")
 ALLOWED = Judgement(Verdict.ALLOW)
 """What no policy has anything to say about."""
 
@@ -160,8 +156,8 @@ class Conversations:
 
     def is_due(self, state: State, thread: Thread, now: float, plan: Plan) -> bool:
         """Whether its model call may be made now; if it has failed, what follows from that is added to the plan."""
-        step = f"model:{thread.path}"
         agent = self.agents[thread.agent]
+        step, _ = _next_call(agent, thread)
         if fault := state.faults.get(step):
             if fault.asked:
                 return False
@@ -189,11 +185,11 @@ class Conversations:
         return True
 
     def ask_model(self, state: State, thread: Thread, plan: Plan) -> None:
-        """Add the model call."""
-        step = f"model:{thread.path}"
+        """Add the model call, or the one for a summary that must come before it."""
+        step, kind = _next_call(self.agents[thread.agent], thread)
         fault = state.faults.get(step)
         under = state.agents_under(thread.path)
-        plan.start.append(Step(step, "model", thread.path, None, under, (fault.count if fault else 0) + 1))
+        plan.start.append(Step(step, kind, thread.path, None, under, (fault.count if fault else 0) + 1))
 
     def returns(self, thread: Thread, plan: Plan) -> None:
         """A nested agent has its output."""
@@ -239,49 +235,19 @@ class Conversations:
     async def perform(self, step: Step, desk: Desk) -> Fact:
         """A model call, or a step of a tool's call; the one fact that ends it."""
         if step.kind == "model":
-            return await self._ask_model(step, desk)
+            return await model_call.reply(self._agent(desk.state, step.path), step, desk)
+        if step.kind == "summary":
+            return await model_call.summary(self._agent(desk.state, step.path), step, desk)
         assert step.call is not None
         tool = self._agent(desk.state, step.call.path).tools[step.call.tool]
         return await perform_body(ToolBody(tool, step.call), step, desk)
 
-    async def _ask_model(self, step: Step, desk: Desk) -> Fact:
-        agent = self._agent(desk.state, step.path)
-        started = desk.now()
-        thread = desk.state.threads[step.path]
-        try:
-            request = ModelRequest(
-                desk.request, agent.instructions_for(desk), agent.specs, agent.settings, thread.requests
-            )
-            reply = recordable(await self._stream(agent, request, step.path, desk))
-        except (asyncio.CancelledError, LeaseLost, StoreError):
-            raise
-        except Exception as e:
-            desk.failed(e)
-            return _fault(step, e, desk.now())
-        final, output, invalid = agent.output.take(reply)
-        drawn = await drawn_for(agent.tools, reply)
-        return Replied(
-            drawn=drawn,
-            path=step.path, upto=desk.upto, heard=desk.heard, parts=reply.parts, usage=reply.usage, model=reply.model,
-            details=reply.details, output=output if final else None, final=final, invalid=invalid, took=round(desk.now() - started, 4),
-        )  # fmt: skip
 
-    async def _stream(self, agent: "Agent[Any]", request: ModelRequest, path: str, desk: Desk) -> Reply:
-        reply: Reply | None = None
-        stream = agent.model.request(request)
-        try:
-            async for item in stream:
-                if isinstance(item, Reply):
-                    reply = item
-                else:
-                    desk.publish(legible(item.text), path=path, thinking=not isinstance(item, TextDelta))
-        finally:
-            close = getattr(stream, "aclose", None)
-            if close is not None:
-                await close()
-        if reply is None:
-            raise ModelError(f"{agent.model.name} ended without a reply")
-        return reply
+def _next_call(agent: "Agent[Any]", thread: Thread) -> tuple[str, Literal["model", "summary"]]:
+    """The step that is due in a conversation."""
+    if agent.history.summary_due(thread):
+        return f"summary:{thread.path}", "summary"
+    return f"model:{thread.path}", "model"
 
 
 class AgentProgram:
@@ -406,7 +372,8 @@ def family(agent: "Agent[Any]", above: "tuple[Agent[Any], ...]" = ()) -> "dict[s
 def _is_same(one: "Agent[Any]", other: "Agent[Any]") -> bool:
     """One agent, or two that a factory made alike."""
     alike = one.fingerprint == other.fingerprint and one.instructions == other.instructions
-    return one is other or (alike and one.stop == other.stop and one.model.name == other.model.name)
+    sent_alike = one.history == other.history and one.model.name == other.model.name
+    return one is other or (alike and one.stop == other.stop and sent_alike)
 
 
 def _progress_below(state: State, path: str, now: float) -> Progress:
@@ -420,7 +387,7 @@ def _progress_below(state: State, path: str, now: float) -> Progress:
     usage = sum((t.usage for t in below), Usage())
     top = state.threads[path]
     return Progress(
-        sum(t.turn for t in below), usage.total_tokens, usage.cost, now - top.at, Words(top),
+        sum(t.turn + t.summaries for t in below), usage.total_tokens, usage.cost, now - top.at, Words(top),
         frozenset(c for t in below for c in t.called), frozenset(state.flags), state.waited - top.waited,
     )  # fmt: skip
 
@@ -437,56 +404,3 @@ def _ended(leaf: Leaf, text: str) -> Completed:
         return Completed(output=text, by=leaf.name)
     assert isinstance(leaf, Leaf | External)
     return Completed(output=text, stopped=leaf.name)
-
-
-def recordable(reply: Reply) -> Reply:
-    """A model's reply as JSON can hold it: arguments that are no JSON stay as text, which no tool accepts.
-
-    Raises `NotJSON` for details that cannot be recorded.
-    """
-    details = plain(reply.details, "details") if reply.details else None
-    return msgspec.structs.replace(reply, parts=_once(map(_recordable, reply.parts)), details=details)
-
-
-def _once(parts: Iterable[ReplyPart]) -> tuple[ReplyPart, ...]:
-    """Without the calls that a provider sent twice: the same id, the same tool, the same arguments."""
-    kept: list[ReplyPart] = []
-    seen: set[tuple[str, str, bytes]] = set()
-    for part in parts:
-        if isinstance(part, ToolCall) and part.id:
-            key = (part.id, part.tool, encode(part.args))
-            if key in seen:
-                log.warning(
-                    "a reply has the call %r of %s twice, with the same arguments: it is one call", part.id, part.tool
-                )
-                continue
-            seen.add(key)
-        kept.append(part)
-    return tuple(kept)
-
-
-def _recordable(part: ReplyPart) -> ReplyPart:
-    details = plain(part.details, "details") if part.details else None
-    if isinstance(part, Text | Thinking):
-        return msgspec.structs.replace(part, text=legible(part.text), details=details)
-    if not isinstance(part, ToolCall):
-        return msgspec.structs.replace(part, details=details)
-    try:
-        args = plain(part.args, "arguments")
-    except NotJSON:
-        args = repr(part.args)
-    return msgspec.structs.replace(part, id=legible(part.id), tool=legible(part.tool), args=args, details=details)
-
-
-def _fault(step: Step, error: Exception, now: float) -> Faulted:
-    transient = error.transient if isinstance(error, ModelError) else isinstance(error, TimeoutError | ConnectionError)
-    after = error.retry_after if isinstance(error, ModelError) else None
-    kind = error.kind if isinstance(error, ModelError) else type(error).__name__
-    text = legible(str(error)) or type(error).__name__
-    return Faulted(
-        step=step.id,
-        error=text,
-        kind=kind,
-        transient=transient,
-        retry_at=retry_at(now, step.attempt, after) if transient else 0.0,
-    )

@@ -178,7 +178,11 @@ def next_turn(after: "Saved | None", secret: str | None = None) -> dict[str, Any
             "finish or resume it first; after= takes a finished conversation",
         )
     shaped = tuple(sorted(checkpoint.state.requesters))
-    return {"history": msgspec.to_builtins(checkpoint.messages), "session": checkpoint.session, "requesters": shaped}
+    before = checkpoint.state.threads.get("")
+    return {
+        "history": msgspec.to_builtins(checkpoint.messages), "session": checkpoint.session, "requesters": shaped,
+        "summary": before.summary if before else None,
+    }  # fmt: skip
 
 
 class Handle(Generic[T]):

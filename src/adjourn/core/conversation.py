@@ -1,11 +1,13 @@
 """What an agent's records mean: threads of messages, one per agent in the run (the root's path is "")."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
 from adjourn.core.messages import Assistant, Message, Result, Text, ToolCall, Usage, User
-from adjourn.core.records import Broke, Replied
+from adjourn.core.records import Broke, Replied, Sent, Summarised, Summary
+from adjourn.core.request import put_together
 
 OUTPUT_TOOL = "final_result"
 """The reserved name of the call with which a model hands over a structured output."""
@@ -80,7 +82,11 @@ class Words:
 
 
 class Thread(msgspec.Struct):
-    """One agent's conversation. `turn` counts replies, broken ones too; `requests` counts failed calls as well."""
+    """One agent's conversation. `turn` counts replies, broken ones too; `requests` counts failed calls as well.
+
+    The transcript is whole, whatever the model was sent. `told`: where in it a person last said what is wanted. `asked`: how
+    long it was with the last request, and `sent` what that contained, unless it was all of it, on these `terms`.
+    `summaries` counts the calls for a summary, failed ones too."""
 
     path: str
     agent: str
@@ -102,6 +108,12 @@ class Thread(msgspec.Struct):
     at: float = 0.0
     waited: float = 0.0
     began: int = 0
+    told: tuple[int, int] = (0, 1)
+    asked: int = 0
+    sent: list[Message] | None = None
+    terms: dict[str, str] = {}
+    summary: Summary | None = None
+    summaries: int = 0
 
     def say(self, seq: int, text: str, at: float = 0.0) -> None:
         """A message that the next request will contain (or the one after it, if that is already on its way)."""
@@ -117,6 +129,27 @@ class Thread(msgspec.Struct):
         """Everything a request made now contains. A copy: the fold goes on while the model works."""
         return (*self.transcript, *self._arriving(self.pending))
 
+    def instruction(self) -> tuple[Message, ...]:
+        """What a person last said in a request made now: what is wanted of the agent."""
+        said = tuple(pending.message for pending in self.pending if not pending.call)
+        return said or tuple(self.transcript[slice(*self.told)])
+
+    def known(self, request: Sequence[Message]) -> Sequence[Message]:
+        """What the request before contained, and what came since: of this a record says how a request was put together."""
+        return request if self.sent is None else [*self.sent, *request[self.asked :]]
+
+    def last_request(self) -> list[Message]:
+        """What the model was sent for its last reply."""
+        return self.transcript[: self.asked] if self.sent is None else self.sent
+
+    def summarised(self, record: Summarised) -> None:
+        """Take in a summary, or that one was cut off."""
+        self.summaries += 1
+        if self.path:  # the root's is the run's
+            self.usage = self.usage + record.usage
+        if record.covers:
+            self.summary = Summary(record.covers, record.text)
+
     def whole(self) -> tuple[Message, ...]:
         """The conversation of a run that has ended: a call that never got its result is answered all the same."""
         ended = "the run ended before this call did"
@@ -125,7 +158,7 @@ class Thread(msgspec.Struct):
 
     def replied(self, r: Replied) -> list[tuple[str, ToolCall]]:
         """Take in a whole reply; gives the calls it spawns, with their ids."""
-        self._read(r.upto, r.heard)
+        self._read(r.upto, r.heard, r.sent)
         if self.path:  # the root's is the run's
             self.usage = self.usage + r.usage
         self.transcript.append(Assistant(r.parts, r.model, r.details))
@@ -156,7 +189,7 @@ class Thread(msgspec.Struct):
 
     def broke(self, r: Broke) -> None:
         """Keep what a cut-off reply had said."""
-        self._read(r.upto, r.heard)
+        self._read(r.upto, r.heard, r.sent)
         if self.path:  # the root's is the run's
             self.usage = self.usage + r.usage
         self.transcript.append(Assistant((Text(text=r.text),) if r.text else (), interrupted=True))
@@ -201,8 +234,8 @@ class Thread(msgspec.Struct):
             f"otherwise. What is done need not be done again.\n{lines}"
         )
 
-    def _read(self, upto: int, heard: tuple[str, ...]) -> None:
-        """`upto` and `heard` say what the request contained; the rest comes after this reply's results."""
+    def _read(self, upto: int, heard: tuple[str, ...], sent: Sent | None) -> None:
+        """`upto` and `heard` say what the conversation was then; the rest comes after this reply's results."""
         read = [p for p in self.pending if (p.call in heard if p.call else p.seq <= upto)]
         self.pending = [p for p in self.pending if p not in read]
         arriving = self._arriving(read)
@@ -210,6 +243,13 @@ class Thread(msgspec.Struct):
         if said:
             self.frames = self._frames(read) if self._broken_into(read) else []
             self.goal, self.since = "; ".join(m.text for m in said if isinstance(m, User)), []
+            first = len(self.transcript) + len(arriving) - len(read)  # behind the note, if there is one
+            self.told = (first, first + len(said))
         self.transcript.extend(arriving)
+        base = self.known(self.transcript)
+        self.sent = put_together(base, sent.messages) if sent and sent.messages is not None else None
+        self.asked = len(self.transcript)
+        if sent and sent.terms:
+            self.terms = sent.terms
         self.turn += 1
         self.requests += 1

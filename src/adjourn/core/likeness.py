@@ -39,6 +39,6 @@ def likeness(program: str, interrupt: Interrupt) -> Likeness | None:
     step = interrupt.local.rpartition("?")[0]
     if step == POISON:
         return Likeness(program, POISON, tool, error)
-    if step.startswith("model:"):
+    if step.startswith(("model:", "summary:")):
         return Likeness(program, "model", str(payload.get("agent", "")), error)
     return Likeness(program, "call" if tool else step, tool, error)

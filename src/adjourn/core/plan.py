@@ -41,14 +41,20 @@ HOLD = 10.0
 
 
 class Step(msgspec.Struct, frozen=True):
-    """Something the driver runs: a model call, a call's body, an undo, a question to the world about a call in doubt."""
+    """Something the driver runs: a model call, one for a summary, a call's body, an undo, a question to the world about a
+    call in doubt."""
 
     id: str
-    kind: Literal["model", "call", "undo", "verify"]
+    kind: Literal["model", "summary", "call", "undo", "verify"]
     path: str = ""
     call: Call | None = None
     agents: tuple[str, ...] = ()
     attempt: int = 1
+
+    @property
+    def asks_model(self) -> bool:
+        """Whether a model is asked: what can be cut off, and done again, without harm."""
+        return self.kind in ("model", "summary")
 
 
 class Refuse(msgspec.Struct, frozen=True):
@@ -161,7 +167,7 @@ def resting(p: Plan) -> Parked | None:
 
 def wind_up(p: Plan, state: State, end: Completed) -> None:
     """End the run as soon as nothing is in flight: cut model calls, start no more, wait for calls and for what is in doubt."""
-    p.start = [step for step in p.start if step.kind != "model"]
+    p.start = [step for step in p.start if not step.asks_model]
     p.abort |= {"model"}
     if not any(o.record.call and o.record.kind in ("in_doubt", "error") for o in state.open.values()):
         p.rest = end

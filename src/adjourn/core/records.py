@@ -39,11 +39,31 @@ class Seal(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     sig: str
 
 
+class Sent(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """What a model call was sent, as far as the records before it do not say so.
+
+    `messages`: how they were put together, of stretches `[from, to]` and of messages as they are. The stretches are of what the
+    call before was sent, and of what came to the conversation since. Without it: the whole conversation. `terms`: by `instructions`,
+    `model`, `settings` and `tools`, the names of their `bodies`; without it: those of the call before."""
+
+    messages: list[Any] | None = None
+    terms: dict[str, str] = {}
+    bodies: dict[str, Any] = {}
+
+
+class Summary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What stands for the first `covers` messages of a conversation where its model is sent a summary."""
+
+    covers: int
+    text: str
+
+
 # People (and timers, webhooks, other runs)
 
 
 class Started(Record, frozen=True, tag="started"):
-    """The first record of every run. `requesters`: who shaped the turns before it, of a conversation that goes on."""
+    """The first record of every run. Of a conversation that goes on: `requesters`, who shaped the turns before it, and
+    `summary`, what stands for the beginning of its `history`."""
 
     run: str
     kind: str
@@ -58,6 +78,7 @@ class Started(Record, frozen=True, tag="started"):
     options: dict[str, Any] = {}
     forked_from: str = ""
     requesters: tuple[str, ...] = ()
+    summary: Summary | None = None
 
 
 class Decided(Record, frozen=True, tag="decided"):
@@ -158,7 +179,8 @@ class Released(Record, frozen=True, tag="released"):
 
 class Replied(Record, frozen=True, tag="replied"):
     """A model's whole reply. `upto`: the last record its request contained. `invalid`: why it is not the output.
-    `drawn`: by the number of a call, its arguments with what its tool drew for those that were left out (an id, a time)."""
+    `drawn`: by the number of a call, its arguments with what its tool drew for those that were left out (an id, a time).
+    `request`: the digest of what it was sent; `sent`: what of that the records before it do not say."""
 
     path: str = ""
     upto: int = 0
@@ -172,10 +194,12 @@ class Replied(Record, frozen=True, tag="replied"):
     invalid: str = ""
     took: float = 0.0
     drawn: dict[str, Any] = {}
+    request: str = ""
+    sent: Sent | None = None
 
 
 class Broke(Record, frozen=True, tag="broke"):
-    """A model call that was cut off, with what it had said."""
+    """A model call that was cut off, with what it had said. `request` and `sent`: as for `Replied`."""
 
     path: str = ""
     upto: int = 0
@@ -183,6 +207,22 @@ class Broke(Record, frozen=True, tag="broke"):
     text: str = ""
     usage: Usage = Usage()
     took: float = 0.0
+    request: str = ""
+    sent: Sent | None = None
+
+
+class Summarised(Record, frozen=True, tag="summarised"):
+    """A model's summary: from here on it stands for the first `covers` messages of the agent's conversation, in what its
+    model is sent. `covers` 0: the call was cut off. `request` and `sent`: of the call that made it, as for `Replied`."""
+
+    path: str = ""
+    covers: int = 0
+    text: str = ""
+    usage: Usage = Usage()
+    model: str = ""
+    took: float = 0.0
+    request: str = ""
+    sent: Sent | None = None
 
 
 class Returned(Record, frozen=True, tag="returned"):
@@ -407,6 +447,7 @@ Fact = (
     | Released
     | Replied
     | Broke
+    | Summarised
     | Returned
     | Suspended
     | Stepped
@@ -421,7 +462,7 @@ Fact = (
 Move = Intended | Asked | Closed | Reminded | Parked | Upgraded | Completed | Cancelled | CancelAsked
 AnyRecord = (
     Started | Decided | PauseAsked | Resumed | CancelAsked | Said | Emitted | Accepted | Forked
-    | Claimed | Released | Replied | Broke | Returned | Suspended | Stepped | Yielded | Faulted | Doubted | Verified | Late
+    | Claimed | Released | Replied | Broke | Summarised | Returned | Suspended | Stepped | Yielded | Faulted | Doubted | Verified | Late
     | Disowned | Restored | Intended | Asked | Closed | Reminded | Parked | Upgraded | Completed | Cancelled
 )  # fmt: skip
 

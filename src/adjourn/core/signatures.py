@@ -37,6 +37,7 @@ from adjourn.core.records import (
     Returned,
     Seal,
     Stepped,
+    Summarised,
     Suspended,
     Verified,
     Yielded,
@@ -262,7 +263,7 @@ def is_genuine(trust: Trust | None, run: str, asked: Asked, decided: Decided) ->
 
 # Where it is looked at
 
-_FACTS = (Replied, Broke, Returned, Suspended, Stepped, Yielded, Faulted, Doubted, Verified)
+_FACTS = (Replied, Broke, Summarised, Returned, Suspended, Stepped, Yielded, Faulted, Doubted, Verified)
 _MOVES = (Intended, Asked, Closed, Reminded, Parked, Completed, Cancelled, Forked)
 
 

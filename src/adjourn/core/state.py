@@ -53,6 +53,7 @@ class State:
         self.forked_at = 0
         self.accepted: r.Accepted | None = None
         self.threads: dict[str, Thread] = {}
+        self.bodies: dict[str, Any] = {}
         self.flow: Flowing | None = None
         self.pause: r.PauseAsked | None = None
         self.cancel: r.CancelAsked | None = None
@@ -168,7 +169,8 @@ class State:
             thread.transcript = messages_from(x.history)
             thread.began = len(thread.transcript)
             thread.requests = sum(1 for m in thread.transcript if type(m).__name__ == "Assistant")
-            thread.goal = input_text(x.input)
+            thread.goal, thread.summary = input_text(x.input), x.summary
+            thread.told = (thread.began, thread.began + 1)
             thread.transcript.append(User(thread.goal))
         elif x.graph is not None:
             self.flow = Flowing(read_graph(x.graph), self._activate)
@@ -180,7 +182,7 @@ class State:
         self.usage = self.usage + x.usage
 
     def _replied(self, _seq: int, x: r.Replied) -> None:
-        self._counted(x.usage)
+        self._counted(x)
         self.faults.pop(f"model:{x.path}", None)
         for id, part in self.threads[x.path].replied(x):
             self.called.add(part.tool)
@@ -188,11 +190,19 @@ class State:
             self._spawn(Call(id, part.tool, args, x.path))
 
     def _broke(self, _seq: int, x: r.Broke) -> None:
-        self._counted(x.usage)
+        self._counted(x)
         self.threads[x.path].broke(x)
 
-    def _counted(self, usage: Usage) -> None:
-        self.usage = self.usage + usage
+    def _summarised(self, _seq: int, x: r.Summarised) -> None:
+        self._counted(x)
+        self.faults.pop(f"summary:{x.path}", None)
+        self.threads[x.path].summarised(x)
+
+    def _counted(self, x: r.Replied | r.Broke | r.Summarised) -> None:
+        """A model call."""
+        self.usage = self.usage + x.usage
+        if x.sent is not None:
+            self.bodies |= x.sent.bodies
         self.steps += 1
         self.deaths = self.lost = 0
 
@@ -255,6 +265,8 @@ class State:
         self.faults[x.step] = Fault(count, x.error, x.kind, x.transient, x.retry_at)
         if x.step.startswith("model:"):
             self.threads[x.step.partition(":")[2]].requests += 1
+        elif x.step.startswith("summary:"):
+            self.threads[x.step.partition(":")[2]].summaries += 1
         elif call := self.live.get(x.step):
             self._phase(call, Phase.FAULTED)
 
@@ -475,6 +487,7 @@ _SHAPING = frozenset({r.Started, r.Decided, r.Said, r.Emitted, r.Resumed, r.Fork
 _GOING_ON = frozenset({r.Suspended, r.Yielded, r.Verified})
 _ON: dict[type, Callable[[State, int, Any], None]] = {
     r.Started: State._started, r.Claimed: doubt.claimed, r.Released: State._released, r.Replied: State._replied, r.Broke: State._broke,
+    r.Summarised: State._summarised,
     r.Intended: State._intended, r.Returned: State._returned, r.Suspended: State._suspended,
     r.Stepped: State._stepped, r.Yielded: State._yielded, r.Faulted: State._faulted,
     r.Doubted: doubt.doubted, r.Verified: doubt.verified, r.Late: doubt.late,

@@ -11,6 +11,7 @@ from adjourn.core.checkpoint import seal, unseal
 from adjourn.core.codec import encode
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.messages import Message, Usage
+from adjourn.core.reconstruction import SentRequest, requests
 from adjourn.core.records import AnyRecord, Started, dump
 from adjourn.core.state import State
 from adjourn.errors import CheckpointInvalid, InvalidDefinition
@@ -136,6 +137,11 @@ class Checkpoint:
     def messages(self) -> list[Message]:
         """The conversation so far."""
         return self.state.messages
+
+    @property
+    def requests(self) -> list[SentRequest]:
+        """The exact request of every model call so far; see `Run.requests`."""
+        return list(requests(enumerate(self.records, 1)))
 
     @property
     def usage(self) -> Usage:

@@ -9,11 +9,10 @@ import msgspec
 
 from adjourn.core.call import Call, Phase
 from adjourn.core.halt import scopes
-from adjourn.core.messages import Message, Usage
+from adjourn.core.messages import Usage
 from adjourn.core.plan import Plan, Step, plan, resting, unauthorised
 from adjourn.core.quarantine import MAX_DEATHS
 from adjourn.core.records import (
-    Broke,
     Cancelled,
     Completed,
     Decided,
@@ -29,11 +28,13 @@ from adjourn.core.records import (
     Said,
     Suspended,
 )
+from adjourn.core.request import Running
 from adjourn.core.state import State
 from adjourn.core.status import Status
 from adjourn.driver import flights
 from adjourn.driver.clock import Alarm, Clock, DriveTime, SystemClock
-from adjourn.driver.feed import Feed, Published, TextArrived
+from adjourn.driver.desk import Desk
+from adjourn.driver.feed import Feed
 from adjourn.driver.fence import Fence
 from adjourn.driver.landing import Landing
 from adjourn.driver.late import all_recorded, record_late
@@ -58,64 +59,6 @@ class Posted(msgspec.Struct):
 
     fact: Fact
     durable: asyncio.Future[None] | None = None
-
-
-class Desk:
-    """See `program.Desk`."""
-
-    def __init__(self, drive: "Drive", step: Step) -> None:
-        self._drive = drive
-        self.step = step
-        self.run_id = drive.state.run
-        self.epoch = drive.lease.epoch
-        self.loop = asyncio.get_running_loop()
-        self.cut = self.in_thread = False
-        self.lost: BaseException | None = None
-        self.settle = 0.0
-        self.partial = ""
-        self.upto = drive.state.seq
-        thread = drive.state.threads.get(step.path) if step.kind == "model" else None
-        # Taken now: the fold goes on while the model works, and `upto` must say what this request contained.
-        self.request: tuple[Message, ...] = thread.request() if thread else ()
-        self.heard = tuple(p.call for p in thread.pending if p.call) if thread else ()
-
-    @property
-    def state(self) -> State:
-        return self._drive.state
-
-    @property
-    def resources(self) -> Mapping[str, Any]:
-        return self._drive.resources
-
-    def now(self) -> float:
-        return self._drive.time.now()
-
-    def failed(self, error: BaseException) -> None:
-        self._drive.errors[self.step.id] = error
-
-    def post(self, fact: Fact) -> None:
-        if self.step.id in self._drive.in_flight:
-            self._drive.post(fact)
-
-    async def fence(self) -> None:
-        await self._drive.check()
-
-    async def record(self, fact: Fact) -> None:
-        durable: asyncio.Future[None] = self.loop.create_future()
-        self._drive.post(fact, durable)
-        try:
-            await durable
-        except Exception as e:
-            self.lost = e
-            raise
-
-    def publish(self, item: Any, *, path: str | None = None, thinking: bool = False) -> None:
-        if path is None:
-            self._drive.feed.send(Published(self.run_id, self.step.id, item))
-        else:
-            if not thinking:
-                self.partial += item
-            self._drive.feed.send(TextArrived(self.run_id, path, item, thinking, upto=self.upto))
 
 
 class Drive:
@@ -157,6 +100,7 @@ class Drive:
         self._rung = False
         self._broken: BaseException | None = None
         self.errors: dict[str, BaseException] = {}
+        self.hashes: dict[str, Running] = {}
         self.why = ""
         self._conflicts = 0
         self._cut: dict[str, float] = {}
@@ -191,7 +135,7 @@ class Drive:
     def cut(self, seq: int) -> None:
         """Abort the model calls, because of a word at `seq` that this plan has not seen yet and the next one will."""
         for step, task, desk in self._running.values():
-            if step.kind == "model" and seq > self.state.seq:
+            if step.asks_model and seq > self.state.seq:
                 _cut(task, desk)
 
     @property
@@ -380,11 +324,10 @@ class Drive:
                 self._broken = error
                 return
             self.post(task.result())
-        elif step.kind == "model" and self._stopping:
-            self._aborted = self._aborted + _estimate(desk)
-        elif step.kind == "model":
-            usage = _estimate(desk)
-            self.post(Broke(path=step.path, upto=desk.upto, heard=desk.heard, text=desk.partial, usage=usage))
+        elif step.asks_model and self._stopping:
+            self._aborted = self._aborted + desk.estimate()
+        elif step.asks_model:
+            self.post(desk.broken_off())
         elif not desk.cut:
             self._cancelled_by_others(step)
         elif (call := self.state.live.get(step.id)) and call.phase == Phase.INTENDED and self._overdue(call):
@@ -406,7 +349,7 @@ class Drive:
         for step, task, desk in list(self._running.values()):
             call = self.state.live.get(step.id)
             unintended = step.kind == "call" and call is not None and call.phase != Phase.INTENDED
-            if step.kind == "model":
+            if step.asks_model:
                 wanted = p.abort.isdisjoint({"model", step.id}) and not self._stopping
             elif unintended:
                 wanted = p.abort.isdisjoint({"read", step.id})
@@ -490,11 +433,3 @@ def _settle(own: list[Posted], error: BaseException | None) -> None:
             posted.durable.set_result(None)
         else:
             posted.durable.set_exception(error if isinstance(error, Exception) else LeaseLost("the worker stopped"))
-
-
-def _estimate(desk: Desk) -> Usage:
-    """A cut-off call reports no usage; four characters are about a token, at what the run's tokens have cost so far."""
-    asked, said = sum(len(str(m)) for m in desk.request) // 4, len(desk.partial) // 4
-    used = desk.state.usage
-    price = used.cost / used.total_tokens if used.total_tokens else 0.0
-    return Usage(1, asked, said, cost=round(price * (asked + said), 6), estimated=True)

@@ -8,6 +8,7 @@ from adjourn.core import plan
 from adjourn.core.messages import Message
 from adjourn.core.plan import Step
 from adjourn.core.records import Fact
+from adjourn.core.request import Outgoing
 from adjourn.core.state import State
 
 
@@ -51,6 +52,11 @@ class Desk(Protocol):
     @property
     def request(self) -> tuple[Message, ...]:
         """For a model call: the messages, as they stood when it was planned."""
+        ...
+
+    @property
+    def outgoing(self) -> Outgoing:
+        """For a model call: what of its request is recorded."""
         ...
 
     @property

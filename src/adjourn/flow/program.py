@@ -198,7 +198,7 @@ def _broken(state: State, step: str, error: str, call: str = "") -> Asked:
 
 def _is_new(step: Step) -> bool:
     """Whether it would be a step more, not one that goes on."""
-    return step.kind == "model" or (step.kind == "call" and step.call is not None and not step.call.attempt)
+    return step.asks_model or (step.kind == "call" and step.call is not None and not step.call.attempt)
 
 
 def _start_nothing_new(plan: Plan, last: int) -> None:

@@ -14,6 +14,7 @@ from adjourn.core.conversation import Thread
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.messages import Message, Usage
 from adjourn.core.preview import CancelPreview, cancel_preview
+from adjourn.core.reconstruction import SentRequest, requests
 from adjourn.core.records import Accepted, AnyRecord, CancelAsked, Emitted, PauseAsked, Resumed, Said
 from adjourn.core.state import Phase, State
 from adjourn.core.status import CANCELS, ENDED, Status
@@ -134,6 +135,11 @@ class Run(Generic[T]):
     async def messages(self) -> list[Message]:
         """The conversation so far."""
         return (await self._fold()).messages
+
+    async def requests(self) -> list[SentRequest]:
+        """The exact request of every model call so far, made again from the journal. `proof` says whether it has the digest
+        that was recorded when it was sent."""
+        return list(requests(await self._rt.store.load(self.id)))
 
     async def state(self) -> RunState:
         """Where it is: status, what it waits for, calls in flight, what was done."""

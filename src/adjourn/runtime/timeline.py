@@ -123,6 +123,8 @@ class Timeline:
         self.seq, self.at = seq, x.at
         self._clock(x)
         match x:
+            case r.Summarised():
+                self._summary(x)
             case r.Replied() | r.Broke():
                 self._reply(x)
             case r.Asked() | r.Suspended():
@@ -208,6 +210,15 @@ class Timeline:
             call = self._add("call", id, part.tool, at=x.at, path=x.path, arguments=part.args, status="ready")
             self._calls[id] = call
             self.words[id] = text
+
+    def _summary(self, x: r.Summarised) -> None:
+        step = self._add("summary", "", "summary", at=x.at - x.took, path=x.path)
+        step.spans.append(Span("run", x.at - x.took, x.at))
+        step.took, step.tokens, step.said = x.took, x.usage.total_tokens, x.text or None
+        if x.covers:
+            step.note = f"of the first {x.covers} messages"
+        else:
+            step.status, step.note = "cancelled", "cut off"
 
     def _opened(self, x: r.Asked | r.Suspended) -> None:
         step = self._calls.get(x.call)
@@ -315,7 +326,8 @@ class Timeline:
             step.end("failed" if x.error else "completed", x.error or step.note, x.at, took)
 
     def _faulted(self, x: r.Faulted) -> None:
-        name = "model" if x.step.startswith("model:") else x.step
+        kind, colon, _ = x.step.partition(":")
+        name = kind if colon and kind in ("model", "summary") else x.step
         step = self._calls.get(x.step)
         if step is None:
             step = self._add("fault", "", name, at=x.at, status="failed", note=x.error, error=x.error)

@@ -95,7 +95,7 @@ def shape(timeline: Timeline) -> list[dict[str, Any]]:
 def _bar(step: Step, span: Span) -> str:
     if span.kind != "run":
         return span.kind
-    return {"model": "model", "undo": "undo"}.get(step.kind, "tool")
+    return {"model": "model", "summary": "model", "undo": "undo"}.get(step.kind, "tool")
 
 
 async def get_timeline(c: Call) -> Any:

@@ -129,6 +129,7 @@ const GLYPHS: Record<string, string> = {
   resume: "person",
   say: "person",
   model: "model",
+  summary: "model",
   writing: "run",
   call: "tool",
   chunk: "tool",
@@ -171,6 +172,7 @@ export function lookOf(step: Step): { glyph: string; tone: string } {
 const NAMES: Record<string, string> = {
   started: "Started",
   model: "Model",
+  summary: "Summary",
   paused: "Paused",
   resumed: "Resumed",
   said: "Said",

@@ -1,0 +1,64 @@
+"""The exact request of every model call, made again from the journal alone."""
+
+from collections.abc import Iterable, Iterator
+from typing import Literal
+
+import msgspec
+
+from adjourn.core.messages import Message
+from adjourn.core.records import AnyRecord, Broke, Replied, Summarised
+from adjourn.core.request import Terms, line, request_digest, terms_of
+from adjourn.core.state import State
+from adjourn.core.summary import question
+
+AS_SENT, DIFFERS, UNRECORDED = "as sent", "differs", "not recorded"
+
+
+class SentRequest(msgspec.Struct, frozen=True):
+    """What a model was sent. `seq` is the record with what came of it, `path` and `agent` say whose conversation it was.
+
+    `what` came of it: a `"reply"`, one that was `"cut off"`, or a `"summary"`. `digest` was recorded with it. Of runs of an
+    older version only the messages of the conversation are known: they were sent whole, on terms that nobody recorded."""
+
+    seq: int
+    path: str
+    agent: str
+    what: Literal["reply", "cut off", "summary"]
+    messages: tuple[Message, ...]
+    terms: Terms | None
+    digest: str
+
+    @property
+    def proof(self) -> str:
+        """`"as sent"`: it has the digest that was recorded. `"differs"`: it has another one. Else `"not recorded"`."""
+        if not self.digest:
+            return UNRECORDED
+        if self.terms is None or request_digest(self.messages, self.terms) != self.digest:
+            return DIFFERS
+        return AS_SENT
+
+    def lines(self) -> bytes:
+        """Exactly what the digest is of: a line for each message, and one for the terms."""
+        return b"".join(map(line, self.messages)) + (self.terms.line if self.terms else b"")
+
+
+def requests(records: Iterable[tuple[int, AnyRecord]]) -> Iterator[SentRequest]:
+    """Every model call of a journal that came to something, in the order of its records."""
+    state = State()
+    for seq, record, counts in state.belief.sifted(state, records):
+        if not isinstance(record, Replied | Broke | Summarised):
+            state.fold(seq, record, counts=counts)
+            continue
+        thread = state.threads[record.path]
+        asked = question(thread, record.covers) if isinstance(record, Summarised) and record.covers else None
+        state.fold(seq, record, counts=counts)
+        if isinstance(record, Summarised):
+            if asked is not None:  # of one that was cut off nothing but its cost is known
+                names = record.sent.terms if record.sent else {}
+                terms = terms_of(names, state.bodies)
+                yield SentRequest(seq, record.path, thread.agent, "summary", (asked,), terms, record.request)
+            continue
+        what = "reply" if isinstance(record, Replied) else "cut off"
+        messages = tuple(thread.last_request())
+        terms = terms_of(thread.terms, state.bodies)
+        yield SentRequest(seq, record.path, thread.agent, what, messages, terms, record.request)
