@@ -124,7 +124,7 @@ async def test_what_a_turn_records_of_its_request_does_not_grow_with_the_convers
         [summarise(after=5, keep=2), drop_tool_results(keep=1)],
         [lambda messages: [User("be quick"), *messages]],  # pyright: ignore
     ],
-    ids=str,
+    ids=["all", "trim", "drop", "drop and trim", "summarise and drop", "own"],
 )
 async def test_every_request_is_made_again_from_the_journal_alone(history: list[Any]) -> None:
     script = [

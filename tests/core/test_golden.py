@@ -114,6 +114,14 @@ def test_it_loads_and_means_what_it_meant(path: Path) -> None:
     assert Checkpoint.from_json(again).records == saved.records
 
 
+@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_what_its_models_were_sent_is_shown_without_proof(path: Path) -> None:
+    saved = Checkpoint.from_json(path.read_text())
+    assert {request.proof for request in saved.requests} <= {"not recorded"}
+    assert all(request.messages and request.terms is None for request in saved.requests)
+    assert bool(saved.requests) == (path.stem != "flow")
+
+
 def test_a_signed_one_needs_its_key() -> None:
     text = (GOLDEN / "version1" / "signed.json").read_text()
     assert Checkpoint.from_json(text, secret=KEY).status == "waiting"

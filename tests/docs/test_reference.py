@@ -28,7 +28,7 @@ REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
 
 # What is there for the other layers, not for users.
 INTERNAL: dict[type[object], set[str]] = {
-    Agent: {"program", "fingerprint", "instructions_for", "specs", "load"},
+    Agent: {"program", "fingerprint", "instructions_for", "specs", "terms", "load"},
     Flow: {"program", "fingerprint", "graph", "load"},
     FlowContext: {"leftover"},
     Runtime: {"store", "worker", "deliver"},

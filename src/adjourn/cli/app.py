@@ -11,11 +11,11 @@ from typer.main import get_group
 from adjourn.cli.options import Json
 
 COMMANDS = {
-    "demo": "demo", "run": "running", "runs": "reading", "show": "reading", "watch": "watching", "inbox": "deciding",
-    "approve": "deciding", "deny": "deciding", "answer": "deciding", "retry": "deciding", "pause": "controlling", "resume": "controlling",
-    "cancel": "controlling", "accept": "controlling", "say": "controlling", "fork": "history", "halt": "controlling",
-    "unhalt": "controlling", "audit": "commands.audit", "checkpoint": "checkpoints", "serve": "serving", "worker": "working",
-    "db": "storing", "user": "people", "keys": "commands.keys", "doctor": "doctor",
+    "demo": "demo", "run": "running", "runs": "reading", "show": "reading", "requests": "commands.requests",
+    "watch": "watching", "inbox": "deciding", "approve": "deciding", "deny": "deciding", "answer": "deciding", "retry": "deciding",
+    "pause": "controlling", "resume": "controlling", "cancel": "controlling", "accept": "controlling", "say": "controlling",
+    "fork": "history", "halt": "controlling", "unhalt": "controlling", "audit": "commands.audit", "checkpoint": "checkpoints",
+    "serve": "serving", "worker": "working", "db": "storing", "user": "people", "keys": "commands.keys", "doctor": "doctor",
     "version": "app",
 }  # fmt: skip
 """Every command, in the order of the help, and the module of this package that has it."""

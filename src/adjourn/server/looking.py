@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -11,9 +12,10 @@ from starlette.responses import Response
 from adjourn.core.digest import digest
 from adjourn.core.ids import local_event
 from adjourn.core.interrupt import Interrupt
+from adjourn.core.reconstruction import requests
 from adjourn.core.records import Closed, Decided, Emitted, Suspended
 from adjourn.core.status import ENDED, Status
-from adjourn.errors import Invalid
+from adjourn.errors import Invalid, NotFound
 from adjourn.flow.flow import Flow
 from adjourn.runtime.changed_program import noted, unfit, version
 from adjourn.server.operation import Call, answered
@@ -91,6 +93,28 @@ async def get_messages(c: Call) -> Any:
     """A conversation."""
     _, state = await c.desk.folds.of(c.path["run"])
     return {"items": msgspec.to_builtins(state.messages)}
+
+
+async def list_requests(c: Call) -> Any:
+    """A page of what the models of a run were sent, without the messages themselves."""
+    limit, after = c.query.get("limit", 100), c.query.get("after", 0)
+    records = await c.rt.store.load((await c.rt.store.get(c.path["run"])).id)
+
+    def made() -> list[dict[str, Any]]:
+        return [one.gist() for one in islice((r for r in requests(records) if r.seq > after), limit)]
+
+    items = await asyncio.to_thread(made)  # all of a long conversation is read and hashed
+    return {"items": items, "after": str(items[-1]["seq"]) if len(items) == limit else None}
+
+
+async def get_request(c: Call) -> Any:
+    """What one model call was sent, whole."""
+    run, seq = (await c.rt.store.get(c.path["run"])).id, c.path["seq"]
+    records = await c.rt.store.load(run)
+    found = await asyncio.to_thread(lambda: next((one for one in requests(records) if str(one.seq) == seq), None))
+    if found is None:
+        raise NotFound(f"record {seq!r:.40} of run {run!r} is no model's reply")
+    return found.whole()
 
 
 async def get_checkpoint(c: Call) -> Any:

@@ -96,6 +96,7 @@ STEP = answer(
     level=WHOLE, at=NUMBER, took=maybe(NUMBER), spans=OBJECTS, arguments=ANYTHING, result=ANYTHING, error=TEXT, ran=FLAG, digest=TEXT,
     key=TEXT, effect=TEXT, undo=FLAG, reason=TEXT, rules=TEXTS, attempt=WHOLE, tokens=WHOLE, interrupt=maybe(TEXT),
 )  # fmt: skip
+REQUEST = answer(seq=WHOLE, path=TEXT, agent=TEXT, what=TEXT, model=TEXT, messages=WHOLE, digest=TEXT, proof=TEXT)
 TASK = answer(id=TEXT, title=TEXT, text=TEXT, done=FLAG, link=TEXT, command=TEXT)
 RECORD = answer(seq=WHOLE, record=OBJECT)
 HALT = answer(scope=TEXT, by=TEXT, reason=TEXT, at=NUMBER)
@@ -123,7 +124,7 @@ PROBLEM["properties"] |= {  # of a decision that came too late: what was seen, w
 
 COMPONENTS: dict[str, Schema] = {
     "Usage": USAGE, "Interrupt": INTERRUPT, "InboxItem": INBOX_ITEM, "Retried": RETRIED,
-    "Run": RUN, "RunState": RUN_STATE, "Misfit": MISFIT, "Glance": GLANCE, "Step": STEP, "Task": TASK,
+    "Run": RUN, "RunState": RUN_STATE, "Misfit": MISFIT, "Glance": GLANCE, "Step": STEP, "Request": REQUEST, "Task": TASK,
     "Record": RECORD, "Halt": HALT, "Audit": AUDIT,
     "Endpoint": ENDPOINT, "Letter": LETTER, "Shown": SHOWN, "Problem": PROBLEM,
 }  # fmt: skip

@@ -1,0 +1,119 @@
+"""`adjourn requests`: what the models of a run were sent, made again from its journal."""
+
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from adjourn.cli.database import with_runtime
+from adjourn.cli.failure import says
+from adjourn.cli.finding import find_run
+from adjourn.cli.hints import command
+from adjourn.cli.options import Db, Json, RunId
+from adjourn.cli.terminal import fit, out, print_json, say
+from adjourn.cli.visible import lines, visible
+from adjourn.cli.words import DIM, arguments, count, exact
+from adjourn.core.messages import Assistant, Message, Result, ToolCall
+from adjourn.core.messages import Text as Words
+from adjourn.core.reconstruction import AS_SENT, SentRequest
+from adjourn.errors import Invalid, NotFound
+from adjourn.runtime.runtime import Runtime
+
+app = typer.Typer()
+HEAD = ("RECORD", "WHAT", "AGENT", "MODEL", "MESSAGES", "PROOF", "DIGEST")
+
+
+@app.command()
+@says("Not shown")
+def requests(
+    run: RunId,
+    db: Db = None,
+    as_json: Json = False,
+    at: Annotated[
+        int | None,
+        typer.Option("--at", metavar="RECORD", min=1, help="Only the one of this record, whole.", show_default=False),
+    ] = None,
+    exactly: Annotated[
+        bool, typer.Option("--lines", help="Print exactly what the digest is of, into a file or a pipe; with --at.")
+    ] = False,
+) -> None:
+    """Show what the models of a run were sent, and whether that can be proved."""
+    if exactly and not at:
+        raise Invalid("--lines prints one request: say which with --at RECORD")
+    if exactly and sys.stdout.isatty():
+        raise Invalid(
+            "--lines prints text as it is, which may do something to a terminal: write it into a file or a pipe"
+        )
+
+    async def work(rt: Runtime) -> tuple[str, list[SentRequest]]:
+        row = await find_run(rt, run)
+        return row.id, await (await rt.get(row.id)).requests()
+
+    run_id, found = with_runtime(db, work)
+    if not at:
+        _print_all(
+            found, as_json, command(db, "requests", run_id, options=("--at", str(found[-1].seq))) if found else ""
+        )
+        return
+    one = next((one for one in found if one.seq == at), None)
+    if one is None:
+        raise NotFound(
+            f"record {at} of run {run_id!r} is no model's reply; {command(db, 'requests', run_id)} lists those that are"
+        )
+    if exactly:
+        sys.stdout.buffer.write(one.lines())
+    elif as_json:
+        print_json(one.whole())
+    else:
+        _print_one(one)
+
+
+def _print_all(found: Sequence[SentRequest], as_json: bool, hint: str) -> None:
+    if as_json:
+        print_json([one.gist() for one in found])
+        return
+    rows = [HEAD, *(_cells(one) for one in found)]
+    wide = [max(len(row[n]) for row in rows) for n in range(len(HEAD))]
+    for row in rows:
+        cells = (fit(cell, wide[n]) for n, cell in enumerate(row))
+        out().print(Text("  ".join(cells).rstrip(), style=DIM if row is HEAD else ""))
+    unproved = sum(one.proof != AS_SENT for one in found)
+    tail = f", {unproved} without proof" if unproved else ""
+    say(Text(f"{count(len(found), 'request')}{tail}.{f' Look at one: {hint}' if hint else ''}", style=DIM))
+
+
+def _cells(one: SentRequest) -> tuple[str, ...]:
+    model = visible(one.terms.model) if one.terms else "–"
+    return (
+        str(one.seq), one.what, visible(one.agent), model, str(len(one.messages)), one.proof, one.digest[:16] or "–",
+    )  # fmt: skip
+
+
+def _print_one(one: SentRequest) -> None:
+    terminal = out()
+    terminal.print(Text(f"{one.proof}  sha256:{one.digest}" if one.digest else one.proof, style="bold"))
+    if one.terms is not None:
+        terminal.print(Text(f"model {visible(one.terms.model)}", style=DIM))
+        terminal.print(*(f"instructions  {piece}" for piece in lines(one.terms.instructions)))
+        for tool in one.terms.tools:
+            terminal.print(Text(f"tool  {visible(tool['name'])}", style=DIM))
+        if one.terms.settings:
+            terminal.print(Text(f"settings  {exact(one.terms.settings)}", style=DIM))
+    for message in one.messages:
+        terminal.print(*_told(message))
+
+
+def _told(message: Message) -> list[str]:
+    if isinstance(message, Result):
+        return [f"result of {visible(message.tool)}  {exact(message.content)}"]
+    if not isinstance(message, Assistant):
+        return [f"user  {piece}" for piece in lines(message.text)]
+    found: list[str] = []
+    for part in message.parts:
+        if isinstance(part, Words):
+            found += [f"assistant  {piece}" for piece in lines(part.text)]
+        elif isinstance(part, ToolCall):
+            found.append(f"assistant calls {visible(part.tool)}  {arguments(part.args)}")
+    return found
