@@ -57,6 +57,16 @@ async def test_what_a_person_just_said_stays_with_what_the_model_has_not_read_ye
     assert words(kept) == ["find them", "call 3", "found 3", "stop looking"]
 
 
+async def test_what_a_person_said_on_the_way_stays_when_it_was_read_long_ago() -> None:
+    model = ScriptedModel(*([call("look", n=n)] for n in range(6)), "done", delay=0.001)
+    agent = Agent("looker", model=model, tools=[look], history=[trim(messages=4)])
+    async with agent.stream("find them") as run:
+        await run.say("only the first")
+        outcome = await run.wait()
+    assert outcome.status == "completed"
+    assert words(model.requests[-1].messages) == ["only the first", "call 5", "found 5"]
+
+
 async def test_tokens_are_a_limit_too() -> None:
     agent, model = looker(5, history=[trim(tokens=260)])
     await agent.run("find them")

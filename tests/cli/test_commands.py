@@ -22,15 +22,16 @@ from adjourn.stores.misfit import Misfit
 SHOP, YARD = str(Path(shop.__file__)), str(Path(yard.__file__))
 
 JSON: dict[str, list[str]] = {
-    "run": [f"{SHOP}:make", "x"], "runs": [], "show": ["RUN"], "watch": ["RUN", "--rest"], "inbox": [], "approve": ["RUN"],
-    "deny": ["RUN"], "answer": ["ASK", "yes"], "retry": ["FAILED", "--all"],
+    "run": [f"{SHOP}:make", "x"], "runs": [], "show": ["RUN"], "requests": ["RUN"], "watch": ["RUN", "--rest"], "inbox": [],
+    "approve": ["RUN"], "deny": ["RUN"], "answer": ["ASK", "yes"], "retry": ["FAILED", "--all"],
     "pause": ["RUN"], "resume": ["PAUSED"], "cancel": ["RUN"], "accept": ["ASK"],
     "say": ["RUN", "x"],
     "fork": ["RUN"], "halt": ["tool:x", "--reason", "y"], "unhalt": ["tool:x"],
     "audit show": [], "audit verify": [], "audit seal": [], "audit anchor": [],
     "audit export": [], "checkpoint show": ["saved.json"],
     "checkpoint verify": ["saved.json"], "checkpoint resume": ["saved.json", f"{SHOP}:refunds", "--deny"], "db info": [],
-    "db migrate": [], "db backup": ["copy.db"], "db check": [], "user add": ["ana"], "user list": [], "user key": ["ben"],
+    "db migrate": [], "db backup": ["copy.db"], "db restore": ["before.db"], "db check": [],
+    "user add": ["ana"], "user list": [], "user key": ["ben"],
     "user remove": ["ben"], "user keys": ["ben"], "user revoke": ["KEY"], "user role": ["ben", "viewer"], "user groups": ["ben"],
     "user logout": ["ben"], "keys new": ["signing.pem"], "keys show": ["there.pem"], "keys require": [],
     "doctor": [], "version": [],
@@ -75,6 +76,7 @@ def test_every_command_is_called_for_its_data() -> None:
 def test_its_json_is_data_on_stdout(name: str, adjourn: Run, waiting: str, monkeypatch: pytest.MonkeyPatch) -> None:
     asked, paused, failed = asyncio.run(begin(shop.asker, shop.refunds, shop.failing))
     adjourn("pause", paused)
+    assert adjourn("db", "backup", "before.db").code == 0
     Path("saved.json").write_text(adjourn("show", waiting, "--checkpoint").out)
     key = adjourn("user", "add", "ben", "--role", "admin").out.strip()
     monkeypatch.setenv("ADJOURN_KEY", key)
