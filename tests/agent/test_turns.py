@@ -3,6 +3,7 @@
 import asyncio
 from typing import Any
 
+import msgspec
 import pytest
 from tests.agent.words import calls
 
@@ -19,6 +20,7 @@ from adjourn import (
     tool,
 )
 from adjourn.core.messages import Assistant, Result, Text, ToolCall, User
+from adjourn.core.records import Replied
 from adjourn.testing import ScriptedModel, call
 
 
@@ -66,6 +68,32 @@ async def test_after_takes_a_checkpoint_only() -> None:
     for wrong in wrongs:
         with pytest.raises(CheckpointInvalid):
             await agent.run("two", after=wrong)
+
+
+async def test_the_last_words_are_recorded_once_with_the_reply_and_once_as_the_output() -> None:
+    words = "the very last words"
+    saved = (await Agent("a", model=ScriptedModel(words)).run("go")).checkpoint
+    [reply] = [x for x in saved.records if isinstance(x, Replied)]
+    assert (reply.spoken, reply.output, reply.final) == (True, None, True)
+    assert saved.to_json().count(words) == 2
+    assert saved.state.threads[""].output == words
+    old = [msgspec.structs.replace(x, spoken=False, output=words) if x is reply else x for x in saved.records]
+    assert Checkpoint(old).state.threads[""].output == words
+
+
+@pytest.mark.parametrize(("kind", "text", "output"), [(int, "7", 7), (int | None, "null", None), (str, "", "")])
+async def test_an_output_that_is_not_the_text_is_recorded_as_it_is(kind: Any, text: str, output: Any) -> None:
+    done = await Agent("a", model=ScriptedModel(text), output_type=kind).run("go")
+    assert done.output == output
+    assert Checkpoint.from_json(done.checkpoint.to_json()).state.threads[""].output == output
+
+
+async def test_the_id_of_a_run_without_a_runtime_says_where_it_belongs() -> None:
+    agent, _ = make_agent()
+    with pytest.raises(
+        CheckpointInvalid, match=r"after='4CZS-P9W9' is no checkpoint.*rt.start\(agent, input, after=run_id\)"
+    ):
+        await agent.run("two", after="4CZS-P9W9")
 
 
 async def test_the_next_turn_of_a_cancelled_conversation_answers_every_call_first() -> None:

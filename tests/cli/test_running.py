@@ -282,3 +282,16 @@ def test_a_reader_that_leaves_ends_it_and_loses_nothing(process: Run, adjourn: R
     if only_run(adjourn)["status"] != "completed":  # its last records may be written before it is noticed
         assert process("run", f"{YARD}:deploy", "--resume", only_run(adjourn)["run_id"]).out == "Deployed.\n"
     assert ledger() == ["create a", "create b", "announce #kestrel"]
+
+
+def test_a_run_is_the_next_turn_of_one_that_has_ended(adjourn: Run) -> None:
+    Path("talk.py").write_text(
+        "from adjourn import Agent\nfrom adjourn.testing import ScriptedModel\n"
+        "talk = Agent('talk', model=ScriptedModel('one', 'two'))\n"
+    )
+    assert adjourn("run", "talk.py:talk", "first").out == "one\n"
+    first = only_run(adjourn)["run_id"]
+    assert adjourn("run", "talk.py:talk", "second", "--after", first).out == "two\n"
+    assert adjourn("run", "talk.py:talk", "third", "--after", "nobody").code == 2
+    said = adjourn("run", "talk.py:talk", "--resume", first, "--after", first)
+    assert said.code == 2 and "--after out" in said.err

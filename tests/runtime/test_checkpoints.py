@@ -24,12 +24,16 @@ from adjourn import (
     AlreadyResumed,
     AnswerRequired,
     CheckpointInvalid,
+    Flow,
+    FlowContext,
+    Invalid,
     InvalidAnswer,
     InvalidDefinition,
     Paused,
     ProgramChanged,
     Refused,
     Runtime,
+    UnknownRun,
 )
 from adjourn.models.scripted import ScriptedModel, call
 
@@ -222,6 +226,47 @@ async def test_the_next_turn_of_a_finished_conversation(address: str, ledger: Le
         messages = await second.messages()
         assert [getattr(m, "text", "") for m in messages if type(m).__name__ == "User"] == ["go", "again"]
         assert [row.session for row in await rt.runs()] == ["s", "s"]
+
+
+async def test_the_next_turn_goes_on_with_a_run_with_its_id_or_with_its_checkpoint(
+    address: str, ledger: Ledger
+) -> None:
+    async with Runtime(address, resources={"ledger": ledger}) as rt:
+        first = await rt.start(notes(ledger), "go", session="s", by="ana")
+        outcome = await first.wait(LIMIT)
+        begun: list[Any] = []
+        for after in (first, first.id, outcome.checkpoint, outcome.checkpoint.to_json()):
+            run = await rt.start(notes(ledger), "again", after=after)
+            begun.append((await run.checkpoint()).started)
+        assert len({repr((x.history, x.session, x.requesters)) for x in begun}) == 1
+        assert begun[0].history and begun[0].requesters == ("ana",)
+
+
+async def test_what_has_no_next_turn_is_refused_by_name(address: str, ledger: Ledger) -> None:
+    flow = Flow("steps")
+
+    @flow.chunk
+    async def only(ctx: FlowContext) -> None: ...
+
+    flow.to(only)
+    agent = notes(ledger)
+    async with Runtime(address, resources={"ledger": ledger}) as rt:
+        walked = await rt.start(flow, "go")
+        await walked.wait(LIMIT)
+        talked = await rt.start(agent, "go")
+        await talked.wait(LIMIT)
+        with pytest.raises(UnknownRun, match="no run 'nobody'"):
+            await rt.start(agent, "again", after="nobody")
+        with pytest.raises(Invalid, match="of the flow 'steps', which has no conversation"):
+            await rt.start(agent, "again", after=walked)
+        with pytest.raises(Invalid, match="'steps' is a flow, which has no conversation"):
+            await rt.start(flow, "again", after=talked)
+        with pytest.raises(CheckpointInvalid, match="not int"):
+            await rt.start(agent, "again", after=5)  # pyright: ignore[reportArgumentType]
+        waits = await rt.start(refunds(ledger), "go")
+        await paused(waits)
+        with pytest.raises(Refused, match="finish or resume it first"):
+            await rt.start(refunds(ledger), "again", after=waits)
 
 
 async def test_a_runtime_reads_with_its_own_secret_what_it_signed(address: str, ledger: Ledger) -> None:

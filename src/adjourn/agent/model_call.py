@@ -43,12 +43,13 @@ async def reply(agent: "Agent[Any]", step: Step, desk: Desk) -> Fact:
         desk.failed(e)
         return _fault(step, e, desk.now())
     final, output, invalid = agent.output.take(answer)
+    spoken = final and output == answer.text  # the words stand in the parts already
     drawn = await drawn_for(agent.tools, answer)
     return Replied(
         drawn=drawn,
         path=step.path, upto=desk.upto, heard=desk.heard, parts=answer.parts, usage=answer.usage, model=answer.model,
-        details=answer.details, output=output if final else None, final=final, invalid=invalid, took=round(desk.now() - started, 4),
-        request=desk.outgoing.digest, sent=desk.outgoing.sent,
+        details=answer.details, output=None if spoken or not final else output, final=final, spoken=spoken,
+        invalid=invalid, took=round(desk.now() - started, 4), request=desk.outgoing.digest, sent=desk.outgoing.sent,
     )  # fmt: skip
 
 

@@ -23,7 +23,7 @@ from adjourn.driver.feed import Feed
 from adjourn.driver.identity import new_run_id
 from adjourn.driver.loop import Drive
 from adjourn.driver.upgrade import upgraded
-from adjourn.errors import AnswerRequired, Invalid, MissingResource, Misused, ProgramChanged, Refused
+from adjourn.errors import AnswerRequired, CheckpointInvalid, Invalid, MissingResource, Misused, ProgramChanged, Refused
 from adjourn.stores.memory import MemoryStore
 
 if TYPE_CHECKING:
@@ -169,7 +169,16 @@ def next_turn(after: "Saved | None", secret: str | None = None) -> dict[str, Any
     """What the next turn of a finished conversation begins with: messages, session, and who shaped it so far."""
     if after is None:
         return {"history": [], "session": "", "requesters": ()}
+    if isinstance(after, str) and not after.lstrip().startswith("{"):
+        raise CheckpointInvalid(
+            f"after={after!r:.80} is no checkpoint. The id of a run is for a runtime, which has its journal: "
+            "rt.start(agent, input, after=run_id); without one pass outcome.checkpoint"
+        )
     checkpoint = taken_over(after, secret=secret)
+    if checkpoint.started.kind != "agent":
+        raise Invalid(
+            f"run {checkpoint.run_id!r} is of the flow {checkpoint.started.program!r}, which has no conversation"
+        )
     if checkpoint.state.status not in ENDED:
         raise Refused(
             checkpoint.run_id,

@@ -52,12 +52,20 @@ class Wanted:
     labels: Mapping[str, str] | None = None
     resume: str = ""
     instruction: str = ""
+    after: str = ""
 
     async def begin(self, rt: Runtime, by: str) -> Run[Any]:
         """The run, going on in this process if nothing holds it up."""
         if not self.resume:
+            before = (await find_run(rt, self.after)).id if self.after else None
             return await rt.start(
-                self.program, self.input, run_id=self.run_id, session=self.session, labels=self.labels, by=by
+                self.program,
+                self.input,
+                run_id=self.run_id,
+                session=self.session,
+                labels=self.labels,
+                by=by,
+                after=before,
             )
         row = await find_run(rt, self.resume)
         run = await rt.get(row.id)
@@ -102,6 +110,12 @@ def run(
             metavar="RUN", help="Go on here with a run that is there, instead of a new one.", show_default=False
         ),
     ] = "",
+    after: Annotated[
+        str,
+        typer.Option(
+            metavar="RUN", help="A run that has ended: this is the next turn of its conversation.", show_default=False
+        ),
+    ] = "",
     instruction: Annotated[
         str, typer.Option(metavar="TEXT", help="With --resume: what the agent reads as it goes on.", show_default=False)
     ] = "",
@@ -114,15 +128,15 @@ def run(
     What waits for a person is asked right here; without a terminal the exit code is 3 and the command is printed.
     Ctrl-C pauses at the next boundary, again cancels and undoes, a third time ends this process: nothing is lost.
     """
-    if resume and (input is not None or run_id or session or label):
+    if resume and (input is not None or run_id or session or label or after):
         raise Invalid(
-            "--resume goes on with a run that has its input already; leave INPUT, --id, --session and --label out"
+            "--resume goes on with a run that has its input already; leave INPUT, --id, --session, --label and --after out"
         )
     if instruction and not resume:
         raise Invalid("--instruction goes with --resume; for a new run put it into INPUT")
     try:
         wanted = Wanted(
-            program_of(program), _input(input, data), run_id, session, _labels(label or []), resume, instruction
+            program_of(program), _input(input, data), run_id, session, _labels(label or []), resume, instruction, after
         )
         given = resources_of(resources)
     except NotImportable as e:

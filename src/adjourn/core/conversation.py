@@ -162,14 +162,15 @@ class Thread(msgspec.Struct):
         if self.path:  # the root's is the run's
             self.usage = self.usage + r.usage
         self.transcript.append(Assistant(r.parts, r.model, r.details))
-        self.text = "".join(p.text for p in r.parts if isinstance(p, Text)) or self.text
+        text = "".join(p.text for p in r.parts if isinstance(p, Text))
+        self.text = text or self.text
         calls = [p for p in r.parts if isinstance(p, ToolCall)]
         prefix = f"{self.path}/" if self.path else ""
         self.slots = [Slot(f"{prefix}{self.turn}.{k}", part) for k, part in enumerate(calls)]
         self.unfilled = len(self.slots)
         self.answered = r.final
         self.final = r.final and not self.pending
-        self.output = r.output
+        self.output = text if r.spoken else r.output
         spawned: list[tuple[str, ToolCall]] = []
         for slot in list(self.slots):
             if slot.part.tool == OUTPUT_TOOL:

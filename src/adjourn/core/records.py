@@ -178,7 +178,8 @@ class Released(Record, frozen=True, tag="released"):
 
 
 class Replied(Record, frozen=True, tag="replied"):
-    """A model's whole reply. `upto`: the last record its request contained. `invalid`: why it is not the output.
+    """A model's whole reply. `upto`: the last record its request contained. `invalid`: why it is not the output. `spoken`: the
+    output is the text of its parts, and stands only there.
     `drawn`: by the number of a call, its arguments with what its tool drew for those that were left out (an id, a time).
     `request`: the digest of what it was sent; `sent`: what of that the records before it do not say."""
 
@@ -191,6 +192,7 @@ class Replied(Record, frozen=True, tag="replied"):
     details: dict[str, Any] | None = None
     output: Any = None
     final: bool = False
+    spoken: bool = False
     invalid: str = ""
     took: float = 0.0
     drawn: dict[str, Any] = {}

@@ -10,7 +10,7 @@ import msgspec
 from typing_extensions import TypeVar
 
 from adjourn.agent.agent import Agent, Saved, check_on_change
-from adjourn.agent.storeless import check_program, next_turn
+from adjourn.agent.storeless import check_program
 from adjourn.core.codec import plain
 from adjourn.core.decision import Decision
 from adjourn.core.duration import seconds
@@ -59,6 +59,7 @@ from adjourn.runtime.retries import RetryVerbs
 from adjourn.runtime.run import Run
 from adjourn.runtime.sealer import Sealer
 from adjourn.runtime.signatures import DecidersSource, Signatures, SigningKeySource
+from adjourn.runtime.turns import conversation_before
 from adjourn.runtime.worker import Worker
 from adjourn.stores.audit_key import KeySource, audit_keys
 from adjourn.stores.open import open_store
@@ -223,14 +224,15 @@ class Runtime(AuditVerbs, HaltVerbs, RetryVerbs):
         session: str | None = None,
         labels: Mapping[str, str] | None = None,
         by: str = "",
-        after: Saved | None = None,
+        after: "Run[Any] | Saved | None" = None,
         queue: Literal["session"] | None = None,
     ) -> Run[T]:
         """Begin a run and return at once. An existing `run_id` with the same input gives that run, else `RunExists`.
-        With `queue="session"` it waits until all runs of its session that were started before have ended."""
+        With `queue="session"` it waits until all runs of its session that were started before have ended. `after` a run that has
+        ended (the `Run`, its id, or its checkpoint), this is the next turn of that conversation."""
         self._register(program)
         program.program.check_requester(by)
-        before = next_turn(after, self.secret)
+        before = await conversation_before(self, program, after)
         before["session"] = session or before["session"]
         started = Started(
             run=new_run_id() if run_id is None else check_chosen(run_id, "run_id"), kind=program.program.kind, program=program.name,

@@ -48,7 +48,7 @@ async def start_run(c: Call) -> Any:
         raise NotFound(f"this server has no program {b['program']!r:.80}; it has {known}")
     run = await c.rt.start(
         program, b["input"], run_id=b.get("run_id") or _derived_id(c), session=b.get("session"), labels=b.get("labels"), by=c.who.name,
-        queue=b.get("queue"),
+        queue=b.get("queue"), after=b.get("after"),
     )  # fmt: skip
     return {"id": run.id}
 

@@ -1,0 +1,28 @@
+"""Which conversation a new run goes on with."""
+
+from typing import TYPE_CHECKING, Any
+
+from adjourn.agent.storeless import next_turn
+from adjourn.errors import Invalid
+from adjourn.flow.flow import Flow
+from adjourn.runtime.run import Run
+
+if TYPE_CHECKING:
+    from adjourn.agent.agent import Agent, Saved
+    from adjourn.runtime.runtime import Runtime
+
+
+async def conversation_before(
+    rt: "Runtime", program: "Agent[Any] | Flow", after: "Run[Any] | Saved | None"
+) -> dict[str, Any]:
+    """What a run begins with that goes on with another's conversation: a run's, the run's of this id, or a checkpoint's.
+
+    Raises `UnknownRun`, `CheckpointInvalid`, or `Refused` if that run has not ended; `Invalid` if either is a flow.
+    """
+    if after is not None and isinstance(program, Flow):
+        raise Invalid(f"{program.name!r} is a flow, which has no conversation: after= is for agents")
+    if isinstance(after, str) and not after.lstrip().startswith("{"):
+        after = await rt.get(after)
+    if isinstance(after, Run):
+        after = await after.checkpoint()
+    return next_turn(after, rt.secret)
