@@ -96,25 +96,22 @@ async def get_messages(c: Call) -> Any:
 
 
 async def list_requests(c: Call) -> Any:
-    """A page of what the models of a run were sent, without the messages themselves."""
-    limit, after = c.query.get("limit", 100), c.query.get("after", 0)
-    records = await c.rt.store.load((await c.rt.store.get(c.path["run"])).id)
+    """A page of what the models of a run were sent, without the messages themselves; or, by its record, one of them whole."""
+    limit, after, at = c.query.get("limit", 100), c.query.get("after", 0), c.query.get("at")
+    run = (await c.rt.store.get(c.path["run"])).id
+    records = await c.rt.store.load(run)
 
     def made() -> list[dict[str, Any]]:
-        return [one.gist() for one in islice((r for r in requests(records) if r.seq > after), limit)]
+        if at is not None:
+            return [one.whole() for one in requests(records) if one.seq == at]
+        return [
+            one.gist() | {"request": None} for one in islice((r for r in requests(records) if r.seq > after), limit)
+        ]
 
     items = await asyncio.to_thread(made)  # all of a long conversation is read and hashed
-    return {"items": items, "after": str(items[-1]["seq"]) if len(items) == limit else None}
-
-
-async def get_request(c: Call) -> Any:
-    """What one model call was sent, whole."""
-    run, seq = (await c.rt.store.get(c.path["run"])).id, c.path["seq"]
-    records = await c.rt.store.load(run)
-    found = await asyncio.to_thread(lambda: next((one for one in requests(records) if str(one.seq) == seq), None))
-    if found is None:
-        raise NotFound(f"record {seq!r:.40} of run {run!r} is no model's reply")
-    return found.whole()
+    if at is not None and not items:
+        raise NotFound(f"record {at} of run {run!r} is no model's reply")
+    return {"items": items, "after": str(items[-1]["seq"]) if at is None and len(items) == limit else None}
 
 
 async def get_checkpoint(c: Call) -> Any:

@@ -96,7 +96,10 @@ STEP = answer(
     level=WHOLE, at=NUMBER, took=maybe(NUMBER), spans=OBJECTS, arguments=ANYTHING, result=ANYTHING, error=TEXT, ran=FLAG, digest=TEXT,
     key=TEXT, effect=TEXT, undo=FLAG, reason=TEXT, rules=TEXTS, attempt=WHOLE, tokens=WHOLE, interrupt=maybe(TEXT),
 )  # fmt: skip
-REQUEST = answer(seq=WHOLE, path=TEXT, agent=TEXT, what=TEXT, model=TEXT, messages=WHOLE, digest=TEXT, proof=TEXT)
+REQUEST = answer(
+    seq=WHOLE, path=TEXT, agent=TEXT, what=TEXT, model=TEXT, messages=WHOLE, digest=TEXT, proof=TEXT,
+    request=maybe(OBJECT),
+)  # fmt: skip
 TASK = answer(id=TEXT, title=TEXT, text=TEXT, done=FLAG, link=TEXT, command=TEXT)
 RECORD = answer(seq=WHOLE, record=OBJECT)
 HALT = answer(scope=TEXT, by=TEXT, reason=TEXT, at=NUMBER)
