@@ -13,7 +13,11 @@ from adjourn.server.operations import OPERATIONS
 from adjourn.stores.letter import Endpoint
 
 OF_A_RUN = [o for o in OPERATIONS if "{run}" in o.path]
-BODIES: dict[str, dict[str, Any]] = {"say_to_run": {"text": "hello"}, "emit_to_run": {"event": "x"}}
+BODIES: dict[str, dict[str, Any]] = {
+    "say_to_run": {"text": "hello"},
+    "emit_to_run": {"event": "x"},
+    "accept_run": {"digest": "x"},
+}
 NEARLY = ["order-1", "order-", "o", "ORDER-12", "order-12%20", "order-123"]
 
 
