@@ -210,13 +210,8 @@ class State:
         call = self.live.get(x.call)
         if call is None:  # an undo is spawned by its own intent
             call = self.live[x.call] = Call(x.call, x.tool, None)
-        call.attempt, call.epoch, call.effect, call.undo, call.digest = (
-            x.attempt,
-            self.epoch,
-            x.effect,
-            x.undo,
-            x.digest,
-        )
+        call.attempt, call.epoch, call.effect = x.attempt, self.epoch, x.effect
+        call.undo, call.digest = x.undo, x.digest
         call.verified, call.doubt, call.at = "", "", x.at
         call.left = call.denied = False
         call.inherited = self.seq <= self.forked_at
