@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 from tests.agent.long_talks import conversation, look, looker, talk, words
 
-from adjourn import Agent, Checkpoint, MaxCost, ModelError, RunFailed, summarise
+from adjourn import Agent, Checkpoint, Flow, MaxCost, ModelError, RunFailed, Runtime, summarise
 from adjourn.core.conversation import Thread
 from adjourn.core.messages import Assistant, Delta, Message, ModelRequest, Reply, Result, Text, Usage, User
 from adjourn.core.records import Summarised
 from adjourn.core.summary import covered
 from adjourn.runtime.timeline import Timeline
+from adjourn.stores.memory import MemoryStore
 from adjourn.testing import ScriptedModel, call
 
 
@@ -164,3 +165,33 @@ async def test_a_timeline_shows_the_summary_as_a_step() -> None:
     steps = Timeline.of(list(enumerate(outcome.checkpoint.records, 1))).steps
     [first, *_] = [step for step in steps if step.kind == "summary"]
     assert (first.name, first.said, first.note, first.tokens) == ("summary", "short", "of the first 3 messages", 110)
+
+
+def inner() -> Agent:
+    small = summariser(*(f"summary {n}" for n in range(9)))
+    script = ScriptedModel(*([call("look", n=n)] for n in range(5)), "found")
+    return Agent("inner", model=script, tools=[look], history=[summarise(after=4, keep=1, model=small)])
+
+
+def nested() -> Agent:
+    script = ScriptedModel([call("inner", input="a"), call("inner", input="b")], "done")
+    return Agent("outer", model=script, tools=[inner().as_tool()])
+
+
+def in_a_flow() -> Flow:
+    flow = Flow("steps")
+    flow.to(inner())
+    return flow
+
+
+@pytest.mark.parametrize(("make", "summaries"), [(nested, 4), (in_a_flow, 2)])
+async def test_agents_inside_others_have_summaries_of_their_own(make: Any, summaries: int) -> None:
+    program = make()
+    async with Runtime(MemoryStore(), [program]) as rt:
+        run = await rt.start(program, "go")
+        outcome = await run.wait(10)
+        found = await run.requests()
+    assert outcome.status == "completed"
+    assert {request.proof for request in found} == {"as sent"}
+    assert [request.what for request in found].count("summary") == summaries
+    assert outcome.usage.cost == 0.5 * summaries
