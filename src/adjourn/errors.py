@@ -284,6 +284,13 @@ class PauseRequest(BaseException):
         self.fields = fields
         super().__init__("a tool or chunk paused here")
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _pause_request, (self.fields,)
+
+
+def _pause_request(fields: dict[str, Any]) -> PauseRequest:
+    return PauseRequest(**fields)
+
 
 def can_resume(error: BaseException) -> bool:
     """Whether trying again may help: no for bad credentials or an invalid request, yes for timeouts and outages."""

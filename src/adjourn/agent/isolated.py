@@ -22,7 +22,7 @@ from typing import Any
 from adjourn.agent.tool import Tool
 from adjourn.bodies.tool_context import ToolContext, enter
 from adjourn.core.call import Call
-from adjourn.core.codec import plain
+from adjourn.core.codec import plain, text_of
 from adjourn.core.records import Fact
 from adjourn.core.request import Outgoing
 from adjourn.core.state import State
@@ -50,6 +50,7 @@ class ChildDesk:
     lost: BaseException | None = None
     in_thread: bool = False
     settle: float = 0.0
+    process: int = field(default_factory=os.getpid)
 
     def now(self) -> float:
         return time.time()
@@ -178,6 +179,6 @@ def _answer(
     except PauseRequest as e:
         return "pause", e.fields
     except InDoubt as e:
-        return "doubt", str(e)
+        return "doubt", text_of(e)
     except BaseException as e:
-        return "error", str(e) if isinstance(e, AdjournError) else f"{type(e).__name__}: {e}"
+        return "error", text_of(e) if isinstance(e, AdjournError) else f"{type(e).__name__}: {text_of(e)}"

@@ -9,7 +9,7 @@ import msgspec
 
 from adjourn.agent.tool import drawn_for
 from adjourn.bodies.runner import retry_at
-from adjourn.core.codec import encode, legible, plain
+from adjourn.core.codec import encode, legible, plain, text_of
 from adjourn.core.messages import ModelRequest, Reply, ReplyPart, Text, TextDelta, Thinking, ToolCall
 from adjourn.core.plan import Step
 from adjourn.core.records import Fact, Faulted, Replied, Summarised
@@ -168,7 +168,7 @@ def _fault(step: Step, error: Exception, now: float) -> Faulted:
     transient = error.transient if isinstance(error, ModelError) else isinstance(error, TimeoutError | ConnectionError)
     after = error.retry_after if isinstance(error, ModelError) else None
     kind = error.kind if isinstance(error, ModelError) else type(error).__name__
-    text = legible(str(error)) or type(error).__name__
+    text = text_of(error) or type(error).__name__
     return Faulted(
         step=step.id,
         error=text,

@@ -5,6 +5,10 @@ import functools
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar, cast
 
+from adjourn.driver.program import Desk
+from adjourn.driver.threads import end_if_forked
+from adjourn.errors import LeaseLost, Misused
+
 Verb = TypeVar("Verb", bound=Callable[..., Coroutine[Any, Any, Any]])
 
 
@@ -20,29 +24,52 @@ def in_both_kinds(here: str = "") -> Callable[[Verb], Verb]:
     def make(verb: Verb) -> Verb:
         @functools.wraps(verb)
         def either(self: Any, *args: Any, **named: Any) -> Any:
-            if not in_thread():
+            if not in_thread(self._desk):
                 return verb(self, *args, **named)
             if here:
                 return getattr(self, here)(*args, **named)
-            return on_loop(self._desk.loop, verb(self, *args, **named))
+            return on_loop(self._desk, verb(self, *args, **named))
 
         return cast(Verb, either)
 
     return make
 
 
-def in_thread() -> bool:
-    """Whether this is a thread without an event loop: that of a sync body."""
+def in_thread(desk: Desk) -> bool:
+    """Whether this is a thread without an event loop: that of a sync body. Raises `Misused` in a loop of the body's own."""
     try:
-        asyncio.get_running_loop()
+        running = asyncio.get_running_loop()
     except RuntimeError:
         return True
+    if running is not desk.loop:
+        raise Misused(
+            "this is another event loop than the run's; make the tool `async def`, or call ctx.sync outside asyncio.run"
+        )
     return False
 
 
-def on_loop(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, Any]) -> Any:
+def on_loop(desk: Desk, work: Coroutine[Any, Any, Any]) -> Any:
     """Run a coroutine on the driver's loop and wait for it in this thread. Raises what it raises."""
-    return asyncio.run_coroutine_threadsafe(work, loop).result()
+    end_if_forked(desk.process)
+    carried = _carried(work)
+    try:
+        value, error = asyncio.run_coroutine_threadsafe(carried, desk.loop).result()
+    except RuntimeError:  # the loop is closed, and so is the run's worker
+        carried.close()
+        work.close()
+        desk.lost = LeaseLost("the run was handed back, and its worker is closed")
+        raise desk.lost from None
+    if error is not None:
+        raise error
+    return value
+
+
+async def _carried(work: Coroutine[Any, Any, Any]) -> tuple[Any, BaseException | None]:
+    """The result, or what was raised, as a value: asyncio lets some errors end the loop that all runs share."""
+    try:
+        return await work, None
+    except BaseException as e:
+        return None, e
 
 
 async def awaited(value: Awaitable[Any]) -> Any:

@@ -12,7 +12,7 @@ from adjourn.bodies.loop_watch import watched
 from adjourn.bodies.retries import again
 from adjourn.bodies.signature import ArgumentError
 from adjourn.bodies.tool_context import ToolContext, Yield, enter
-from adjourn.core.codec import legible
+from adjourn.core.codec import text_of
 from adjourn.core.effect import Effect
 from adjourn.core.plan import interrupt_id
 from adjourn.core.records import Doubted, Fact, Faulted, Returned, Suspended, Yielded
@@ -85,7 +85,9 @@ def flight_of(work: Work, context: ToolContext) -> Flight:
     return Flight(lambda: (enter(context), work.function(*work.positional, **work.named))[1])
 
 
-async def run_function(work: Work, context: ToolContext, key: str, timeout: float, desk: Desk) -> Any:
+async def run_function(
+    work: Work, context: ToolContext, key: str, timeout: float, desk: Desk, *, asks: bool = False
+) -> Any:
     """Run an undo or a verify. One in a thread that did not end in time is waited for again, never run beside itself.
 
     Args:
@@ -94,17 +96,18 @@ async def run_function(work: Work, context: ToolContext, key: str, timeout: floa
         key: what it is in its run; the same for every attempt.
         timeout: seconds after which `TimeoutError` is raised.
         desk: of the step.
+        asks: it does nothing but look, so it may look again.
     """
     async with asyncio.timeout(timeout):
         if _is_async(work):
             enter(context)
             return await watched(work.function(*work.positional, **work.named), context.name)
-        found = flights.in_thread(desk.run_id, key)
-        flight = found[0] if found else flight_of(work, context)
-        if not found:
-            flights.took_off(desk.run_id, key, flight, context)
+        flight = flights.unread(desk.run_id, key)
+        if flight is None or (asks and flight.ended):  # what it said then is old
+            flight = flight_of(work, context)
+            flights.keep(desk.run_id, key, flight)
             flight.start()
-        value = await flight.wait()
+        value = await flight.wait(read=lambda: flights.read(desk.run_id, key))
         return await value if inspect.isawaitable(value) else value
 
 
@@ -182,9 +185,11 @@ def _ended_badly(body: Body, context: ToolContext, error: BaseException, desk: D
     if isinstance(error, PauseRequest | Yield):
         return body.paused(_pause_of(body, context, desk), context, desk)
     if isinstance(error, InDoubt):
-        return Doubted(call=call.id, why=legible(str(error)) or "the tool cannot tell whether it happened")
-    if desk.lost is not None and isinstance(error, LeaseLost | StoreError):
-        raise error
+        return Doubted(call=call.id, why=text_of(error) or "the tool cannot tell whether it happened")
+    if context.lost is not None and isinstance(error, LeaseLost | StoreError):
+        if desk.lost is not None:
+            raise error
+        return Doubted(call=call.id, why="its run was handed back while it was at work", settle=body.settle)
     if isinstance(error, asyncio.CancelledError) and desk.cut:
         raise error
     if cut and body.effect != Effect.READ:
@@ -229,7 +234,7 @@ def _interrupted(body: Body, error: BaseException, why: str, desk: Desk) -> Fact
 
 def _text(error: BaseException) -> str:
     """An error as the model reads it."""
-    text = legible(str(error)) or type(error).__name__
+    text = text_of(error) or type(error).__name__
     if isinstance(error, ToolFailed):
         return text
     if isinstance(error, asyncio.CancelledError):

@@ -44,7 +44,7 @@ class SyncVerbs:
         self._called("on_cancel", self._context.on_cancel, fn, *args)
 
     def _called(self, name: str, verb: Callable[..., Any], *args: Any) -> Any:
-        if not in_thread():
+        if not in_thread(self._context._desk):  # pyright: ignore[reportPrivateUsage]
             raise Misused(
                 f"ctx.sync.{name} is for sync bodies, which have a thread of their own; here: await ctx.{name}(…)"
             )

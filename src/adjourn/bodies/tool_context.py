@@ -38,6 +38,11 @@ class ToolContext:
         self.refused: Misused | None = None
 
     @property
+    def lost(self) -> BaseException | None:
+        """What said that the run is not this body's any more."""
+        return self._desk.lost
+
+    @property
     def run_id(self) -> str:
         """The run."""
         return self._desk.run_id
@@ -115,11 +120,13 @@ class ToolContext:
         name = self._use(plain(f"step:{key}", "key"), f"ctx.step({key!r})")
         if name in self._memo:
             return self._memo[name]
+        on_loop(self._desk, self._desk.fence())
         value = fn(*args)
         if inspect.isawaitable(value):
-            value = on_loop(self._desk.loop, awaited(value))
-        recorded = self._memo[name] = plain(value, f"step {key!r}")
-        on_loop(self._desk.loop, self._desk.record(Stepped(call=self._call.id, key=name, value=recorded)))
+            value = on_loop(self._desk, awaited(value))
+        recorded = plain(value, f"step {key!r}")
+        on_loop(self._desk, self._desk.record(Stepped(call=self._call.id, key=name, value=recorded)))
+        self._memo[name] = recorded
         return recorded
 
     @in_both_kinds()

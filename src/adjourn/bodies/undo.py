@@ -7,7 +7,7 @@ from adjourn.bodies.body import Body, Work
 from adjourn.bodies.compensations import compensation, forget
 from adjourn.bodies.runner import joined, retry_at, run_function
 from adjourn.core.call import Call
-from adjourn.core.codec import legible, plain
+from adjourn.core.codec import plain, text_of
 from adjourn.core.plan import Step
 from adjourn.core.records import Fact, Faulted, Returned, Verified
 from adjourn.driver.program import Desk
@@ -60,7 +60,7 @@ async def verify_body(body: Body, desk: Desk) -> Fact:
     context = body.context(desk, call)
     try:
         work = Work(body.verify, [context, body.arguments()], {})
-        answer = await run_function(work, context, f"verify:{call.id}", body.timeout or UNDO_TIMEOUT, desk)
+        answer = await run_function(work, context, f"verify:{call.id}", body.timeout or UNDO_TIMEOUT, desk, asks=True)
         return verified(call, answer)
     except BaseException as e:
         return Verified(call=call.id, answer="unknown", value=own_failure(e, desk))
@@ -75,8 +75,10 @@ def own_failure(error: BaseException, desk: Desk) -> str:
         error = Misused("only tools and chunks can wait for a person; this one cannot")
     elif isinstance(error, asyncio.CancelledError):
         error = RuntimeError("it was cancelled, and not by the run")
+    elif isinstance(error, TimeoutError) and not text_of(error):
+        error = TimeoutError("it did not end in time")
     desk.failed(error)
-    return legible(f"{type(error).__name__}: {error}")
+    return f"{type(error).__name__}: {text_of(error)}".removesuffix(": ")
 
 
 def verified(call: Call, answer: Any) -> Verified:

@@ -86,6 +86,10 @@ async def _serve(rt: Runtime, names: list[str], address: str, as_json: bool) -> 
         say(Text("Stopping: tools in flight finish, then the runs are handed back.", style=DIM))
         reporter.cancel()
         await asyncio.gather(reporter, return_exceptions=True)
+    if left := rt.worker.left:
+        say(Text(f"Stopped, and ended what was still at work: {', '.join(left)}. Those calls are in doubt.", style=DIM))
+        sys.stdout.flush()
+        os._exit(0)  # they do not end by themselves, and nobody may wait for them
     say(Text("Stopped. Nothing is lost; another worker goes on.", style=DIM))
 
 

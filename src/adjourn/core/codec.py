@@ -68,6 +68,14 @@ def legible(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
+def text_of(error: BaseException) -> str:
+    """What an error says, fit for a record; "" if it says nothing, or fails to."""
+    try:
+        return legible(str(error))
+    except Exception:
+        return ""
+
+
 def _plain_dict(value: dict[Any, Any], path: str, depth: int) -> dict[str, Any]:
     out: dict[str, Any] = {}
     for key, item in value.items():

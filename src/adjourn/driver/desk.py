@@ -1,6 +1,7 @@
 """What a running step has in hand."""
 
 import asyncio
+import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ from adjourn.core.records import Broke, Fact, Summarised
 from adjourn.core.request import Outgoing, Running
 from adjourn.core.state import State
 from adjourn.driver.feed import Published, TextArrived
+from adjourn.driver.threads import end_if_forked
 
 if TYPE_CHECKING:
     from adjourn.driver.loop import Drive
@@ -24,6 +26,7 @@ class Desk:
         self.run_id = drive.state.run
         self.epoch = drive.lease.epoch
         self.loop = asyncio.get_running_loop()
+        self.process = os.getpid()
         self.cut = self.in_thread = False
         self.lost: BaseException | None = None
         self.settle = 0.0
@@ -55,9 +58,15 @@ class Desk:
             self._drive.post(fact)
 
     async def fence(self) -> None:
-        await self._drive.check()
+        end_if_forked(self.process)
+        try:
+            await self._drive.check()
+        except Exception as e:
+            self.lost = e
+            raise
 
     async def record(self, fact: Fact) -> None:
+        end_if_forked(self.process)
         durable: asyncio.Future[None] = self.loop.create_future()
         self._drive.post(fact, durable)
         try:

@@ -16,13 +16,18 @@ class Fence:
     def __init__(self, now: Callable[[], float], ttl: float, steady: Callable[[], float] = time.monotonic) -> None:
         self._now, self._ttl, self._steady = now, ttl, steady
         self._since = self.mark()
+        self.gaps = 0
+        """How often the worker may have been taken for dead. Whoever drives a run asks for it once after each: that the worker is
+        known again does not say that the run is still its own."""
 
     def mark(self) -> Mark:
         """This moment; taken before the write that `keep` is told of."""
         return self._now(), self._steady()
 
-    def keep(self, since: Mark) -> None:
-        """The store knew at `since` that this worker lives."""
+    def keep(self, since: Mark, *, late: bool = False) -> None:
+        """The store knew at `since` that this worker lives. `late`: it had not known for a while."""
+        if late or self.is_passed():
+            self.gaps += 1
         self._since = since
 
     def is_passed(self) -> bool:

@@ -5,6 +5,7 @@ may ignore that it was cancelled; neither is verified or repeated while it is at
 """
 
 import asyncio
+from collections.abc import Container
 from typing import Any
 
 from adjourn.core.records import Fact
@@ -12,6 +13,7 @@ from adjourn.driver.threads import Flight
 
 _threads: dict[tuple[str, str], tuple[Flight, Any]] = {}
 _left: dict[tuple[str, str], asyncio.Task[Fact]] = {}
+_unread: dict[tuple[str, str], Flight] = {}
 
 
 def took_off(run: str, call: str, flight: Flight, context: Any) -> None:
@@ -30,6 +32,27 @@ def in_thread(run: str, call: str) -> tuple[Flight, Any] | None:
     """The thread that is at work for this call, and its context."""
     found = _threads.get((run, call))
     return found if found is not None and not found[0].ended else None
+
+
+def keep(run: str, key: str, flight: Flight) -> None:
+    """An undo or a verify is about to begin in a thread; how it ends is kept until somebody has read it."""
+    _unread[run, key] = flight
+
+
+def unread(run: str, key: str) -> Flight | None:
+    """The thread that is at work for this, or has ended without anybody having read how."""
+    return _unread.get((run, key))
+
+
+def read(run: str, key: str) -> None:
+    """Somebody knows how it ended."""
+    _unread.pop((run, key), None)
+
+
+def are_at_work(runs: Container[str]) -> bool:
+    """Whether a body of one of these runs is still at work in this process."""
+    threads = any(run in runs and not flight.ended for (run, _), (flight, _) in tuple(_threads.items()))
+    return threads or any(run in runs and not task.done() for (run, _), task in tuple(_left.items()))
 
 
 def leave(run: str, call: str, task: asyncio.Task[Fact]) -> None:

@@ -2,13 +2,15 @@
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar
 
 from adjourn.core.records import Fact, Move
 from adjourn.driver.clock import Clock
 from adjourn.errors import StoreError
 from adjourn.stores.store import Committed, Lease, Store
 
+T = TypeVar("T")
 log = logging.getLogger("adjourn.driver")
 
 FIRST, LONGEST = 0.05, 1.0
@@ -27,15 +29,22 @@ class Landing:
         An error leaves open whether the records have landed. The store finds them in the transaction that would append them
         again: to look first and commit then would not do, because a commit that got lost may still arrive in between.
         """
+        return await self._again(lambda: self._store.commit(self._lease, facts, moves, seen=seen))
+
+    async def renew(self, ttl: float) -> None:
+        """See `Store.renew`. Raises `StoreError` only when the store has failed for `grace` seconds."""
+        await self._again(lambda: self._store.renew(self._lease, ttl))
+
+    async def _again(self, ask: Callable[[], Awaitable[T]]) -> T:
         began, tries = None, 0
         while True:
             try:
-                return await self._store.commit(self._lease, facts, moves, seen=seen)
+                return await ask()
             except StoreError as e:
                 now = self._clock.steady()
                 began = now if began is None else began
                 if now >= began + self._grace:
                     raise
-                log.warning("run %s: a commit failed and is made again: %s", self._lease.run, e)
+                log.warning("run %s: the store failed and is asked again: %s", self._lease.run, e)
             await self._clock.wait(asyncio.Event(), min(LONGEST, FIRST * 2**tries))
             tries += 1

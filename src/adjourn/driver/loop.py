@@ -54,6 +54,9 @@ ROUTING = (Decided, Emitted, Said)
 """People's words that may move a flow on. All others commute with facts, also in a flow."""
 
 
+HANDED_BACK = "the run was handed back before this was recorded"
+
+
 class Posted(msgspec.Struct):
     """A fact that waits for its commit, and who waits for that."""
 
@@ -92,9 +95,10 @@ class Drive:
         self._running: dict[str, tuple[Step, asyncio.Task[Fact], Desk]] = {}
         self._bell = Alarm()
         self._fence = fence or Fence(store.now, ttl)
+        self._gaps = self._fence.gaps
         self._max_deaths, self._cleared = max_deaths, cleared
         self._stopping = False
-        self._over = False
+        self._over = self._gone = False
         self.left: list[str] = []
         self._aborted = Usage()
         self._rung = False
@@ -117,7 +121,7 @@ class Drive:
     def post(self, fact: Fact, durable: asyncio.Future[None] | None = None) -> None:
         """Hand in a fact; it is committed with whatever else has landed. Once the run is handed back, nothing is."""
         if self._over:
-            _settle([Posted(fact, durable)], LeaseLost("the run was handed back before this was recorded"))
+            _settle([Posted(fact, durable)], LeaseLost(HANDED_BACK))
             return
         self._posted.append(Posted(stamped(fact, self.time.now()), durable))
         self._bell.set()
@@ -285,10 +289,13 @@ class Drive:
     async def check(self) -> None:
         """Right before a body touches the world: if this process was frozen, or its loop blocked, make sure that nobody
         has taken the run meanwhile. Raises `LeaseLost`."""
-        if self._fence.is_passed():
+        if self._gone:
+            raise LeaseLost(HANDED_BACK)
+        if self._fence.gaps != self._gaps or self._fence.is_passed():
             mark = self._fence.mark()
-            await self.store.renew(self.lease, self.ttl)
+            await self._landing.renew(self.ttl)
             self._fence.keep(mark)
+            self._gaps = self._fence.gaps
 
     def _begin(self, start: list[Step]) -> None:
         for step in start:
@@ -402,7 +409,7 @@ class Drive:
         """Wait a moment for what is cut off. What was in flight is in doubt for whoever takes the run next."""
         self._over = True
         running, self._running = list(self._running.values()), {}
-        _settle(self._posted, LeaseLost("the run was handed back before this was recorded"))
+        _settle(self._posted, LeaseLost(HANDED_BACK))
         self._posted = []
         for step, task, desk in running:
             self._leave(step, task)
@@ -410,6 +417,7 @@ class Drive:
         if cut := [task for _, task, desk in running if not desk.in_thread]:
             await asyncio.wait(cut, timeout=LEAVE)
             await all_recorded(LEAVE / 2)
+        self._gone = True
         for step, task, _ in running:
             if not task.done():
                 name = step.call.tool if step.call else step.kind

@@ -81,6 +81,11 @@ class Desk(Protocol):
         """Append a fact with whatever else lands."""
         ...
 
+    @property
+    def process(self) -> int:
+        """The process in which the step began; a body that forks ends in its copy."""
+        ...
+
     async def fence(self) -> None:
         """Right before touching the world: raises `LeaseLost` if another worker has taken the run."""
         ...

@@ -8,6 +8,8 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from adjourn.core.codec import text_of
+
 log = logging.getLogger("adjourn.tool")
 
 
@@ -55,8 +57,8 @@ class Flight:
             except RuntimeError:  # the loop is closed: nobody waits
                 log.warning("a tool ended after its run was handed back; its result is lost, the call is in doubt")
 
-    async def wait(self) -> Any:
-        """The function's result, or what it raised. A waiter that is cancelled leaves it at work."""
+    async def wait(self, read: Callable[[], None] | None = None) -> Any:
+        """The function's result, or what it raised. A waiter that is cancelled leaves it at work; else `read` is called."""
         loop = asyncio.get_running_loop()
         waiter: asyncio.Future[None] = loop.create_future()
         with self._lock:
@@ -65,6 +67,8 @@ class Flight:
             else:
                 waiter.set_result(None)
         await waiter
+        if read is not None:
+            read()
         if self._error is not None:
             raise self._error
         return self._value
@@ -94,4 +98,4 @@ class Raised(RuntimeError):
     """StopIteration cannot travel through a future."""
 
     def __init__(self, error: BaseException) -> None:
-        super().__init__(f"{type(error).__name__}: {error}")
+        super().__init__(f"{type(error).__name__}: {text_of(error)}")

@@ -8,7 +8,7 @@ import msgspec
 from adjourn.bodies.body import Work
 from adjourn.bodies.tool_context import ToolContext
 from adjourn.core.call import Call
-from adjourn.core.codec import legible, plain
+from adjourn.core.codec import legible, plain, text_of
 from adjourn.core.effect import Effect
 from adjourn.core.records import Fact, Faulted, Returned, Suspended
 from adjourn.driver.program import Desk
@@ -102,7 +102,7 @@ class ChunkBody:
 
     def failed(self, fact: Returned, error: BaseException, desk: Desk) -> Fact:
         desk.failed(error)
-        awaited = isinstance(error, TypeError) and "await" in str(error)
+        awaited = isinstance(error, TypeError) and "await" in text_of(error)
         text = fact.error + (PLAIN_CALLS if awaited else "")
         return Faulted(step=self.call.id, error=text, kind=type(error).__name__)
 

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import threading
+import time
 from collections.abc import Callable
 
 from adjourn.driver.fence import Fence
@@ -14,6 +15,8 @@ log = logging.getLogger("adjourn.worker")
 BEATS = 3
 """Beats within a lease: two may fail before anybody takes the worker for dead."""
 
+LOOK = 0.2
+"""Seconds between two looks whether the bodies that were left at work have ended."""
 LAST = 0.5
 """Seconds that closing waits for the last beat: a store that hangs must not hold up the end of a process."""
 
@@ -30,7 +33,8 @@ class Heartbeat:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._wanted, self._over, self._idle = False, False, False
-        self._ring = threading.Event()
+        self._ring, self._said = threading.Event(), threading.Event()
+        self._left: Callable[[], bool] = lambda: False
 
     def need(self, runs: bool) -> None:
         """Whether there are runs to keep. A worker without any does not beat: it costs nothing. Taking one is a beat."""
@@ -42,12 +46,15 @@ class Heartbeat:
         elif runs and self._idle:
             self._ring.set()
 
-    async def close(self) -> None:
-        """Beat no more; whatever still names the worker can be taken at once. Waits for a beat under way, not for long."""
-        self._over = True
+    async def close(self, left: Callable[[], bool] = lambda: False) -> None:
+        """Beat no more; whatever still names the worker can be taken at once. Waits for a beat under way, not for long.
+
+        While bodies are `left` at work, others who see this process wait for them: the last word is said when they have ended.
+        """
+        self._over, self._left = True, left
         self._ring.set()
         if self._thread is not None:
-            await asyncio.get_running_loop().run_in_executor(None, self._thread.join, LAST)
+            await asyncio.get_running_loop().run_in_executor(None, self._said.wait, LAST)
 
     def _run(self) -> None:
         pulse = self._store.pulse()
@@ -59,11 +66,20 @@ class Heartbeat:
                     self._ring.clear()
                 elif self._wanted:
                     self._beat(pulse)
-            pulse.end(self._worker)
+            self._end(pulse)
         except StoreError as e:
             log.warning("worker %s could not say that it ends: %s", self._worker, e)
         finally:
+            self._said.set()
             pulse.close()
+
+    def _end(self, pulse: Pulse) -> None:
+        if self._left():
+            pulse.end(self._worker, left=True)
+            self._said.set()
+            while self._left():
+                time.sleep(LOOK)
+        pulse.end(self._worker)
 
     def _is_over(self) -> bool:
         """A runtime that was left without being closed must not look alive for ever: its loop is gone."""
@@ -76,7 +92,7 @@ class Heartbeat:
         except StoreError as e:
             log.warning("worker %s missed a heartbeat: %s", self._worker, e)
             return
-        self.fence.keep(mark)
+        self.fence.keep(mark, late=late)
         if late and self._loop is not None:
             try:
                 self._loop.call_soon_threadsafe(self._late)

@@ -14,6 +14,7 @@ from adjourn.core.quarantine import MAX_DEATHS, is_suspect
 from adjourn.core.records import Fact, Move, Released, Started
 from adjourn.core.state import State
 from adjourn.core.status import CANCELS, ENDED, Status
+from adjourn.driver import flights
 from adjourn.driver.clock import Clock
 from adjourn.driver.feed import Feed
 from adjourn.driver.identity import Life, here, life_of, new_worker_id, retire
@@ -86,6 +87,7 @@ class Worker:
         self._sweeper: asyncio.Task[None] | None = None
         self._closing = False
         self.left: list[str] = []
+        self._left_runs: set[str] = set()
 
     def register(self, program: Program) -> None:
         """Advance this program's runs from now on."""
@@ -171,7 +173,8 @@ class Worker:
         if row.id in self._drives or refused:
             return False
         life = self._life_of(row.worker)
-        if life is Life.ALIVE or (life is Life.UNKNOWN and row.lease_until > self._store.now()):
+        held = row.lease_until != 0 if life is Life.ALIVE else row.lease_until > self._store.now()
+        if row.worker and held and life is not Life.DEAD:
             return False
         self.wake(row.id, replaces=row.worker if life is Life.DEAD else "", stops=row.status in STOPS)
         return True
@@ -252,6 +255,8 @@ class Worker:
         finally:
             del self._running[run]
             self.left += drive.left
+            if drive.left:
+                self._left_runs.add(run)
             self._heartbeat.need(bool(self._running))
         self.refusals.forget(run)
         self._refused_at.pop(run, None)
@@ -406,7 +411,7 @@ class Worker:
         try:
             await self._close(grace)
         finally:
-            await self._heartbeat.close()
+            await self._heartbeat.close(lambda: flights.are_at_work(self._left_runs))
             retire(self.id)
 
     async def _close(self, grace: float) -> None:

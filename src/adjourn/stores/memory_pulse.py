@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 
+from adjourn.stores.store import LEFT
+
 
 class MemoryPulse:
     """See `Pulse`."""
@@ -16,9 +18,12 @@ class MemoryPulse:
         self._workers[worker] = now + ttl
         return late
 
-    def end(self, worker: str) -> None:
+    def end(self, worker: str, *, left: bool = False) -> None:
         """See `Pulse.end`."""
-        self._workers.pop(worker, None)
+        if left:
+            self._workers[worker] = LEFT
+        else:
+            self._workers.pop(worker, None)
 
     def close(self) -> None:
         """See `Pulse.close`."""

@@ -7,6 +7,7 @@ from typing import Any
 import apsw
 
 from adjourn.errors import StoreError
+from adjourn.stores.store import LEFT
 
 BEAT = "insert into worker values (?, ?) on conflict (id) do update set until = excluded.until"
 FORGET = "delete from worker where id = ? and not exists (select 1 from run where worker = worker.id)"
@@ -30,11 +31,11 @@ class SQLitePulse:
 
         return self._transact(work)
 
-    def end(self, worker: str) -> None:
+    def end(self, worker: str, *, left: bool = False) -> None:
         """See `Pulse.end`."""
 
         def work(db: Any) -> None:
-            db.execute("update worker set until = 0 where id = ?", (worker,))
+            db.execute("update worker set until = ? where id = ?", (LEFT if left else 0, worker))
             db.execute(FORGET, (worker,))
 
         self._transact(work)

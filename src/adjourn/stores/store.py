@@ -140,6 +140,10 @@ class Filter(msgspec.Struct, frozen=True):
 Bell = Callable[[], None]
 
 
+LEFT = -1.0
+"""Until when a worker lives that works no more and has left bodies at work."""
+
+
 class Pulse(Protocol):
     """A worker's heartbeat, for one thread that is not an event loop's: whatever user code does there, this goes on."""
 
@@ -150,8 +154,11 @@ class Pulse(Protocol):
         """
         ...
 
-    def end(self, worker: str) -> None:
-        """The worker works no more: whatever still names it can be taken at once. Raises `StoreError`."""
+    def end(self, worker: str, *, left: bool = False) -> None:
+        """The worker works no more: whatever still names it can be taken at once. Raises `StoreError`.
+
+        `left`: bodies that it began are still at work in its process: whoever can see that process waits for them.
+        """
         ...
 
     def close(self) -> None:

@@ -67,7 +67,7 @@ def acquire(tx: Tx, now: float, taken: Taken) -> Lease | None:
     row.epoch += 1
     row.worker = taken.worker
     tx.beat(taken.worker, now + taken.ttl)
-    claim = Claimed(epoch=row.epoch, worker=taken.worker, lost=bool(until) and owner != taken.worker)
+    claim = Claimed(epoch=row.epoch, worker=taken.worker, lost=until > 0 and owner != taken.worker)
     append(tx, row, row.epoch, stamped(claim, now))
     tx.save(row)
     if owner and owner != taken.worker:
