@@ -26,6 +26,13 @@ class Own(BaseException):
     """Something that nobody expects."""
 
 
+class Mute(Exception):
+    """An error that fails when it is asked what it is."""
+
+    def __str__(self) -> str:
+        raise ValueError("no words")
+
+
 async def own_timeout() -> None:
     async with asyncio.timeout(0.001):
         await asyncio.sleep(5)
@@ -81,6 +88,7 @@ SYNC: dict[str, tuple[Callable[[], None], str, str]] = {
     "exits without a code": (raising(SystemExit()), "error", "SystemExit"),
     "generator exit": (raising(GeneratorExit()), "error", "GeneratorExit"),
     "stop iteration": (raising(StopIteration("x")), "error", "StopIteration"),
+    "no words": (raising(Mute()), "error", "Mute"),
     "its own kind": (raising(Own("odd")), "error", "Own: odd"),
     "store error of its own": (raising(StoreError("my own database")), "error", "my own database"),
     "lease of its own": (raising(LeaseLost("my own lease")), "error", "my own lease"),

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from adjourn import errors
-from adjourn.errors import AdjournError
+from adjourn.errors import AdjournError, PauseRequest
 
 KINDS = [
     kind
@@ -46,3 +46,9 @@ def test_an_error_is_the_same_on_the_other_side(kind: type[AdjournError], way: s
     assert type(again) is kind
     assert (str(again), again.args, again.status) == (str(error), error.args, error.status)
     assert again.__dict__ == error.__dict__
+
+
+def test_a_pause_survives_as_well() -> None:
+    """It is no error, and public all the same."""
+    again = pickle.loads(pickle.dumps(PauseRequest(kind="question", payload={"n": 1})))
+    assert (type(again), again.fields) == (PauseRequest, {"kind": "question", "payload": {"n": 1}})

@@ -139,6 +139,7 @@ class SQLiteStore(SQLiteAudit):
     def _read_batch(self, batch: list[Request]) -> None:
         for request in batch:
             try:
+                self._check_file()
                 request.result = request.work(self._reading)
             except AdjournError as e:
                 request.error = e
@@ -382,6 +383,8 @@ class SQLiteStore(SQLiteAudit):
         while self._bells:
             await asyncio.sleep(IDLE if self._bells.idle else HOT)
             try:
+                if _file(self.path) != self._file:
+                    self._bells.ring("")  # whoever waits looks, and is told
                 seen = self._look_up()
                 if seen != self._version:
                     self._ring_changed()

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from adjourn.core.records import Parked
+from adjourn.core.records import Claimed, Parked
 from adjourn.errors import LeaseBusy, LeaseLost
 from adjourn.stores.store import Store
 from adjourn.testing.clock import FakeClock
@@ -69,6 +69,31 @@ class Beating(Ground):
         pulse.end("here|1")
         pulse.close()
         assert await store.acquire("r1", "w2", TTL, spares="here|") is not None
+
+    async def test_what_a_worker_that_ended_has_left_at_work_is_waited_for_where_that_can_be_seen(
+        self, store: Store
+    ) -> None:
+        await store.create(started())
+        await claim(store, worker="here|1")
+        pulse = store.pulse()
+        pulse.end("here|1", left=True)
+        assert (await store.get("r1")).lease_until < 0
+        with pytest.raises(LeaseBusy):
+            await store.acquire("r1", "here|2", TTL, spares="here|")
+        pulse.end("here|1")
+        pulse.close()
+        lease = await store.acquire("r1", "here|2", TTL, spares="here|")
+        assert lease is not None
+        assert not any(isinstance(record, Claimed) and record.lost for _, record in await store.load("r1"))
+
+    async def test_what_was_left_at_work_elsewhere_is_taken_and_is_no_death(self, store: Store) -> None:
+        await store.create(started())
+        await claim(store, worker="there|1")
+        pulse = store.pulse()
+        pulse.end("there|1", left=True)
+        pulse.close()
+        assert await store.acquire("r1", "here|2", TTL, spares="here|") is not None
+        assert not any(isinstance(record, Claimed) and record.lost for _, record in await store.load("r1"))
 
     async def test_a_worker_that_ends_without_runs_leaves_nothing_behind(self, store: Store, clock: FakeClock) -> None:
         lease = await begin(store)
