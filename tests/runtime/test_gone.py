@@ -30,6 +30,10 @@ async def test_whoever_waits_for_a_run_hears_that_its_database_was_deleted(
         ledger.open("tool")
 
 
+def alive(owner: str) -> Life:
+    return Life.ALIVE
+
+
 @pytest.mark.parametrize("left", [True, False])
 async def test_a_worker_that_closed_and_lives_on_gives_its_runs_up_when_its_bodies_have_ended(
     address: str, ledger: Ledger, left: bool, monkeypatch: pytest.MonkeyPatch
@@ -38,7 +42,7 @@ async def test_a_worker_that_closed_and_lives_on_gives_its_runs_up_when_its_bodi
     async with Runtime(address, [slowly(ledger)], resources={"ledger": ledger}, grace=0.05) as rt:
         await rt.start(slowly(ledger), "go", run_id="r1")
         await ledger.until("began 1.0")
-    monkeypatch.setattr(worker, "life_of", lambda owner: Life.ALIVE)
+    monkeypatch.setattr(worker, "life_of", alive)
     async with Runtime(address, [slowly(ledger)], resources={"ledger": ledger}, work=False) as rt:
         row = await rt.store.get("r1")
         assert row.worker
