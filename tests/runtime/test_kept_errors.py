@@ -67,7 +67,8 @@ async def test_a_run_that_failed_is_not_in_memory_because_of_its_error(address: 
     agent = Agent("unlucky", model=ScriptedModel(ModelError("no")))
     async with Runtime(address, [agent]) as rt:
         for n in range(2):
-            run = await rt.start(agent, "go", run_id=f"r{n}")
+            run = await rt.start(agent, "go", run_id=f"unlucky-{n}")
             assert await cause_of(run) is ModelError, "whoever waits is told why"
         gc.collect()
-        assert [x for x in gc.get_objects() if isinstance(x, Drive)] == []
+        drives = [x for x in gc.get_objects() if isinstance(x, Drive)]
+        assert [x for x in drives if x.state.run.startswith("unlucky-")] == []
