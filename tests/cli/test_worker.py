@@ -143,3 +143,47 @@ def test_a_broken_module_shows_its_own_traceback(adjourn: Run) -> None:
 def test_other_options_are_checked(adjourn: Run) -> None:
     for options in (["--lease", "0"], ["--on-change", "perhaps"], ["--resources", f"{SHOP}:number"]):
         assert adjourn("worker", f"{SHOP}:make", *options).code == 2
+
+
+STUBBORN = """
+import asyncio
+from pathlib import Path
+
+from adjourn import Agent, tool
+from adjourn.testing import ScriptedModel, call
+
+
+@tool(effect="unsafe")
+async def holds_on() -> str:
+    '''Never ends, whatever anybody says.'''
+    Path("began").touch()
+    while True:
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            pass
+
+
+agent = Agent("stubborn", model=ScriptedModel([call("holds_on")], "done"), tools=[holds_on])
+"""
+
+
+def test_a_worker_ends_although_a_body_does_not_and_says_which(worker: Callable[..., subprocess.Popen[str]]) -> None:
+    Path("stubborn.py").write_text(STUBBORN)
+    one = worker("stubborn.py:agent", "--grace", "0.2")
+    line_of(one, one.stderr)
+    sys.path.insert(0, str(Path.cwd()))
+    try:
+        from stubborn import agent  # type: ignore[import-not-found] # pyright: ignore
+    finally:
+        sys.path.pop(0)
+    asyncio.run(_start(agent, "r-1"))
+    until = time.monotonic() + SECONDS
+    while not Path("began").exists():
+        assert time.monotonic() < until
+        time.sleep(0.02)
+    one.send_signal(signal.SIGTERM)
+    _, err = one.communicate(timeout=SECONDS)
+    assert one.returncode == 0
+    assert "holds_on (1.0) of run r-1" in err
+    assert "in doubt" in err

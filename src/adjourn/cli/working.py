@@ -78,6 +78,7 @@ async def _serve(rt: Runtime, names: list[str], address: str, as_json: bool) -> 
     async with Runtime(address) as bare:  # what rested before this worker began is not its news
         told = {row.id: row.seq for row in await bare.runs(limit=1000)}
     async with rt:
+        worker = rt.worker
         listed = ", ".join(visible(name) for name in names)
         place = visible(address)
         say(Text(f"Worker {os.getpid()} advances {listed} on {place}. Ctrl-C hands the runs back.", style=DIM))
@@ -86,7 +87,7 @@ async def _serve(rt: Runtime, names: list[str], address: str, as_json: bool) -> 
         say(Text("Stopping: tools in flight finish, then the runs are handed back.", style=DIM))
         reporter.cancel()
         await asyncio.gather(reporter, return_exceptions=True)
-    if left := rt.worker.left:
+    if left := worker.left:
         say(Text(f"Stopped, and ended what was still at work: {', '.join(left)}. Those calls are in doubt.", style=DIM))
         sys.stdout.flush()
         os._exit(0)  # they do not end by themselves, and nobody may wait for them
