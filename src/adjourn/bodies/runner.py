@@ -11,7 +11,7 @@ from adjourn.bodies.body import Body, Work
 from adjourn.bodies.loop_watch import watched
 from adjourn.bodies.retries import again
 from adjourn.bodies.signature import ArgumentError
-from adjourn.bodies.tool_context import ToolContext, Yield, enter
+from adjourn.bodies.tool_context import ToolContext, Yield, enter, lost_by
 from adjourn.core.codec import text_of
 from adjourn.core.effect import Effect
 from adjourn.core.plan import interrupt_id
@@ -186,7 +186,7 @@ def _ended_badly(body: Body, context: ToolContext, error: BaseException, desk: D
         return body.paused(_pause_of(body, context, desk), context, desk)
     if isinstance(error, InDoubt):
         return Doubted(call=call.id, why=text_of(error) or "the tool cannot tell whether it happened")
-    if context.lost is not None and isinstance(error, LeaseLost | StoreError):
+    if lost_by(context) is not None and isinstance(error, LeaseLost | StoreError):
         if desk.lost is not None:
             raise error
         return Doubted(call=call.id, why="its run was handed back while it was at work", settle=body.settle)

@@ -38,11 +38,6 @@ class ToolContext:
         self.refused: Misused | None = None
 
     @property
-    def lost(self) -> BaseException | None:
-        """What said that the run is not this body's any more."""
-        return self._desk.lost
-
-    @property
     def run_id(self) -> str:
         """The run."""
         return self._desk.run_id
@@ -254,6 +249,11 @@ class ToolContext:
     def leftover(self) -> list[str]:
         """Recorded steps and pauses that this run of the body did not use: it is not the body that recorded them."""
         return [k for k in self._memo if k not in self._used and k[0] in "s?~@" and k != "progress"]
+
+
+def lost_by(context: ToolContext) -> BaseException | None:
+    """What said that the run is not this body's any more."""
+    return context._desk.lost  # pyright: ignore[reportPrivateUsage]
 
 
 def enter(context: ToolContext) -> None:
