@@ -178,7 +178,7 @@ def multiply(path: str, count: int) -> None:
                 "created_at": "x.created_at + k.n",
                 "updated_at": "x.updated_at + k.n",
             },
-            "journal": {"run": "k.n"},
+            "journal": {"key": "k.n << 32 | x.seq"},
             "interrupt": {"run": "k.n", "opened_at": "x.opened_at + k.n"},
         }.items():
             into, values = columns(table, changed)

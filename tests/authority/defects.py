@@ -118,7 +118,7 @@ AUTHORITY: dict[str, Defect] = {
     ),
     "any_journal_is_imported": Defect(
         "a journal is taken over whatever stands in it",
-        replacing(journal, "violations", lambda _: iter(())),  # pyright: ignore
+        replacing(journal, "objections", lambda _: iter(())),  # pyright: ignore
         HERE + "workers.py::test_a_journal_with_a_forged_intent_is_not_taken_over[approved-memory]",
     ),
     "forks_own_effects": Defect(

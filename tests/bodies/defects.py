@@ -121,7 +121,7 @@ BODIES: dict[str, Defect] = {
     ),
     "impatient": Defect(
         "a commit that fails once ends the drive",
-        rewriting(landing.Landing, "commit", "if now >= began + self._grace:", "if True:"),
+        rewriting(landing.Landing, "_again", "if now >= began + self._grace:", "if True:"),
         COMMIT + "[-before-tool]",
     ),
     "landed_twice": Defect(

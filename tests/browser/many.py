@@ -18,7 +18,7 @@ def multiply(database: Path, run: str, count: int) -> None:
 
     places = {
         "run": {"n": f"{most} + k.n", "id": "x.id || '-' || k.n", "created_at": "x.created_at - k.n", "title": "x.title || ' ' || k.n"},
-        "journal": {"run": f"{most} + k.n", "body": f"replace(x.body, '{run}', '{run}-' || k.n)"},
+        "journal": {"key": f"({most} + k.n) << 32 | x.seq", "body": f"replace(x.body, '{run}', '{run}-' || k.n)"},
         "interrupt": {"run": f"{most} + k.n", "opened_at": "x.opened_at - k.n"},
     }  # fmt: skip
     with db:

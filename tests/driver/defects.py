@@ -66,7 +66,7 @@ LIVENESS: dict[str, Defect] = {
     ),
     "commits_by_the_wall_clock": Defect(
         "a failing commit is given up because somebody set the clock",
-        rewriting(Landing, "commit", "self._clock.steady()", "self._store.now()"),
+        rewriting(Landing, "_again", "self._clock.steady()", "self._store.now()"),
         STEPS + "a_failed_commit_is_made_again_for_its_grace[3600.0]",
     ),
     "dropped_results": Defect(

@@ -272,7 +272,7 @@ def _run(name: str) -> dict[str, Any]:
         return {
             "seconds": round(time.monotonic() - began, 1),
             "code": os.waitstatus_to_exitcode(ended),
-            "out": out.read()[-4000:],
+            "out": out.read()[-20_000:],
         }
 
 

@@ -24,9 +24,9 @@ from adjourn import (
     AlreadyResumed,
     AnswerRequired,
     CheckpointInvalid,
+    Conflict,
     Flow,
     FlowContext,
-    Invalid,
     InvalidAnswer,
     InvalidDefinition,
     Paused,
@@ -257,9 +257,9 @@ async def test_what_has_no_next_turn_is_refused_by_name(address: str, ledger: Le
         await talked.wait(LIMIT)
         with pytest.raises(UnknownRun, match="no run 'nobody'"):
             await rt.start(agent, "again", after="nobody")
-        with pytest.raises(Invalid, match="of the flow 'steps', which has no conversation"):
+        with pytest.raises(Conflict, match="of the flow 'steps', which has no conversation"):
             await rt.start(agent, "again", after=walked)
-        with pytest.raises(Invalid, match="'steps' is a flow, which has no conversation"):
+        with pytest.raises(Conflict, match="'steps' is a flow, which has no conversation"):
             await rt.start(flow, "again", after=talked)
         with pytest.raises(CheckpointInvalid, match="not int"):
             await rt.start(agent, "again", after=5)  # pyright: ignore[reportArgumentType]

@@ -23,7 +23,16 @@ from adjourn.driver.feed import Feed
 from adjourn.driver.identity import new_run_id
 from adjourn.driver.loop import Drive
 from adjourn.driver.upgrade import upgraded
-from adjourn.errors import AnswerRequired, CheckpointInvalid, Invalid, MissingResource, Misused, ProgramChanged, Refused
+from adjourn.errors import (
+    AnswerRequired,
+    CheckpointInvalid,
+    Conflict,
+    Invalid,
+    MissingResource,
+    Misused,
+    ProgramChanged,
+    Refused,
+)
 from adjourn.stores.memory import MemoryStore
 
 if TYPE_CHECKING:
@@ -176,7 +185,7 @@ def next_turn(after: "Saved | None", secret: str | None = None) -> dict[str, Any
         )
     checkpoint = taken_over(after, secret=secret)
     if checkpoint.started.kind != "agent":
-        raise Invalid(
+        raise Conflict(
             f"run {checkpoint.run_id!r} is of the flow {checkpoint.started.program!r}, which has no conversation"
         )
     if checkpoint.state.status not in ENDED:

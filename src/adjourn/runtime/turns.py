@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from adjourn.agent.storeless import next_turn
-from adjourn.errors import Invalid
+from adjourn.errors import Conflict
 from adjourn.flow.flow import Flow
 from adjourn.runtime.run import Run
 
@@ -17,10 +17,10 @@ async def conversation_before(
 ) -> dict[str, Any]:
     """What a run begins with that goes on with another's conversation: a run's, the run's of this id, or a checkpoint's.
 
-    Raises `UnknownRun`, `CheckpointInvalid`, or `Refused` if that run has not ended; `Invalid` if either is a flow.
+    Raises `UnknownRun`, `CheckpointInvalid`, or `Refused` if that run has not ended; `Conflict` if either is a flow.
     """
     if after is not None and isinstance(program, Flow):
-        raise Invalid(f"{program.name!r} is a flow, which has no conversation: after= is for agents")
+        raise Conflict(f"{program.name!r} is a flow, which has no conversation: after= is for agents")
     if isinstance(after, str) and not after.lstrip().startswith("{"):
         after = await rt.get(after)
     if isinstance(after, Run):

@@ -2,6 +2,7 @@
 import type { RefObject } from "preact";
 import { useState } from "preact/hooks";
 import { me } from "../api";
+import { later } from "../later";
 import { Button, Icon, sentence } from "../ui";
 import { Visible, visible } from "../visible";
 import { count } from "../words";
@@ -11,7 +12,8 @@ import type { Form } from "./form";
 import type { Item } from "./items";
 import { choiceOf } from "./naming";
 import { alikeCount } from "./pending";
-import { RetryAll } from "./retry_all";
+
+const RetryAll = later(async () => (await import("./retry_all")).RetryAll, true);
 
 export interface Acts {
   approve: () => void;

@@ -10,7 +10,7 @@ import { Empty, Failure, Skeleton } from "../states";
 import { Button, Command, Icon, Tabs } from "../ui";
 import { visible } from "../visible";
 import { many, rough } from "../words";
-import { Decided } from "./decided";
+import { later } from "../later";
 import { ItemPane } from "./item";
 import { KINDS } from "./naming";
 import { addressOf, List } from "./list";
@@ -30,6 +30,8 @@ import {
   showNewer,
   truncated,
 } from "./pending";
+
+const Decided = later(async () => (await import("./decided")).Decided, true);
 
 const phone = matchMedia("(max-width: 900px)");
 const narrow = signal(phone.matches);
