@@ -11,7 +11,8 @@ from msgspec.structs import replace
 from adjourn.core import authority
 from adjourn.core.authority import people, shown_digest
 from adjourn.core.digest import action_digest
-from adjourn.core.records import Asked, Decided, Intended, Seal, Slot
+from adjourn.core.record_parts import Seal, Slot
+from adjourn.core.records import Asked, Decided, Intended
 
 RULES = ("a" * 24, "b" * 24, "c" * 24)
 GROUPS = ("finance", "leads")

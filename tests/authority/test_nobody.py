@@ -8,7 +8,7 @@ from tests.authority.world import DAN, STARTER, STORES, an_office, clerk, pay_to
 
 from adjourn import AdjournError, Flow, FlowContext, Invalid, ask
 from adjourn.core.authority import Vote, is_filled, person
-from adjourn.core.records import Slot
+from adjourn.core.record_parts import Slot
 
 NAMES = ("ana", "Ana", "ANA", "ana ", " ana", "ana\u200b", "a\u2060na", "\uff41\uff4e\uff41", "ana\u00a0", "an\u00ada")
 

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adjourn import InvalidDefinition
+from adjourn.core.record_parts import Seal, Slot
 from adjourn.core.records import (
     AnyRecord,
     Asked,
@@ -23,8 +24,6 @@ from adjourn.core.records import (
     Replied,
     Returned,
     Said,
-    Seal,
-    Slot,
     Started,
     Suspended,
 )

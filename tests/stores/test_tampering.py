@@ -11,7 +11,8 @@ import msgspec
 import pytest
 from tests.stores.forger import FileForger, Forger, MemoryForger, resealed
 
-from adjourn.core.records import Completed, Intended, Parked, PauseAsked, Said, Slot
+from adjourn.core.record_parts import Slot
+from adjourn.core.records import Completed, Intended, Parked, PauseAsked, Said
 from adjourn.errors import AuditBroken, UnknownRun
 from adjourn.stores.audit import SECURITY, Broken
 from adjourn.stores.audit_key import SecretKey

@@ -12,6 +12,7 @@ from typing import Any, cast
 import msgspec
 
 from adjourn.core.digest import action_digest, digest
+from adjourn.core.record_parts import Slot
 from adjourn.core.records import (
     AnyRecord,
     Asked,
@@ -21,7 +22,6 @@ from adjourn.core.records import (
     Intended,
     Resumed,
     Said,
-    Slot,
     Started,
     Suspended,
     Verified,

@@ -9,18 +9,8 @@ import msgspec
 
 from adjourn.core.authority import Vote, is_filled, objection
 from adjourn.core.ids import local_event
-from adjourn.core.records import (
-    AnyRecord,
-    Asked,
-    Decided,
-    Disowned,
-    Emitted,
-    Forked,
-    Slot,
-    Suspended,
-    Upgraded,
-    disowned,
-)
+from adjourn.core.record_parts import Slot
+from adjourn.core.records import AnyRecord, Asked, Decided, Disowned, Emitted, Forked, Suspended, Upgraded, disowned
 from adjourn.core.signatures import SEALED, Trust, is_genuine, prefix_digest, shown, was_accepted
 from adjourn.core.upgrading import Numbered, as_upgraded
 

@@ -6,7 +6,8 @@ from typing import Any
 import msgspec
 
 from adjourn.core.messages import Assistant, Message, Result, Text, ToolCall, Usage, User
-from adjourn.core.records import Broke, Replied, Sent, Summarised, Summary
+from adjourn.core.record_parts import Sent, Summary
+from adjourn.core.records import Broke, Replied, Summarised
 from adjourn.core.request import put_together
 
 OUTPUT_TOOL = "final_result"

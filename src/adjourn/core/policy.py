@@ -17,7 +17,7 @@ from adjourn.core.conditions import Condition, condition
 from adjourn.core.digest import digest
 from adjourn.core.duration import Duration, optional_seconds
 from adjourn.core.function_identity import FunctionIdentity, identify
-from adjourn.core.records import Slot
+from adjourn.core.record_parts import Slot
 from adjourn.core.schema_document import names_of, possible
 from adjourn.errors import InvalidDefinition
 

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from adjourn.core.messages import Assistant, Message, Result, ToolCall, User
-from adjourn.core.records import Sent
+from adjourn.core.record_parts import Sent
 
 canonical = msgspec.json.Encoder(order="sorted").encode
 """The same bytes for the same request: also the fields of a message are sorted, so that nothing depends on how it is declared."""

@@ -17,6 +17,7 @@ import msgspec
 
 from adjourn.core.authority import shown_digest
 from adjourn.core.digest import action_digest, digest
+from adjourn.core.record_parts import Seal
 from adjourn.core.records import (
     AnyRecord,
     Asked,
@@ -35,7 +36,6 @@ from adjourn.core.records import (
     Reminded,
     Replied,
     Returned,
-    Seal,
     Stepped,
     Summarised,
     Suspended,

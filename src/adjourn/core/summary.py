@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from adjourn.core.codec import encode
 from adjourn.core.conversation import Thread
 from adjourn.core.messages import Assistant, Message, Result, Text, ToolCall, User
-from adjourn.core.records import Summary
+from adjourn.core.record_parts import Summary
 
 RESULT = 2000
 """So many characters of a tool's result are shown to whoever summarises."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
-from adjourn.core.records import Seal
+from adjourn.core.record_parts import Seal
 from adjourn.core.signatures import Ring, Sealed, decider_line, flaw, key_id, message, read_ring
 from adjourn.errors import Invalid, InvalidDefinition, Misused
 

@@ -20,6 +20,7 @@ from adjourn.core.codec import legible
 from adjourn.core.digest import digest
 from adjourn.core.halt import scopes
 from adjourn.core.ids import local_event, public_id
+from adjourn.core.record_parts import Slot
 from adjourn.core.records import (
     Accepted,
     Asked,
@@ -29,7 +30,6 @@ from adjourn.core.records import (
     Emitted,
     PauseAsked,
     Resumed,
-    Slot,
     Started,
     dump,
     parse,

@@ -7,7 +7,8 @@ import pytest
 
 from adjourn.core.authority import shown_digest
 from adjourn.core.digest import action_digest
-from adjourn.core.records import Asked, Decided, Disowned, Emitted, Intended, Parked, Seal, Slot
+from adjourn.core.record_parts import Seal, Slot
+from adjourn.core.records import Asked, Decided, Disowned, Emitted, Intended, Parked
 from adjourn.core.signatures import Sealed
 from adjourn.errors import AlreadyDecided, Invalid, NotAllowed, Unauthorised
 from adjourn.stores.store import Filter, Store

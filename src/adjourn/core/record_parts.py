@@ -1,0 +1,42 @@
+"""What several records are made of."""
+
+from typing import Any
+
+import msgspec
+
+
+class Slot(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """So many different people of one of these groups (none: of anybody) must agree, says the rule."""
+
+    rule: str
+    groups: tuple[str, ...] = ()
+    count: int = 1
+    not_requester: bool = False
+
+
+class Seal(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A signature of what somebody decided: which key, when, a number used once, and the signature in base64."""
+
+    kid: str
+    at: float
+    nonce: str
+    sig: str
+
+
+class Sent(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """What a model call was sent, as far as the records before it do not say so.
+
+    `messages`: how they were put together, of stretches `[from, to]` and of messages as they are. The stretches are of what the
+    call before was sent, and of what came to the conversation since. Without it: the whole conversation. `terms`: by `instructions`,
+    `model`, `settings` and `tools`, the names of their `bodies`; without it: those of the call before."""
+
+    messages: list[Any] | None = None
+    terms: dict[str, str] = {}
+    bodies: dict[str, Any] = {}
+
+
+class Summary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What stands for the first `covers` messages of a conversation where its model is sent a summary."""
+
+    covers: int
+    text: str
