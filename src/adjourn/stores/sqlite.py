@@ -3,7 +3,6 @@
 import asyncio
 import logging
 import os
-import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -17,14 +16,14 @@ from adjourn.core.interrupt import Interrupt
 from adjourn.core.records import AnyRecord, Command, Fact, Move, Released, Started, parse
 from adjourn.errors import AdjournError, StoreError, UnknownRun
 from adjourn.stores import outbox
+from adjourn.stores import sqlite_lists as lists
 from adjourn.stores.bells import Bells
 from adjourn.stores.connection import bring_up_to_date, connect
 from adjourn.stores.letter import Endpoint, Letter, Sent
-from adjourn.stores.listing import belongs, briefly
 from adjourn.stores.misfit import Misfit
 from adjourn.stores.pulse import SQLitePulse
-from adjourn.stores.rows import COLUMNS, LETTER, TAIL, Rows, endpoints, inbox_item, is_signed, key, misfits, run_row
-from adjourn.stores.rules import commands, filters, halts, journal, signing
+from adjourn.stores.rows import COLUMNS, LETTER, TAIL, Rows, endpoints, is_signed, key, misfits, run_row
+from adjourn.stores.rules import commands, halts, journal, signing
 from adjourn.stores.rules import lease as leases
 from adjourn.stores.sqlite_audit import SQLiteAudit
 from adjourn.stores.store import Bell, Committed, Filter, Halt, Lease, RunRow
@@ -35,7 +34,6 @@ log = logging.getLogger("adjourn.store")
 
 HOT, IDLE = 0.05, 1.0
 """How often other processes' writes are looked for: while somebody follows a run, and otherwise."""
-LABELLED = "exists (select 1 from json_each(labels) where key = ? and value = ?)"
 
 
 class SQLiteStore(SQLiteAudit):
@@ -244,88 +242,13 @@ class SQLiteStore(SQLiteAudit):
 
     async def inbox(self, filter: Filter) -> list[Interrupt]:
         """See `Store.inbox`."""
-        where = ["x.state = 'open'", "x.kind not in ('timer', 'event')", "(x.expires = 0 or x.expires > ?)"]
-        where.append("(case when r.status in ('cancelling', 'stuck') then x.undoing else 1 end)")
-        values: list[Any] = [self.now()]
-        if filter.interrupt:
-            where, values = [], []
-        wanted = {
-            "r.id": filter.run, "r.program": filter.program, "r.session": filter.session, "x.kind": filter.kind,
-            "x.i": filter.interrupt,
-        }  # fmt: skip
-        for column, value in wanted.items():
-            if value:
-                where.append(f"{column} = ?")
-                values.append(value)
-        if filter.label:
-            where.append(LABELLED)
-            values += filter.label
-        for bound, value in (("x.opened_at >= ?", filter.since), ("x.opened_at <= ?", filter.until)):
-            if value:
-                where.append(bound)
-                values.append(value)
-
-        def work(db: Any) -> list[Interrupt]:
-            if last := _place(db, filter.after):
-                where.append("(x.rank, x.opened_at, x.run, x.seq) > (?, ?, ?, ?)")
-                values.extend(last)
-            ordered = f"where {' and '.join(where)} order by x.rank, x.opened_at, x.run, x.seq"
-            if filter.brief:
-                sql = f"select r.id, x.i, x.seq, x.kind, x.opened_at, x.expires from interrupt x join run r on r.n = x.run {ordered}"
-                return [briefly(*row) for row in db.execute(f"{sql} limit ?", (*values, filter.limit))]
-            sql = (
-                "select r.id, x.seq, j.body, r.title, r.program, x.votes, r.requesters, r.n, x.disowned "
-                "from interrupt x join run r on r.n = x.run "
-                f"join journal j on j.key = (x.run << 32 | x.seq) {ordered}"
-            )
-            if not (filter.text or filter.group or filter.members is not None):
-                return [inbox_item(db, row) for row in db.execute(f"{sql} limit ?", (*values, filter.limit)).fetchall()]
-            rows = ((inbox_item(db, row), row[3], row[4]) for row in db.execute(sql, values))
-            return list(islice((x for x, title, program in rows if belongs(x, title, program, filter)), filter.limit))
-
-        return await self._reader.ask(work)
+        now = self.now()
+        return await self._reader.ask(lambda db: lists.inbox(db, filter, now))
 
     async def runs(self, filter: Filter) -> list[RunRow]:
         """See `Store.runs`."""
         now = self.now()
-        views = {"running": "ready", "failed": "waiting", "stopped": "completed"}
-        pairs = [
-            ("status", views.get(filter.status, filter.status)),
-            ("id", filter.run),
-            ("program", filter.program),
-            ("session", filter.session),
-        ]
-        where, values = ["1"], list[Any]()
-        for column, value in pairs:
-            if value:
-                where.append(f"{column} = ?")
-                values.append(value)
-        if filter.label:
-            where.append(LABELLED)
-            values += filter.label
-
-        def work(db: Any) -> list[RunRow]:
-            if filter.after:
-                column, beyond = ("id", ">") if filter.prefix else ("n", "<")
-                where.append(f"{column} {beyond} (select {column} from run where id = ?)")
-                values.append(filter.after)
-            if filter.changed:
-                where.append("updated_at >= ?")
-                values.append(filter.changed)
-            order = "n desc"
-            if filter.prefix:  # a range of the index, however many runs there are
-                where.append("id >= ? and id < ?")
-                values.extend((filter.prefix, f"{filter.prefix}{chr(sys.maxunicode)}"))
-                order = "id"
-            found: list[RunRow] = []
-            for row in db.execute(f"select {COLUMNS} from run where {' and '.join(where)} order by {order}", values):
-                if filters.fits(one := run_row(row), filter, now):
-                    found.append(one)
-                    if len(found) >= filter.limit:
-                        break
-            return found
-
-        return await self._reader.ask(work)
+        return await self._reader.ask(lambda db: lists.runs(db, filter, now))
 
     async def halt(
         self, scope: str, *, by: str = "", reason: str = "", lift: bool = False, origin: str = ""
@@ -425,14 +348,3 @@ def _file(path: str) -> tuple[int, int]:
     except FileNotFoundError:
         return 0, 0
     return found.st_dev, found.st_ino
-
-
-def _place(db: Any, after: str) -> Any:
-    """Where in the inbox an interrupt is, or was, by its public id or as `run:id`; None if there is no such thing."""
-    sql = (
-        "select x.rank, x.opened_at, x.run, x.seq from interrupt x join run r on r.n = x.run "
-        "where x.i = ? and ? in ('', r.id)"
-    )
-    both = [(after[k + 1 :], after[:k]) for k, c in enumerate(after) if c == ":"]
-    found = (db.execute(sql, names).fetchone() for names in [*both, (after, "")])
-    return next((place for place in found if place), None) if after else None

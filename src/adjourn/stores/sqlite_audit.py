@@ -4,7 +4,8 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from adjourn.stores.audit import SECURITY, AuditRow, Broken, noted, placed
+from adjourn.stores import sqlite_lists as lists
+from adjourn.stores.audit import AuditRow, Broken, noted
 from adjourn.stores.audit_key import AuditKey
 from adjourn.stores.letter import Endpoint
 from adjourn.stores.rows import COLUMNS, INTERRUPT, SEAL, endpoints, interrupt_row, is_signed, key, run_row, store_id
@@ -13,8 +14,6 @@ from adjourn.stores.seals import MOST, Anchor, Seal, seal
 from adjourn.stores.store import Halt, RunRow
 from adjourn.stores.verification import Line, Verification, verified
 from adjourn.stores.writer import Worker
-
-AT = "json_extract(body, '$.at')"
 
 
 class SQLiteAudit:
@@ -27,21 +26,11 @@ class SQLiteAudit:
 
     async def audit(self, scope: str | None = None, *, after: int = 0, limit: int = 100) -> list[AuditRow]:
         """See `Store.audit`."""
-        if scope is None:
-            where, order, values = f"scope <> '{SECURITY}' and n > ?", f"{AT}, n", (after, limit)
-        else:
-            where, order, values = "scope = ? and n > ?", "n", (scope, after, limit)
-        sql = f"select scope, n, body, head from audit where {where} order by {order} limit ?"
-        return await self._reader.ask(lambda db: [AuditRow(*row) for row in db.execute(sql, values)])
+        return await self._reader.ask(lambda db: lists.audit(db, scope, after, limit))
 
     async def recent(self, before: str = "", limit: int = 100, *, security: bool = False) -> list[AuditRow]:
         """See `Store.recent`."""
-        where, values = f"scope {'=' if security else '<>'} '{SECURITY}'", list[Any]()
-        if before:
-            where += f" and ({AT}, scope, n) < (?, ?, ?)"
-            values += placed(before)
-        sql = f"select scope, n, body, head from audit where {where} order by {AT} desc, scope desc, n desc limit ?"
-        return await self._reader.ask(lambda db: [AuditRow(*row) for row in db.execute(sql, (*values, limit))])
+        return await self._reader.ask(lambda db: lists.recent(db, before, limit, security))
 
     async def note(self, lines: Sequence[Mapping[str, Any]]) -> None:
         """See `Store.note`."""
