@@ -9,6 +9,7 @@ from adjourn.driver import identity
 from adjourn.driver.clock import DriveTime
 from adjourn.driver.landing import Landing
 from adjourn.driver.loop import Drive
+from adjourn.runtime import run
 from adjourn.runtime.worker import Worker
 from adjourn.stores.rules import lease as leases
 from adjourn.stores.sqlite import SQLiteStore
@@ -16,6 +17,7 @@ from adjourn.stores.sqlite import SQLiteStore
 FENCE = "tests/driver/test_fence.py::test_"
 STEPS = "tests/bodies/test_clock_steps.py::test_"
 CLOSING = "tests/runtime/test_closing.py::test_"
+WAITERS = "tests/runtime/test_waiters.py::test_"
 MEMORY = "tests/stores/test_contract.py::TestMemoryStore::test_"
 
 LIVENESS: dict[str, Defect] = {
@@ -83,5 +85,15 @@ LIVENESS: dict[str, Defect] = {
         "an error that cutting a body off may have caused says that nothing happened",
         rewriting(runner, "_ended_badly", "if desk.cut and _is_cancelled()", "if False"),
         CLOSING + "an_error_that_the_cut_may_have_caused_is_not_taken_for_a_failure",
+    ),
+    "waiters_look_again": Defect(
+        "whoever waits for a run reads its journal at every ring",
+        rewriting(run, "rest", "None if told else (await store.get(run)).status", "None"),
+        WAITERS + "three_hundred_who_wait_for_a_slot_read_three_hundred_journals",
+    ),
+    "waiters_hear_nobody_else": Defect(
+        "whoever waits for a run that waits for a slot does not hear that another process has ended it",
+        rewriting(Worker, "is_at", " and not self._slots.is_queued(run)", ""),
+        WAITERS + "a_run_that_another_process_ends_is_heard_of_while_it_waits_for_a_slot_here",
     ),
 }

@@ -8,16 +8,15 @@ from typing import TYPE_CHECKING, Any, Generic, Literal
 from typing_extensions import TypeVar
 
 from adjourn.agent.outcome import Outcome, outcome_of
-from adjourn.core.belief import FoldAgain
 from adjourn.core.codec import plain
 from adjourn.core.conversation import Thread
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.messages import Message, Usage
 from adjourn.core.preview import CancelPreview, cancel_preview
 from adjourn.core.reconstruction import SentRequest, requests
-from adjourn.core.records import Accepted, AnyRecord, CancelAsked, Emitted, PauseAsked, Resumed, Said
+from adjourn.core.records import Accepted, CancelAsked, Emitted, PauseAsked, Resumed, Said
 from adjourn.core.state import Phase, State
-from adjourn.core.status import CANCELS, ENDED, Status
+from adjourn.core.status import Status
 from adjourn.driver.answers import MISSING, answered, check_event
 from adjourn.driver.checkpoint import Checkpoint
 from adjourn.driver.events import Event
@@ -25,6 +24,7 @@ from adjourn.driver.inside import check_outside
 from adjourn.errors import AlreadyResumed, Invalid, NotFound, Refused, RequestReused
 from adjourn.flow.picture import mermaid
 from adjourn.runtime.changed_program import changed, noted, version
+from adjourn.runtime.waiters import rest
 
 if TYPE_CHECKING:
     from adjourn.runtime.runtime import Runtime
@@ -93,37 +93,11 @@ class Run(Generic[T]):
     async def wait(self, timeout: float | None = None) -> Outcome[T]:
         """Until it ends or waits for a person. Raises `RunFailed`; `TimeoutError` after `timeout` seconds (it goes on)."""
         async with asyncio.timeout(timeout):
-            state, records = await self._rest()
+            state, records = await rest(self._rt.store, self._rt.worker, self.id)
         cause = self._rt.worker.errors.get(self.id)
         program = self._rt.programs.get(state.started.program)
         load = program.load if program else _as_it_is
         return outcome_of(state, Checkpoint(records, secret=self._rt.secret), load, cause)
-
-    async def _rest(self) -> tuple[State, list[AnyRecord]]:
-        store, state, records = self._rt.store, State(), list[AnyRecord]()
-        bell = asyncio.Event()
-        end = store.subscribe(self.id, bell.set)
-        try:
-            while True:
-                bell.clear()
-                await self._rt.worker.rested(self.id)  # while this process drives it, every look would be too early
-                tail = await store.load(self.id, state.seq)
-                try:
-                    state.fold_all(tail)
-                except FoldAgain:
-                    state, records = State(), list[AnyRecord]()
-                    continue
-                records += [record for _, record in tail]
-                if _rests(state, store.now()):
-                    return state, records
-                refusal = self._rt.worker.refusals.get(self.id)
-                if refusal and state.status not in CANCELS:
-                    raise refusal
-                timer = asyncio.get_running_loop().call_later(1.0, bell.set)
-                await bell.wait()
-                timer.cancel()
-        finally:
-            end()
 
     def watch(self, after: int = 0) -> AsyncIterator[Event]:
         """Its records after `after`, once and in order, and live items as they come, until it ends. Closing it stops nothing."""
@@ -375,13 +349,3 @@ class Child:
 
 def _as_it_is(value: Any) -> Any:
     return value
-
-
-def _rests(state: State, now: float) -> bool:
-    """Ended, or nothing happens until somebody outside acts. What has expired is not a person's any more."""
-    if state.status in ENDED or state.status == Status.PAUSED:
-        return True
-    if state.status not in (Status.WAITING, Status.STUCK):
-        return False
-    waiting = [i for i in state.interrupts if i.kind != "timer"]
-    return any(not i.expires_at or i.expires_at > now for i in waiting)

@@ -171,6 +171,8 @@ class Runtime(AuditVerbs, HaltVerbs, RetryVerbs):
     async def _let_go(self) -> None:
         if self._store is not None and isinstance(self._address, str):
             await self._store.close()
+        if self._worker is not None:
+            self._worker.closed()
         self._store = self._worker = self._sealer = None
 
     @property

@@ -45,6 +45,10 @@ class Slots:
             if isinstance(timer, asyncio.TimerHandle):
                 timer.cancel()
 
+    def is_queued(self, run: str) -> bool:
+        """Whether the run waits."""
+        return run in self._queue
+
     def wave(self, run: str) -> None:
         """Let a run that waits pass by: there is something to stop in it."""
         if (waits := self._queue.pop(run, None)) is not None:

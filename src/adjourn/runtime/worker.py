@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -37,6 +37,7 @@ from adjourn.runtime.hot import HotStates
 from adjourn.runtime.kept_errors import KeptErrors
 from adjourn.runtime.session_queue import ahead
 from adjourn.runtime.slots import Slots
+from adjourn.runtime.waiters import Waiter, Waiters
 from adjourn.stores.misfit import Misfit
 from adjourn.stores.store import Lease, RunRow, Store
 
@@ -81,6 +82,7 @@ class Worker:
         self._running: dict[str, Drive] = {}
         self._again: set[str] = set()
         self._hot = HotStates()
+        self._waiters = Waiters()
         self._heartbeat = Heartbeat(store, self.id, ttl, self._beat_late)
         self._bell = asyncio.Event()
         self._wakes: dict[str, float] = {}
@@ -96,8 +98,7 @@ class Worker:
         self.programs[program.name] = program
         self.refusals.clear()
         self._refused_at.clear()
-        if self._sweeper is None:
-            self._sweeper = asyncio.get_running_loop().create_task(self._sweep(), name="adjourn-sweep")
+        self._begin_sweeps()
         self._bell.set()
 
     def begin(self, started: Started) -> None:
@@ -123,6 +124,7 @@ class Worker:
 
     def _rested(self, run: str) -> None:
         self._drives.pop(run, None)
+        self._waiters.tell(run)
         if run in self._again:
             self._again.discard(run)
             self.wake(run)
@@ -132,27 +134,40 @@ class Worker:
         for drive in self._running.values():
             drive.hear()
 
+    def is_at(self, run: str) -> bool:
+        """Whether this process has the run and does not wait for a slot: whoever waits for the run is told when that ends."""
+        return run in self._drives and not self._slots.is_queued(run)
+
+    def wait_for(self, run: str) -> tuple[Waiter, Callable[[], None]]:
+        """Somebody waits for the run; see `runtime.waiters`."""
+        self._begin_sweeps()
+        return self._waiters.add(run)
+
     async def rested(self, run: str) -> None:
-        """Return when this process does not drive the run. While its turn has not come, look every `SWEEP` seconds."""
+        """Return when this process has let go of the run."""
         while (task := self._drives.get(run)) is not None:
-            ended, _ = await asyncio.wait({task}, timeout=None if run in self._running else SWEEP)
-            if ended or run not in self._running:
-                return
+            await asyncio.wait({task})
+
+    def _begin_sweeps(self) -> None:
+        if self._sweeper is None and not self._closing:
+            self._sweeper = asyncio.get_running_loop().create_task(self._sweep(), name="adjourn-sweep")
 
     async def _sweep(self) -> None:
         """The backstop: whatever was missed, or lost with its owner, is found here."""
-        while True:
+        while self.programs or self._waiters:
             self._bell.clear()
             try:
                 await self._look()
             except StoreError as e:
                 log.warning("the sweep failed and goes on: %s", e)
             await self._clock.wait(self._bell, self._until_next())
+            self._waiters.nudge(self._clock.steady())
+        self._sweeper = None
 
     async def _look(self) -> None:
         """Take a page of due runs; a longer one if there is nothing to take in it, so that nobody is crowded out."""
         limit, taken = PAGE, 0
-        while not taken:
+        while self.programs and not taken:
             rows = await self._store.due(list(self.programs), limit)
             taken = sum(self._consider(row) for row in rows)
             if len(rows) < limit:
@@ -296,7 +311,8 @@ class Worker:
     async def _program_for(self, run: str, state: State) -> Program | None:
         """Look before taking: a run that cannot be advanced here keeps its answers for a worker that can."""
         if not state.seq:
-            if (await self._store.get(run)).program not in self.programs:
+            row = await self._store.get(run)
+            if row.program not in self.programs or row.status in ENDED:
                 return None
             state.fold_all(await self._store.load(run))
         if state.belief.untrusted and state.status not in CANCELS:
@@ -413,6 +429,10 @@ class Worker:
         finally:
             await self._heartbeat.close(lambda: flights.are_at_work(self._left_runs))
             retire(self.id)
+
+    def closed(self) -> None:
+        """The store is closed as well: whoever still waits for a run hears of it."""
+        self._waiters.tell_all()
 
     async def _close(self, grace: float) -> None:
         self._closing = True

@@ -34,6 +34,8 @@ log = logging.getLogger("adjourn.store")
 
 HOT, IDLE = 0.05, 1.0
 """How often other processes' writes are looked for: while somebody follows a run, and otherwise."""
+RARELY = 20
+"""A look takes at most one part in so many of the event loop's time, however many runs are followed."""
 
 
 class SQLiteStore(SQLiteAudit):
@@ -303,8 +305,10 @@ class SQLiteStore(SQLiteAudit):
 
     async def _look(self) -> None:
         """Ring for what other processes wrote."""
+        took = 0.0
         while self._bells:
-            await asyncio.sleep(IDLE if self._bells.idle else HOT)
+            await asyncio.sleep(IDLE if self._bells.idle else max(HOT, took * RARELY))
+            began = time.thread_time()
             try:
                 if _file(self.path) != self._file:
                     self._bells.ring("")  # whoever waits looks, and is told
@@ -314,6 +318,7 @@ class SQLiteStore(SQLiteAudit):
                     self._version = seen
             except apsw.Error as e:  # it looks again: a process that does not hear others would go on past their words
                 log.warning("%s: other processes' words could not be looked for: %s", self.path, e)
+            took = time.thread_time() - began
 
     def _ring_changed(self) -> None:
         halts = self._watching.execute("select count(*), max(at) from halt").fetchone()
@@ -324,7 +329,7 @@ class SQLiteStore(SQLiteAudit):
         sql = "select r.id, r.seq from json_each(?) x join run r on r.id = x.value"
         for run, seq in self._watching.execute(sql, (encode(runs).decode(),)).fetchall():
             # What our own writer wrote is no news, also while its answer is still on its way to this loop.
-            if seq not in (self._heads.get(run), self._rows.head(run)):
+            if seq > self._heads.get(run, 0) and seq > self._rows.head(run):
                 self._heads[run] = seq
                 self._bells.ring(run)
         self._heads = {run: self._heads[run] for run in runs if run in self._heads}
