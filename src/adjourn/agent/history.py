@@ -246,8 +246,8 @@ class History:
         return self.summarise.covers(thread) if self.summarise else 0
 
     def processed(
-        self, messages: tuple[Message, ...], instruction: Sequence[Message], thread: Thread
-    ) -> tuple[Message, ...]:
+        self, messages: Sequence[Message], instruction: Sequence[Message], thread: Thread
+    ) -> Sequence[Message]:
         """What is sent of a conversation. Raises `InvalidDefinition`, with the processor's name, if one does not do its work."""
         if self.summarise is not None:
             messages = shortened(messages, thread.summary, instruction)
@@ -258,7 +258,7 @@ class History:
                 messages = self._called(one, messages)
         return messages
 
-    def _called(self, one: Any, messages: tuple[Message, ...]) -> tuple[Message, ...]:
+    def _called(self, one: Any, messages: Sequence[Message]) -> tuple[Message, ...]:
         try:
             given: Any = one(list(messages))
             found = tuple(given) if isinstance(given, list | tuple) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]

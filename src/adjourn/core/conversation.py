@@ -9,6 +9,7 @@ from adjourn.core.messages import Assistant, Message, Result, Text, ToolCall, Us
 from adjourn.core.record_parts import Sent, Summary
 from adjourn.core.records import Broke, Replied, Summarised
 from adjourn.core.request import put_together
+from adjourn.core.transcript import Messages, Transcript
 
 OUTPUT_TOOL = "final_result"
 """The reserved name of the call with which a model hands over a structured output."""
@@ -91,7 +92,7 @@ class Thread(msgspec.Struct):
 
     path: str
     agent: str
-    transcript: list[Message] = []
+    transcript: Transcript = msgspec.field(default_factory=Transcript)
     pending: list[Pending] = []
     slots: list[Slot] = []
     turn: int = 0
@@ -126,9 +127,9 @@ class Thread(msgspec.Struct):
         self.pending.sort(key=lambda p: p.order)
         self.final = False
 
-    def request(self) -> tuple[Message, ...]:
-        """Everything a request made now contains. A copy: the fold goes on while the model works."""
-        return (*self.transcript, *self._arriving(self.pending))
+    def request(self) -> Messages:
+        """Everything a request made now contains, also if the fold goes on while the model works."""
+        return self.transcript.need().upto(len(self.transcript), self._arriving(self.pending))
 
     def instruction(self) -> tuple[Message, ...]:
         """What a person last said in a request made now: what is wanted of the agent."""
@@ -139,9 +140,9 @@ class Thread(msgspec.Struct):
         """What the request before contained, and what came since: of this a record says how a request was put together."""
         return request if self.sent is None else [*self.sent, *request[self.asked :]]
 
-    def last_request(self) -> list[Message]:
+    def last_request(self) -> Sequence[Message]:
         """What the model was sent for its last reply."""
-        return self.transcript[: self.asked] if self.sent is None else self.sent
+        return self.transcript.need().upto(self.asked) if self.sent is None else tuple(self.sent)
 
     def summarised(self, record: Summarised) -> None:
         """Take in a summary, or that one was cut off."""
@@ -151,11 +152,14 @@ class Thread(msgspec.Struct):
         if record.covers:
             self.summary = Summary(record.covers, record.text)
 
-    def whole(self) -> tuple[Message, ...]:
+    def whole(self) -> Messages:
         """The conversation of a run that has ended: a call that never got its result is answered all the same."""
+        return self.transcript.need().upto(len(self.transcript), self._last_words())
+
+    def _last_words(self) -> list[Message]:
         ended = "the run ended before this call did"
         results = (s.result or Result(s.part.id, s.part.tool, ended, True) for s in self.slots)
-        return (*self.transcript, *results, *self._arriving(self.pending))
+        return [*results, *self._arriving(self.pending)]
 
     def replied(self, r: Replied) -> list[tuple[str, ToolCall]]:
         """Take in a whole reply; gives the calls it spawns, with their ids."""

@@ -1,5 +1,6 @@
 """What goes to a model and what comes back, in our own words, so that a journal outlives any provider library."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -124,9 +125,10 @@ class ToolSpec(msgspec.Struct, frozen=True):
 
 
 class ModelRequest(msgspec.Struct, frozen=True):
-    """One question to a model. `index` counts the model calls of this conversation before it, failed ones too."""
+    """One question to a model. `messages` is a view of the conversation: read it, slice it, or copy it into a list. `index` counts
+    the model calls of this conversation before it, failed ones too."""
 
-    messages: tuple[Message, ...]
+    messages: Sequence[Message]
     instructions: str = ""
     tools: tuple[ToolSpec, ...] = ()
     settings: dict[str, Any] | None = None

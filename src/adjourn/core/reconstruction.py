@@ -1,6 +1,6 @@
 """The exact request of every model call, made again from the journal alone."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -25,7 +25,7 @@ class SentRequest(msgspec.Struct, frozen=True):
     path: str
     agent: str
     what: Literal["reply", "cut off", "summary"]
-    messages: tuple[Message, ...]
+    messages: Sequence[Message]
     terms: Terms | None
     digest: str
     made: str
@@ -48,7 +48,7 @@ class SentRequest(msgspec.Struct, frozen=True):
         """As JSON, with `request`: the messages and the terms, null where they were not recorded."""
         terms = self.terms
         request = {
-            "messages": msgspec.to_builtins(self.messages), "instructions": terms.instructions if terms else None,
+            "messages": msgspec.to_builtins(tuple(self.messages)), "instructions": terms.instructions if terms else None,
             "settings": terms.settings if terms else None, "tools": terms.tools if terms else None,
         }  # fmt: skip
         return {**self.gist(), "request": request}
@@ -75,7 +75,7 @@ def requests(records: Iterable[tuple[int, AnyRecord]]) -> Iterator[SentRequest]:
                 yield SentRequest(seq, record.path, thread.agent, "summary", (asked,), terms, record.request, made)
             continue
         what = "reply" if isinstance(record, Replied) else "cut off"
-        messages = tuple(thread.last_request())
+        messages = thread.last_request()
         terms, made = terms_of(thread.terms, state.bodies), ""
         if terms is not None and thread.sent is None:
             made = hashes.setdefault(record.path, Running()).digest(messages, messages, terms)

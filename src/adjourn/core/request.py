@@ -68,10 +68,16 @@ class Running:
     def __init__(self) -> None:
         self._hash, self._count = hashlib.sha256(), 0
 
+    def copy(self) -> "Running":
+        """One that goes on by itself from here."""
+        found = Running()
+        found._hash, found._count = self._hash.copy(), self._count
+        return found
+
     def digest(self, settled: Sequence[Message], request: Sequence[Message], terms: Terms) -> str:
         """The digest of a request that begins with everything that is `settled`: that part never changes again."""
-        for place in range(self._count, len(settled)):
-            self._hash.update(line(settled[place]))
+        for message in settled[self._count :]:
+            self._hash.update(line(message))
         self._count = len(settled)
         return _finished(self._hash.copy(), request[len(settled) :], terms)
 

@@ -21,6 +21,7 @@ from adjourn.core.interrupt import Interrupt, view
 from adjourn.core.messages import Message, Usage, User
 from adjourn.core.signatures import Trust
 from adjourn.core.status import ENDED, Status, after
+from adjourn.core.transcript import Transcript
 from adjourn.core.upgrading import upgraded
 
 
@@ -166,9 +167,9 @@ class State:
             self.forked_at = int(x.forked_from.rpartition("@")[2])
         if x.kind == "agent":
             thread = self.threads[""] = Thread("", x.program)
-            thread.transcript = messages_from(x.history)
+            thread.transcript = Transcript(messages_from(x.history))
             thread.began = len(thread.transcript)
-            thread.requests = sum(1 for m in thread.transcript if type(m).__name__ == "Assistant")
+            thread.requests = thread.transcript.replies
             thread.goal, thread.summary = input_text(x.input), x.summary
             thread.told = (thread.began, thread.began + 1)
             thread.transcript.append(User(thread.goal))

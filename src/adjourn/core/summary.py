@@ -56,9 +56,9 @@ def _spoken(message: Assistant) -> list[str]:
 
 def shortened(
     messages: Sequence[Message], summary: Summary | None, instruction: Sequence[Message]
-) -> tuple[Message, ...]:
+) -> Sequence[Message]:
     """A conversation with the summary in the place of what it covers. What a person last wanted stays in their own words."""
     if summary is None:
-        return tuple(messages)
+        return messages
     kept = [message for message in messages[: summary.covers] if any(message is one for one in instruction)]
     return (User(f"Summary of the conversation so far:\n{summary.text}"), *kept, *messages[summary.covers :])

@@ -2,13 +2,13 @@
 
 import asyncio
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from adjourn.core.messages import Message, Usage
 from adjourn.core.plan import Step
 from adjourn.core.records import Broke, Fact, Summarised
-from adjourn.core.request import Outgoing, Running
+from adjourn.core.request import Outgoing
 from adjourn.core.state import State
 from adjourn.driver.feed import Published, TextArrived
 from adjourn.driver.threads import end_if_forked
@@ -34,8 +34,8 @@ class Desk:
         self.upto = drive.state.seq
         thread = drive.state.threads.get(step.path) if step.kind == "model" else None
         # Taken now: the fold goes on while the model works, and `upto` must say what this request contained.
-        self.request: tuple[Message, ...] = thread.request() if thread else ()
-        running = drive.hashes.setdefault(step.path, Running()) if thread else None
+        self.request: Sequence[Message] = thread.request() if thread else ()
+        running = thread.transcript.running if thread else None
         self.outgoing = Outgoing(thread.instruction() if thread else (), running)
         self.heard = tuple(p.call for p in thread.pending if p.call) if thread else ()
 

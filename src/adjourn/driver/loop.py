@@ -28,7 +28,6 @@ from adjourn.core.records import (
     Said,
     Suspended,
 )
-from adjourn.core.request import Running
 from adjourn.core.state import State
 from adjourn.core.status import Status
 from adjourn.driver import flights
@@ -104,7 +103,6 @@ class Drive:
         self._rung = False
         self._broken: BaseException | None = None
         self.errors: dict[str, BaseException] = {}
-        self.hashes: dict[str, Running] = {}
         self.why = ""
         self._conflicts = 0
         self._cut: dict[str, float] = {}

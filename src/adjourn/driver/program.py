@@ -1,7 +1,7 @@
 """What the driver needs from an agent or a flow."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from adjourn.core import plan
@@ -50,7 +50,7 @@ class Desk(Protocol):
         ...
 
     @property
-    def request(self) -> tuple[Message, ...]:
+    def request(self) -> Sequence[Message]:
         """For a model call: the messages, as they stood when it was planned."""
         ...
 

@@ -1,0 +1,203 @@
+"""A conversation that only grows: what was said is shared between all who have read it, and copied by nobody.
+
+A transcript is a row of segments that never change again, and a tail of its own. The next turn of a conversation begins with
+the segments of the turn before. A request is a view of it: its length is fixed when it is made, and nothing is copied.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice
+from typing import Any, cast, overload
+
+from adjourn.core.messages import Assistant, Message, User
+from adjourn.core.request import Running
+
+SEGMENT = 1_000
+"""So many messages have the segments of a transcript; its tail has fewer."""
+ABSENT = User("(the turns before this one are not loaded)")
+"""In the place of every message of earlier turns where a journal is folded without them. Never sent, and never shown."""
+ERASED = User("[erased]")
+"""In the place of every message of earlier turns that were erased."""
+
+Segment = tuple[Message, ...]
+
+
+class Messages(Sequence[Message]):
+    """A stretch of messages, in order. What two of them have in common they share. Never changed; slices of it are views too."""
+
+    __slots__ = ()
+
+    def at(self, place: int) -> Message:
+        """The message at a place in it."""
+        raise NotImplementedError
+
+    def between(self, first: int, until: int) -> Iterator[Message]:
+        """The messages from `first` up to `until`, which are places in it."""
+        raise NotImplementedError
+
+    def stretch(self, first: int, until: int) -> "Messages":
+        """A view of the messages from `first` up to `until`."""
+        return View(self, first, until)
+
+    def __iter__(self) -> Iterator[Message]:
+        return self.between(0, len(self))
+
+    @overload
+    def __getitem__(self, place: int) -> Message: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Message]: ...
+    def __getitem__(self, place: int | slice) -> Message | Sequence[Message]:
+        if isinstance(place, slice):
+            first, until, step = place.indices(len(self))
+            if step != 1:
+                return tuple(self.at(n) for n in range(first, until, step))
+            return self.stretch(first, max(first, until))
+        count = len(self)
+        found = place + count if place < 0 else place
+        if not 0 <= found < count:
+            raise IndexError(f"there is no message {place} of {count}")
+        return self.at(found)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, list | tuple | Messages):
+            return NotImplemented
+        sequence = cast("Sequence[Any]", other)
+        return len(self) == len(sequence) and all(one == two for one, two in zip(self, sequence, strict=True))
+
+    __hash__ = None  # pyright: ignore[reportAssignmentType]
+
+    def __repr__(self) -> str:
+        return repr(tuple(self))
+
+
+class View(Messages):
+    """The messages of a transcript from one place to another, and some behind them. The transcript may grow meanwhile."""
+
+    __slots__ = ("_behind", "_count", "_first", "_of")
+
+    def __init__(self, of: Messages, first: int, until: int, behind: Sequence[Message] = ()) -> None:
+        self._of, self._first, self._count, self._behind = of, first, until - first, tuple(behind)
+
+    def __len__(self) -> int:
+        return self._count + len(self._behind)
+
+    def __eq__(self, other: object) -> bool:
+        return super().__eq__(other)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))  # it is equal to that tuple
+
+    def stretch(self, first: int, until: int) -> Messages:
+        """See `Messages.stretch`."""
+        if until <= self._count:  # no view of a view, which would be looked through twice
+            return View(self._of, self._first + first, self._first + until)
+        return View(self, first, until)
+
+    def at(self, place: int) -> Message:
+        """See `Messages.at`."""
+        if place < self._count:
+            return self._of.at(self._first + place)
+        return self._behind[place - self._count]
+
+    def between(self, first: int, until: int) -> Iterator[Message]:
+        """See `Messages.between`."""
+        shared = self._of.between(self._first + min(first, self._count), self._first + min(until, self._count))
+        own = self._behind[max(0, first - self._count) : max(0, until - self._count)]
+        return chain(shared, own) if own else shared
+
+
+class Transcript(Messages):
+    """All that was said in a conversation so far. Only `append` and `extend` change it, and only at its end.
+
+    `absent`: so many messages at its beginning are not here; whoever wants to read them calls `need` first.
+    """
+
+    __slots__ = ("_replies", "_running", "_segments", "_tail", "absent")
+
+    def __init__(self, messages: Iterable[Message] = (), absent: int = 0, replies: int = 0) -> None:
+        self.absent = absent
+        self._segments: list[Segment] = []
+        self._tail: list[Message] = []
+        self._replies = replies
+        self._running: Running | None = None
+        self.extend(messages)
+
+    def next_turn(self) -> "Transcript":
+        """One that begins with all of this and grows by itself. It costs the tail, however long the conversation is."""
+        return Transcript(absent=self.absent).begin(self._segments, self._tail, self._replies, self._running)
+
+    def begin(
+        self, segments: Sequence[Segment], tail: Sequence[Message], replies: int, running: Running | None = None
+    ) -> "Transcript":
+        """Itself, with these parts at its beginning: as many replies are among them, and this is the hash over them."""
+        self._segments, self._tail, self._replies = list(segments), list(tail), replies
+        self._running = running.copy() if running else None
+        return self
+
+    @property
+    def replies(self) -> int:
+        """How many of its messages are replies, broken ones too."""
+        return self._replies
+
+    @property
+    def running(self) -> Running:
+        """The hash over its lines, as far as somebody has asked for it."""
+        if self._running is None:
+            self._running = Running()
+        return self._running
+
+    @property
+    def segments(self) -> tuple[Segment, ...]:
+        """Its parts that never change again, `SEGMENT` messages each, without what is absent."""
+        return tuple(self._segments)
+
+    @property
+    def tail(self) -> Segment:
+        """What stands behind its segments."""
+        return tuple(self._tail)
+
+    def append(self, message: Message) -> None:
+        """One more message."""
+        self._tail.append(message)
+        if type(message) is Assistant:
+            self._replies += 1
+        if len(self._tail) == SEGMENT:
+            self._segments.append(tuple(self._tail))
+            self._tail = []
+
+    def extend(self, messages: Iterable[Message]) -> None:
+        """More messages, in order."""
+        for message in messages:
+            self.append(message)
+
+    def need(self) -> "Transcript":
+        """Itself; raises `ValueError` if its beginning is not here: nobody may take the rest for the whole."""
+        if self.absent:
+            raise ValueError(
+                f"the first {self.absent} messages of this conversation stand in the journals of the turns before, and were not loaded"
+            )
+        return self
+
+    def upto(self, count: int, behind: Sequence[Message] = ()) -> Messages:
+        """A view of its first so many messages, and these behind them."""
+        return View(self, 0, count, behind)
+
+    def __len__(self) -> int:
+        return self.absent + SEGMENT * len(self._segments) + len(self._tail)
+
+    def at(self, place: int) -> Message:
+        """See `Messages.at`."""
+        if place < self.absent:
+            return ABSENT
+        segment, within = divmod(place - self.absent, SEGMENT)
+        return self._segments[segment][within] if segment < len(self._segments) else self._tail[within]
+
+    def between(self, first: int, until: int) -> Iterator[Message]:
+        """See `Messages.between`."""
+        for _ in range(first, min(until, self.absent)):
+            yield ABSENT
+        place, end = max(0, first - self.absent), until - self.absent
+        while place < end:
+            segment, within = divmod(place, SEGMENT)
+            part = self._segments[segment] if segment < len(self._segments) else self._tail
+            yield from islice(part, within, min(len(part), within + end - place))
+            place += SEGMENT - within
