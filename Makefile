@@ -3,6 +3,7 @@
 # make crash  the long crash campaigns                       make bench  speed, beside the raw SQLite floor
 # make setup  the development environment, into .venv        make clean  remove everything that was built
 # make lock   pin the requirements again (needs uv)          make console  the web console, into the package
+# make bench-peers  the same work in other frameworks        make performance  the page of what both found
 
 PYTHON ?= python3
 ARGS   ?=
@@ -13,7 +14,7 @@ MOCK   := tests/models
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 export NO_MKDOCS_2_WARNING := 1
 
-.PHONY: setup demo test check format bench docs pictures crash console lock clean
+.PHONY: setup demo test check format bench bench-peers performance docs pictures crash console lock clean
 
 setup: .venv/.dev console
 
@@ -40,6 +41,21 @@ format: .venv/.dev
 bench: .venv/.dev
 	$(BIN)/python bench/run.py $(ARGS)
 
+# The same turn in other frameworks, each in an environment of its own.
+PEERS := $(patsubst bench/peers/requirements/%.txt,%,$(wildcard bench/peers/requirements/*.txt))
+
+bench-peers: .venv/.dev $(PEERS:%=.venv-peers/%/.installed)
+	$(BIN)/python bench/run.py --peers $(ARGS)
+
+.venv-peers/%/.installed: bench/peers/requirements/%.txt
+	$(PYTHON) -m venv .venv-peers/$*
+	.venv-peers/$*/bin/python -m pip --disable-pip-version-check install --quiet --require-hashes -r $<
+	@touch $@
+
+# The documentation's page of what they found.
+performance: .venv/.dev
+	$(BIN)/python bench/report.py
+
 # The pictures of the documentation: the browser tests make them.
 pictures: .venv/.dev console browser
 	ADJOURN_PICTURES=1 $(BIN)/python -m pytest -q tests/browser/test_pictures.py
@@ -48,7 +64,7 @@ docs: .venv/.dev
 	$(BIN)/mkdocs build --strict --quiet
 
 clean:
-	rm -rf .venv site build dist .pytest_cache .ruff_cache .hypothesis $(MOCK)/node_modules $(CONSOLE)/node_modules $(STATIC)
+	rm -rf .venv .venv-peers site build dist .pytest_cache .ruff_cache .hypothesis $(MOCK)/node_modules $(CONSOLE)/node_modules $(STATIC)
 	find src tests examples bench -type d -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 # --- the environment -------------------------------------------------------------------------------------------------
@@ -106,3 +122,4 @@ lock:
 	$(COMPILE) $(ARGS) pyproject.toml requirements/dev.in -o requirements/dev.txt
 	$(COMPILE) pyproject.toml requirements/run.in -c requirements/dev.txt -o requirements/run.txt
 	$(COMPILE) requirements/console.in -o requirements/console.txt
+	$(foreach peer,$(PEERS),$(COMPILE) bench/peers/requirements/$(peer).in -o bench/peers/requirements/$(peer).txt &&) true

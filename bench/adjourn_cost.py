@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import apsw
-from words import Pace, Stopwatch, scratch
+from words import SIZE, Pace, Stopwatch, scratch
 from workload import Bodies, asker, talker, until
 
 from adjourn import Agent, Runtime
@@ -33,18 +33,28 @@ async def one_run(where: str, turns: int) -> None:
         assert outcome.status == "completed", outcome
 
 
-async def turns(n: int) -> dict[str, float]:
-    """A run of n turns, from `start` to the end of `wait`."""
+async def turns(n: int, size: int = SIZE) -> dict[str, float]:
+    """A run of n turns, from `start` to the end of `wait`, in a process that has done this before."""
     with scratch() as folder:
         await one_run(address(folder, "warm.db"), 5)
-        pace = Pace(n)
-        agent = talker(n, pace)
-        async with Runtime(address(folder), [agent]) as rt:
-            with Stopwatch() as watch:
-                run = await rt.start(agent, "begin")
-                outcome = await run.wait()
-            assert outcome.status == "completed", outcome
-        size = (folder / "adjourn.db").stat().st_size
+        return await timed(folder, n, size)
+
+
+async def cold_turns(n: int, size: int = SIZE) -> dict[str, float]:
+    """The same in a process that has done nothing before."""
+    with scratch() as folder:
+        return await timed(folder, n, size)
+
+
+async def timed(folder: Path, n: int, size: int) -> dict[str, float]:
+    pace = Pace(n)
+    agent = talker(n, pace, size=size)
+    async with Runtime(address(folder), [agent]) as rt:
+        with Stopwatch() as watch:
+            run = await rt.start(agent, "begin")
+            outcome = await run.wait()
+        assert outcome.status == "completed", outcome
+    size = (folder / "adjourn.db").stat().st_size
     return {"cpu_ms": watch.cpu / n * 1e3, "wall_ms": watch.wall / n * 1e3, "bytes": size / n, "growth": pace.growth}
 
 
@@ -97,12 +107,15 @@ async def answer_hot(messages: int, times: int = 25) -> dict[str, float]:
             for k in range(times):
                 outcome = await run.wait()
                 assert outcome.status == "waiting", outcome
+                if k == 5:
+                    cpu = time.process_time()
                 began = time.perf_counter()
                 await rt.approve(outcome.interrupts[0].id, by="bench")
                 await until(lambda k=k: bodies.count > k)
                 spent.append((bodies.began - began) * 1e3)
+            used = time.process_time() - cpu
             await run.wait()
-    return {"ms": statistics.median(spent[5:])}
+    return {"ms": statistics.median(spent[5:]), "cpu_ms": used / (times - 5) * 1e3}
 
 
 async def answer_fresh(messages: int) -> dict[str, float]:

@@ -3,6 +3,8 @@
 Every measurement has a process of its own; several repetitions, spread over the run, and their medians. The floor is
 two synchronous commits a turn of the same payload, without an agent, a loop or a check: no runtime can be below it.
 On a busy machine trust bytes, then ratios inside one run, then CPU, and wall time last.
+
+`run.py --peers` (`make bench-peers`) measures the same turn in other frameworks, each in its own environment.
 """
 
 import json
@@ -14,68 +16,144 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any, NamedTuple
 
-from goals import LINES, Figures, shown, table
+from goals import HEAD, LINES, PEER_HEAD, PEERS, Figures, peer_goals, peer_rows, rows, shown, table
 
 HERE = Path(__file__).parent
+RESULTS = HERE / "results.json"
+ENVIRONMENTS = HERE.parent / ".venv-peers"
 ADJOURN = "from adjourn import Agent, Runtime, tool"
 FLOOR = "import asyncio, msgspec, apsw"
-
-# (name of the measurement, arguments, repetitions)
-PLAN: list[tuple[str, tuple[str, ...], int]] = [
-    *((name, (str(n),), times) for n, times in ((10, 5), (100, 5), (1000, 3))
-      for name in ("floor.turns", "floor.threaded_turns", "turns")),
-    ("floor.plain_turns", ("100",), 3),
-    *((name, (str(n),), 3) for n in (10, 100, 1000) for name in ("floor.load", "answer_hot", "answer_fresh")),
-    *((name, ("1000",), 3) for name in ("floor.park", "park")),
-    *((name, ("100",), 3) for name in ("floor.crowd", "crowd")),
-    *((name, ("100000",), 1) for name in ("floor.pending", "inbox")),
-    ("served.status", ("5",), 3),
-    ("floor.cancel", ("200",), 1),
-    ("cancel", ("40",), 3),
-    ("floor.fsync", ("200",), 3),
-    ("imports", (ADJOURN,), 1),
-    ("imports", (FLOOR,), 1),
-]  # fmt: skip
 NAMES = {ADJOURN: "adjourn", FLOOR: "floor"}
 
 
-def measure(name: str, arguments: tuple[str, ...], compiled: str) -> dict[str, float]:
+class Measurement(NamedTuple):
+    """What is measured: the function in this folder, its arguments, how often, by whose Python, and the name of its figures."""
+
+    function: str
+    arguments: tuple[str, ...]
+    times: int
+    python: str = sys.executable
+    title: str = ""
+    timeout: float = 300.0
+
+    @property
+    def name(self) -> str:
+        return self.title or " ".join((self.function, *(NAMES.get(a, a) for a in self.arguments)))
+
+
+def own() -> list[Measurement]:
+    """Adjourn beside the floor."""
+    plan = [
+        *((name, (str(n),), times) for n, times in ((10, 3), (100, 5), (1000, 3))
+          for name in ("floor.turns", "floor.threaded_turns", "turns")),
+        ("cold_turns", ("100",), 5),
+        *((name, ("1000", "1500"), 3) for name in ("floor.turns", "turns")),
+        ("turns", ("10000",), 1),
+        *(("long_lives.chat", (str(n),), times) for n, times in ((50, 3), (200, 3), (1000, 2))),
+        *(("long_lives.answer_cold", (str(n),), times) for n, times in ((1000, 3), (20000, 2), (100000, 1))),
+        *((name, (str(n),), 3) for n in (10, 100, 1000) for name in ("floor.load", "answer_hot", "answer_fresh")),
+        *((name, ("1000",), 3) for name in ("floor.park", "park")),
+        ("park", ("3000",), 2),
+        *((name, ("100",), 3) for name in ("floor.crowd", "crowd")),
+        *(("long_lives.processes", (str(n),), 3) for n in (1, 2)),
+        ("long_lives.parked_memory", ("10000",), 1),
+        *((name, ("100000",), 1) for name in ("floor.pending", "inbox")),
+        ("served.status", ("5",), 3),
+        ("floor.cancel", ("200",), 1),
+        ("cancel", ("40",), 3),
+        ("floor.fsync", ("200",), 3),
+        ("imports", (ADJOURN,), 1),
+        ("imports", (FLOOR,), 1),
+    ]  # fmt: skip
+    return [Measurement(*entry) for entry in plan]
+
+
+def peers() -> list[Measurement]:
+    """The same turn, cold, everywhere. Those whose cost grows with the square of the turns may not end in time: they have no figure."""
+    found: list[Measurement] = []
+    for n, times in ((100, 5), (1000, 1)):
+        found.append(Measurement("floor.cold_turns", (str(n),), times, title=f"floor.turns {n}"))
+        found.append(Measurement("cold_turns", (str(n),), times, title=f"adjourn.turns {n}"))
+        found += [peer(name, "turns", n, times) for name in PEERS]
+    for n in (100, 1000):
+        found.append(Measurement("answer_hot", (str(n),), 3, title=f"adjourn.answer {n}"))
+        found += [peer(name, "answer", n, 2) for name in PEERS]
+    return found
+
+
+def peer(name: str, what: str, n: int, times: int) -> Measurement:
+    module, _, mode = name.partition("-")
+    python = str(ENVIRONMENTS / module / "bin" / "python")
+    return Measurement(
+        f"peers.{module}.{what}", (str(n), mode or "default"), times, python, f"{name}.{what} {n}", 120.0
+    )
+
+
+def measure(what: Measurement, compiled: str) -> dict[str, float]:
     """One measurement in a fresh process; `compiled` is where it finds bytecode, as an installed package has it."""
-    command = [sys.executable, str(HERE / "one.py"), name, *arguments]
+    command = [what.python, str(HERE / "one.py"), what.function, *what.arguments]
     environment = {**os.environ, "PYTHONPYCACHEPREFIX": compiled, "PYTHONDONTWRITEBYTECODE": ""}
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, env=environment)
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=what.timeout, check=False, env=environment, cwd=compiled
+        )
+    except subprocess.TimeoutExpired:
+        if what.python == sys.executable:
+            raise SystemExit(f"{what.name} did not end within {what.timeout:.0f} s") from None
+        return {}
     if done.returncode:
         raise SystemExit(f"{' '.join(command[1:])} failed:\n{done.stderr}")
-    return json.loads(done.stdout)
+    return json.loads(done.stdout.splitlines()[-1])
 
 
-def rounds(wanted: list[str]) -> list[tuple[str, tuple[str, ...]]]:
+def rounds(plan: list[Measurement], wanted: list[str]) -> list[Measurement]:
     """Repetitions interleaved, so that a busy minute falls on all of them."""
-    plan = [entry for entry in PLAN if not wanted or any(word in entry[0] for word in wanted)]
-    most = max((times for *_, times in plan), default=0)
-    return [(name, arguments) for k in range(most) for name, arguments, times in plan if k < times]
+    plan = [entry for entry in plan if not wanted or any(word in entry.name for word in wanted)]
+    most = max((entry.times for entry in plan), default=0)
+    return [entry for k in range(most) for entry in plan if k < entry.times]
 
 
 def main() -> None:
+    words = sys.argv[1:]
+    others = "--peers" in words
+    wanted = [word for word in words if not word.startswith("-")]
     began, load = time.time(), os.getloadavg()[0]
     seen: dict[str, list[float]] = {}
     with tempfile.TemporaryDirectory(prefix="adjourn-bench-") as compiled:
-        for name, arguments in rounds(sys.argv[1:]):
+        for entry in rounds(peers() if others else own(), wanted):
             if sys.stderr.isatty():
-                print(f"\r{time.time() - began:5.0f} s  {name:24s}\r", end="", file=sys.stderr, flush=True)
-            for figure, value in measure(name, arguments, compiled).items():
-                argument = " ".join(NAMES.get(a, a) for a in arguments)
-                seen.setdefault(f"{name} {argument}.{figure}", []).append(value)
+                print(f"\r{time.time() - began:5.0f} s  {entry.name:40s}\r", end="", file=sys.stderr, flush=True)
+            for figure, value in measure(entry, compiled).items():
+                seen.setdefault(f"{entry.name}.{figure}", []).append(value)
     medians: Figures = {name: statistics.median(values) for name, values in seen.items()}
+    machine: dict[str, Any] = {
+        "python": platform.python_version(), "cores": os.cpu_count(), "load": round(load, 1), "seconds": round(time.time() - began),
+        "date": time.strftime("%Y-%m-%d", time.gmtime()),
+    }  # fmt: skip
     print(
-        f"Python {platform.python_version()}, {os.cpu_count()} cores, {time.time() - began:.0f} s at load {load:.1f}",
+        f"Python {machine['python']}, {machine['cores']} cores, {machine['seconds']} s at load {machine['load']}",
         end="",
     )
-    print(f"; an fsync takes {shown(medians.get('floor.fsync 200.us'))} µs\n\n{table(medians)}\n")
-    goals = [reached for line in LINES for _, reached in line.goals(medians)]
-    print(f"{sum(goals)} of {len(goals)} goals reached")
-    (HERE / "results.json").write_text(json.dumps({"medians": medians, "all": seen}, indent=1) + "\n", "utf-8")
+    print(f"; an fsync takes {shown(medians.get('floor.fsync 200.us'))} µs\n" if not others else "\n")
+    if others:
+        print(table([PEER_HEAD, *peer_rows(medians)]))
+        goals = peer_goals(medians)
+        print("\n" + "\n".join(f"{text}: {'ok' if reached else 'missed'}" for text, reached in goals))
+    else:
+        print(table([HEAD, *rows(medians)]))
+        goals = [goal for line in LINES for goal in line.goals(medians)]
+    print(f"\n{sum(reached for _, reached in goals)} of {len(goals)} goals reached")
+    if not wanted:
+        keep("peers" if others else "own", {"machine": machine, "medians": medians, "all": seen})
+
+
+def keep(section: str, found: dict[str, Any]) -> None:
+    """What a whole run found, beside what the other one did. `report.py` makes the documentation's page of it."""
+    kept: dict[str, Any] = json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else {}
+    kept[section] = found
+    RESULTS.write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n", "utf-8")
 
 
 if __name__ == "__main__":

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-SIZE = 500
+SIZE, LONG = 500, 1500
+"""Bytes of a message, and of a long one."""
 WORDS = "a run is its journal and everything else reads that list or appends to it, however long it has become; "
 
 

@@ -5,7 +5,7 @@ import time
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
-from words import SIZE, Pace, text
+from words import LONG, SIZE, Pace, text
 
 from adjourn import Agent, MaxSteps, Policy, Tool, allow, ask, tool
 from adjourn.core.messages import ModelRequest, Reply, Text, ToolCall, Usage
@@ -16,8 +16,10 @@ class Talker:
 
     name = "talker"
 
-    def __init__(self, turns: int, gated_from: int = -1, pace: Pace | None = None, pause: float = 0.0) -> None:
-        self.turns, self.gated_from, self.pace, self.pause = turns, gated_from, pace, pause
+    def __init__(
+        self, turns: int, gated_from: int = -1, pace: Pace | None = None, pause: float = 0.0, size: int = SIZE
+    ) -> None:
+        self.turns, self.gated_from, self.pace, self.pause, self.size = turns, gated_from, pace, pause, size
 
     async def request(self, request: ModelRequest) -> AsyncIterator[Reply]:
         n = request.index
@@ -25,8 +27,8 @@ class Talker:
             self.pace.at(n)
         if self.pause:
             await asyncio.sleep(self.pause)
-        said = Text(text=text(n))
-        used = Usage(1, SIZE // 4, SIZE // 4)
+        said = Text(text=text(n, self.size))
+        used = Usage(1, self.size // 4, self.size // 4)
         if n >= self.turns:
             yield Reply((said,), used, self.name)
             return
@@ -38,6 +40,12 @@ class Talker:
 async def look(n: int) -> str:
     """Look something up."""
     return text(n)
+
+
+@tool(name="look")
+async def look_closely(n: int) -> str:
+    """Look something up."""
+    return text(n, LONG)
 
 
 class Bodies:
@@ -61,10 +69,12 @@ class Bodies:
 POLICY = Policy([allow("look"), ask("act", reason="it costs money")])
 
 
-def talker(turns: int, pace: Pace | None = None, pause: float = 0.0) -> Agent[Any]:
-    """An agent that does `turns` turns and ends; its model takes `pause` seconds for each."""
-    model = Talker(turns, pace=pace, pause=pause)
-    return Agent("talker", model=model, instructions="Look things up.", tools=[look], stop=MaxSteps(turns + 10))
+def talker(
+    turns: int, pace: Pace | None = None, pause: float = 0.0, *, size: int = SIZE, name: str = "talker"
+) -> Agent[Any]:
+    """An agent that does `turns` turns and ends; its model takes `pause` seconds for each. Its messages have `size` bytes."""
+    model, tools = Talker(turns, pace=pace, pause=pause, size=size), [look if size == SIZE else look_closely]
+    return Agent(name, model=model, instructions="Look things up.", tools=tools, stop=MaxSteps(turns + 10))
 
 
 def asker(turns: int, gated_from: int, bodies: Bodies) -> Agent[Any]:
