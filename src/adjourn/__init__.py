@@ -61,6 +61,7 @@ from adjourn.errors import (
     ProgramChanged,
     Refused,
     RequestReused,
+    RunErased,
     RunExists,
     RunFailed,
     StaleDecision,
@@ -103,6 +104,6 @@ __all__ = [
     "Halted", "InDoubt", "InterruptClosed", "Invalid", "InvalidAnswer", "InvalidDefinition", "LeaseLost", "MissingResource",
     "Misused", "ModelError", "NoOutput", "NotAllowed", "NotFound", "NotJSON", "NotTrusted", "PauseRequest", "ProgramChanged",
     "Refused",
-    "RequestReused", "RunExists", "RunFailed", "StaleDecision", "StoreError", "ToolFailed", "Unauthorised",
+    "RequestReused", "RunErased", "RunExists", "RunFailed", "StaleDecision", "StoreError", "ToolFailed", "Unauthorised",
     "UnknownInterrupt", "UnknownRun", "can_resume",
 ]  # fmt: skip

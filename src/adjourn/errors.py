@@ -145,6 +145,14 @@ class RunExists(Conflict):
         super().__init__(f"run {run_id!r} exists already, with another input or program; choose another run_id")
 
 
+class RunErased(Conflict):
+    """The run was erased: what it was about is gone. `said` is who erased it, and why."""
+
+    def __init__(self, run_id: str, said: str = "erased") -> None:
+        self.run_id, self.said = run_id, said
+        super().__init__(f"run {run_id!r} was {said}; of what was in it nothing is left")
+
+
 class RequestReused(Conflict):
     """One request id, two different commands."""
 

@@ -13,11 +13,12 @@ from tests.cli import shop, yard
 from tests.cli.conftest import Run, begin
 from typer.main import get_command
 
-from adjourn import Runtime
+from adjourn import Agent, Runtime
 from adjourn.cli.app import COMMANDS, app
 from adjourn.cli.terminal import _ASCII
 from adjourn.core.records import Started
 from adjourn.stores.misfit import Misfit
+from adjourn.testing import ScriptedModel
 
 SHOP, YARD = str(Path(shop.__file__)), str(Path(yard.__file__))
 
@@ -27,6 +28,7 @@ JSON: dict[str, list[str]] = {
     "pause": ["RUN"], "resume": ["PAUSED"], "cancel": ["RUN"], "accept": ["ASK"],
     "say": ["RUN", "x"],
     "fork": ["RUN"], "halt": ["tool:x", "--reason", "y"], "unhalt": ["tool:x"],
+    "erase": ["ENDED", "--reason", "y", "--yes"], "db scrub": [],
     "audit show": [], "audit verify": [], "audit seal": [], "audit anchor": [],
     "audit export": [], "checkpoint show": ["saved.json"],
     "checkpoint verify": ["saved.json"], "checkpoint resume": ["saved.json", f"{SHOP}:refunds", "--deny"], "db info": [],
@@ -77,12 +79,13 @@ def test_its_json_is_data_on_stdout(name: str, adjourn: Run, waiting: str, monke
     asked, paused, failed = asyncio.run(begin(shop.asker, shop.refunds, shop.failing))
     adjourn("pause", paused)
     assert adjourn("db", "backup", "before.db").code == 0
+    [ended] = asyncio.run(begin(Agent("clerk", model=ScriptedModel("done"))))
     Path("saved.json").write_text(adjourn("show", waiting, "--checkpoint").out)
     key = adjourn("user", "add", "ben", "--role", "admin").out.strip()
     monkeypatch.setenv("ADJOURN_KEY", key)
     adjourn("keys", "new", "there.pem")
     asyncio.run(refused(asked))
-    names = {"RUN": waiting, "ASK": asked, "PAUSED": paused, "KEY": key, "FAILED": failed}
+    names = {"RUN": waiting, "ASK": asked, "PAUSED": paused, "KEY": key, "FAILED": failed, "ENDED": ended}
     said = adjourn(*name.split(), *(names.get(word, word) for word in JSON[name]), "--json")
     assert said.code in (0, 3), said.err
     assert said.out.isascii() and not [c for c in said.out if c != "\n" and not c.isprintable()]

@@ -4,7 +4,6 @@
 """
 
 import re
-import types
 from pathlib import Path
 from typing import Any, get_args
 
@@ -20,10 +19,10 @@ def diagram() -> str:
     return f"```mermaid\n{to_mermaid()}\n```"
 
 
-def table(kinds: types.UnionType) -> str:
+def table(kinds: Any) -> str:
     """Records with their promise and their fields; `at`, which all have, is left out."""
     lines = ["| record | fields | |", "|---|---|---|"]
-    for kind in get_args(kinds):
+    for kind in get_args(kinds) or (kinds,):
         fields = [name for name in kind.__struct_fields__ if name != "at"]
         listed = ", ".join(f"`{name}`" for name in fields)
         lines.append(f"| `{kind.__name__}` | {listed} | {' '.join(words(kind).split())} |")
@@ -39,6 +38,7 @@ MADE = {
     ("reference/records.md", "people"): lambda: table(records.Started | records.Command),
     ("reference/records.md", "facts"): lambda: table(records.Fact),
     ("reference/records.md", "moves"): lambda: table(records.Move),
+    ("reference/records.md", "store"): lambda: table(records.Erased),
 }
 
 

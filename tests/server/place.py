@@ -68,7 +68,7 @@ class Place:
             "unhalt": {"scope": "tool:nothing", "reason": "x"}, "add_endpoint": {"name": "new", "url": "https://b.example/"},
             "remove_endpoint": {"name": "spare"}, "retry_letter": {"n": self.letter}, "drop_letter": {"n": self.letter},
             "accept_run": {"digest": "0" * 64}, "retry_all": {"digest": self.failure["digest"], "until": 1e12},
-            "log_in": {"key": self.keys["viewer"]},
+            "erase_run": {"reason": "x"}, "log_in": {"key": self.keys["viewer"]},
         }  # fmt: skip
         return bodies.get(operation.name, {})
 

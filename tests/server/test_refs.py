@@ -17,6 +17,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "say_to_run": {"text": "hello"},
     "emit_to_run": {"event": "x"},
     "accept_run": {"digest": "x"},
+    "erase_run": {"reason": "x"},
 }
 NEARLY = ["order-1", "order-", "o", "ORDER-12", "order-12%20", "order-123"]
 

@@ -168,14 +168,14 @@ class MemoryForger:
     def rewrite(self, run: str, old: str, new: str) -> None:
         lines = rehashed([x.body.replace(old, new) for x in self._s._audit[run]])
         self._s._audit[run] = [AuditRow(run, n, body, head) for n, (body, head) in enumerate(lines, 1)]
-        journal = rehashed([body.replace(old, new) for body in self._s._journals[run]], self._s._runs[run].salt)
+        journal = rehashed([(body or "").replace(old, new) for body in self._s._journals[run]], self._s._runs[run].salt)
         self._s._journals[run] = [body for body, _ in journal]
         row = self._s._runs[run]
         row.head = journal[-1][1]
         row.requesters = tuple(name.replace(old, new) for name in row.requesters)
         for x in self._s._interrupts[run].values():
             x.by, x.votes = x.by.replace(old, new), {name.replace(old, new): seq for name, seq in x.votes.items()}
-        assert all(parse(body) for body in self._s._journals[run])
+        assert all(parse(body or "") for body in self._s._journals[run])
 
     def set_run(self, run: str, **fields: Any) -> None:
         for name, value in fields.items():

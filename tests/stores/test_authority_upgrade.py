@@ -37,6 +37,7 @@ def as_before(path: Path) -> None:
     db.execute("drop table journal")
     db.execute("alter table old rename to journal")
     db.execute("alter table run drop column salt")
+    db.execute("alter table run drop column erased")
     db.execute("alter table run drop column requesters")
     db.execute("alter table interrupt drop column lives")
     db.execute("alter table interrupt drop column disowned")

@@ -83,13 +83,13 @@ async def test_a_reader_that_does_not_end_holds_writers_back_for_a_moment_only(
 ) -> None:
     monkeypatch.setattr(write_ahead_log, "PATIENCE", 0.0)
     attempts: list[bool] = []
-    cut = write_ahead_log._cut  # pyright: ignore[reportPrivateUsage]
+    cut = write_ahead_log.cut
 
     def counted(db: Any) -> bool:
         attempts.append(cut(db))
         return attempts[-1]
 
-    monkeypatch.setattr(write_ahead_log, "_cut", counted)
+    monkeypatch.setattr(write_ahead_log, "cut", counted)
     async with opened(path) as store:
         lease = await begin(store)
         reader: Any = apsw.Connection(str(path))

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from adjourn.cli.database import address_of, file_of
+from adjourn.cli.database import address_of, file_of, with_runtime
 from adjourn.cli.failure import says
 from adjourn.cli.file import DatabaseFile, newest_schema
 from adjourn.cli.findings import exit_of, print_findings
@@ -25,7 +25,9 @@ from adjourn.stores.migrate import pending
 from adjourn.stores.restore import restore as restored_from
 from adjourn.stores.rules.restoring import when
 
-app = typer.Typer(name="db", help="The database file: info, migrate, backup, restore, check.", no_args_is_help=True)
+app = typer.Typer(
+    name="db", help="The database file: info, migrate, backup, restore, check, scrub.", no_args_is_help=True
+)
 
 
 def _file(db: str | None) -> DatabaseFile:
@@ -161,6 +163,21 @@ def restore(
         )
     if done.kept:
         say(Text(f"The way back: mv {quoted(done.kept)} {quoted(done.path)}", style=DIM))
+
+
+@app.command()
+@says("Not scrubbed")
+def scrub(db: Db = None, as_json: Json = False) -> None:
+    """Get what was erased out of the bytes of the file and its log. Exits with 1 if somebody who reads is in the way."""
+    _file(db)
+    done = with_runtime(db, lambda rt: rt.scrub())
+    if as_json:
+        print_json({"scrubbed": done})
+    else:
+        out().print("What was erased is in no byte of the files." if done else "Somebody who reads holds a part of it.")
+    if not done:
+        say(Text(f"Once more: {command(db, 'db', 'scrub')}", style=DIM))
+        raise typer.Exit(1)
 
 
 @app.command()

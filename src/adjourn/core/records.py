@@ -298,6 +298,18 @@ class Restored(Record, frozen=True, tag="restored"):
     reason: str = ""
 
 
+class Erased(Record, frozen=True, tag="erased"):
+    """Behind the end, and the last: everything that was recorded before is gone. It says who wanted that, and why, and of the
+    run itself only what a list needs: `status` is how it had ended. Written by the store."""
+
+    run: str
+    kind: str
+    program: str
+    status: Literal["completed", "cancelled"]
+    by: str = ""
+    reason: str = ""
+
+
 # Moves
 
 
@@ -409,27 +421,14 @@ class Cancelled(Record, frozen=True, tag="cancelled"):
 
 Command = Decided | PauseAsked | Resumed | CancelAsked | Said | Emitted | Accepted | Forked
 Fact = (
-    Claimed
-    | Released
-    | Replied
-    | Broke
-    | Summarised
-    | Returned
-    | Suspended
-    | Stepped
-    | Yielded
-    | Faulted
-    | Doubted
-    | Verified
-    | Late
-    | Disowned
-    | Restored
-)
+    Claimed | Released | Replied | Broke | Summarised | Returned | Suspended | Stepped | Yielded | Faulted | Doubted | Verified | Late
+    | Disowned | Restored
+)  # fmt: skip
 Move = Intended | Asked | Closed | Reminded | Parked | Upgraded | Completed | Cancelled | CancelAsked
 AnyRecord = (
     Started | Decided | PauseAsked | Resumed | CancelAsked | Said | Emitted | Accepted | Forked
     | Claimed | Released | Replied | Broke | Summarised | Returned | Suspended | Stepped | Yielded | Faulted | Doubted | Verified | Late
-    | Disowned | Restored | Intended | Asked | Closed | Reminded | Parked | Upgraded | Completed | Cancelled
+    | Disowned | Restored | Erased | Intended | Asked | Closed | Reminded | Parked | Upgraded | Completed | Cancelled
 )  # fmt: skip
 
 

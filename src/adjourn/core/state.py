@@ -15,6 +15,7 @@ from adjourn.core.call import OWING, Basis, Call, Fault, Grant, Open, Phase, is_
 from adjourn.core.codec import encode
 from adjourn.core.conversation import Pending, Thread, late_result, messages_from
 from adjourn.core.deciding import DECIDED, LOST, forked, is_settled, memo_of
+from adjourn.core.erasing import erased
 from adjourn.core.flowing import Flowing
 from adjourn.core.graph import read_graph
 from adjourn.core.interrupt import Interrupt, view
@@ -66,6 +67,7 @@ class State:
         self.parked: r.Parked | None = None
         self.ended: r.Completed | r.Cancelled | None = None
         self.late: dict[str, r.Late] = {}
+        self.erased: r.Erased | None = None
 
     def fold(self, seq: int, record: r.AnyRecord, *, counts: bool = True) -> None:
         """Take in one record; `seq` 0 means: mine, its place is not known yet. If it does not count, only the status moves."""
@@ -491,7 +493,7 @@ _ON: dict[type, Callable[[State, int, Any], None]] = {
     r.Asked: State._asked, r.Closed: State._closed, r.Reminded: State._reminded,
     r.Decided: State._decided, r.PauseAsked: State._pause_asked,
     r.Resumed: State._resumed, r.CancelAsked: State._cancel_asked, r.Said: State._said, r.Emitted: events.emitted, r.Forked: forked,
-    r.Accepted: State._accepted, r.Upgraded: State._upgraded,
+    r.Accepted: State._accepted, r.Upgraded: State._upgraded, r.Erased: erased,
     r.Parked: State._parked, r.Completed: State._completed, r.Cancelled: State._completed,
 }  # fmt: skip
 

@@ -85,6 +85,11 @@ class Feed:
         for hear in list(self._listeners.get(item.run_id, ())):
             hear(item)
 
+    def forget(self, run: str) -> None:
+        """The run was erased."""
+        for key in [key for key in self._partial if key[0] == run]:
+            del self._partial[key]
+
     def written(self, run: str, path: str) -> None:
         """A reply is written, or was cut off: it is in the journal now."""
         self._partial.pop((run, path), None)

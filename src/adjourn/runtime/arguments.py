@@ -5,7 +5,7 @@ from typing import Any, cast
 
 from adjourn.core.records import Command, Emitted, Resumed, Said, dump
 from adjourn.driver.checkpoint import Checkpoint
-from adjourn.errors import AlreadyResumed, Invalid, InvalidDefinition
+from adjourn.errors import AlreadyResumed, Invalid, InvalidDefinition, RunErased
 from adjourn.stores.audit import chain
 from adjourn.stores.store import RunRow
 
@@ -44,6 +44,8 @@ def checked_groups(groups: Any) -> tuple[str, ...]:
 
 def check_same(row: RunRow, saved: Checkpoint) -> None:
     """The run is where the checkpoint is: as many records, and the same ones."""
+    if row.erased:
+        raise RunErased(row.id, row.title)
     head = row.salt
     for record in saved.records:
         head = chain(head, dump(record))

@@ -6,6 +6,7 @@ from typing import Any
 
 from adjourn.core.call import OWING, Phase, is_undo
 from adjourn.core.codec import encode
+from adjourn.core.erasing import tombstone
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.records import Cancelled, Completed
 from adjourn.core.state import State
@@ -99,6 +100,8 @@ def _waiting_for(state: State) -> str:
 
 def _ended(state: State) -> str:
     ended = state.ended
+    if state.erased is not None:
+        return tombstone(state.erased)
     if isinstance(ended, Cancelled):
         return f"{len(ended.residue)} left behind" if ended.residue else "nothing left behind"
     if isinstance(ended, Completed):

@@ -6,6 +6,7 @@ leaves a note of interest, the worker's process looks for such notes and writes 
 
 import asyncio
 import logging
+import os
 import secrets
 import time
 from collections import Counter
@@ -23,6 +24,8 @@ from adjourn.stores.writer import Request, Worker
 log = logging.getLogger("adjourn.live")
 
 POLL, INTEREST, KEPT = 0.05, 5.0, 60.0
+BUSY = 1000
+"""Milliseconds that one waits for another's write."""
 _SCHEMA = """
 create table if not exists watched (run text primary key, until real not null, asked real not null) without rowid;
 create table if not exists said (
@@ -119,6 +122,11 @@ class LiveChannel:
                 self._followed[run] = n
             self._feed.hear(_decode(body))
 
+    async def forget(self, run: str) -> bool:
+        """The run was erased: nothing that it said is in the file any more. False: somebody who reads holds a part of it."""
+        self._waiting = [item for item in self._waiting if item.run_id != run]
+        return not await asyncio.to_thread(os.path.exists, self._path) or await self._ask(partial(_forget, run))
+
     async def _ask(self, work: Callable[[Any], Any]) -> Any:
         if self._worker is None:
             self._worker = Worker("adjourn-live", self._batch, lambda: self._db.close() if self._db else None)
@@ -144,6 +152,16 @@ class LiveChannel:
             await self._worker.close()
 
 
+def _forget(run: str, db: Any) -> bool:
+    from adjourn.stores.write_ahead_log import cut
+
+    db.execute("delete from said where run = ?", (run,))
+    db.execute("vacuum")  # pages that were freed before keep what they held
+    done = cut(db)
+    db.set_busy_timeout(BUSY)
+    return done
+
+
 def _is_text(item: Live) -> bool:
     return isinstance(item, TextArrived) and not item.thinking
 
@@ -153,7 +171,7 @@ def _open(path: str, database: str) -> Any:
 
     make_private(path, database)
     db: Any = apsw.Connection(path)
-    db.set_busy_timeout(1000)
+    db.set_busy_timeout(BUSY)
     db.pragma("journal_mode", "wal")
     db.pragma("synchronous", "off")
     db.execute(_SCHEMA)

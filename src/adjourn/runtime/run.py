@@ -24,7 +24,9 @@ from adjourn.driver.inside import check_outside
 from adjourn.errors import AlreadyResumed, Invalid, NotFound, Refused, RequestReused
 from adjourn.flow.picture import mermaid
 from adjourn.runtime.changed_program import changed, noted, version
+from adjourn.runtime.erasure import check_content
 from adjourn.runtime.waiters import rest
+from adjourn.stores.store import Erasure
 
 if TYPE_CHECKING:
     from adjourn.runtime.runtime import Runtime
@@ -122,7 +124,7 @@ class Run(Generic[T]):
 
     async def picture(self) -> str:
         """A flow's graph as a mermaid diagram: which chunks are done, running, waiting. By the run's own recorded graph."""
-        state = await self._fold()
+        state = Checkpoint(check_content(self.id, await self._rt.store.load(self.id))).state
         if state.flow is None:
             raise Invalid(f"run {self.id!r} is of an agent, which has no graph")
         return mermaid(state.flow.root.graph, state)
@@ -133,7 +135,8 @@ class Run(Generic[T]):
 
     async def checkpoint(self) -> Checkpoint:
         """Its journal as a checkpoint."""
-        return Checkpoint([record for _, record in await self._rt.store.load(self.id)], secret=self._rt.secret)
+        records = check_content(self.id, await self._rt.store.load(self.id))
+        return Checkpoint(records, secret=self._rt.secret)
 
     async def pause(self, *, by: str = "", reason: str = "", now: bool = False, request_id: str = "") -> None:
         """Stop at the next boundary. `now` aborts the model call in flight and keeps what it had said."""
@@ -195,6 +198,10 @@ class Run(Generic[T]):
     async def cancel(self, *, by: str = "", reason: str = "", request_id: str = "") -> None:
         """Stop, undo in reverse what was done, and end. Twice is the same as once."""
         await self._deliver(CancelAsked(by=by, reason=reason), request_id)
+
+    async def erase(self, *, by: str, reason: str, scrub: bool = True) -> Erasure:
+        """Remove everything that was in it, once it has ended; see `Runtime.erase`. Twice is the same as once."""
+        return await self._rt.erase(self.id, by=by, reason=reason, scrub=scrub)
 
     async def cancel_preview(self) -> CancelPreview:
         """What a cancel would do now: settle, undo (in this order), leave behind."""

@@ -52,6 +52,7 @@ from adjourn.runtime.arguments import (
     whole,
 )
 from adjourn.runtime.audit import AuditVerbs
+from adjourn.runtime.erasure import ErasureVerbs, check_content
 from adjourn.runtime.halts import HaltVerbs
 from adjourn.runtime.live import LiveChannel
 from adjourn.runtime.near import did_you_mean
@@ -71,7 +72,7 @@ NEAR = 5
 """Names that an error lists where several could be meant."""
 
 
-class Runtime(AuditVerbs, HaltVerbs, RetryVerbs):
+class Runtime(AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
     """Store, programs and all verbs. Without programs it can read, decide and control; with a run's program it advances it.
 
     Use it as `async with Runtime("sqlite:///adjourn.db", [agent]) as rt:`. Leaving it waits `grace` seconds for tools
@@ -469,7 +470,7 @@ class Runtime(AuditVerbs, HaltVerbs, RetryVerbs):
         by: str = "",
     ) -> Run[T]:
         """See `Run.fork`."""
-        old = [record for _, record in await self.store.load(run.id)]
+        old = check_content(run.id, await self.store.load(run.id))
         new = new_run_id() if run_id is None else check_chosen(run_id, "run_id")
         changed = {} if input is MISSING else {"input": plain(input, "input")}
         how = answers if isinstance(answers, str) else "reopen"

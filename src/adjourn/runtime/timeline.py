@@ -120,6 +120,8 @@ class Timeline:
 
     def take(self, seq: int, x: r.AnyRecord) -> None:
         """Take in one record."""
+        if isinstance(x, r.Erased):
+            self.__init__()  # whatever was taken in before, this is all there is
         self.seq, self.at = seq, x.at
         self._clock(x)
         match x:
@@ -364,6 +366,9 @@ class Timeline:
                 self._upgraded(x)
             case r.Completed() | r.Cancelled():
                 self._finish(x)
+            case r.Erased():
+                self._ended = True
+                self._add("end", "", "erased", at=x.at, text=_by(x.by, x.reason), status=x.status)
             case _:
                 pass
 

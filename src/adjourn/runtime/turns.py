@@ -3,8 +3,10 @@
 from typing import TYPE_CHECKING, Any
 
 from adjourn.agent.storeless import next_turn
+from adjourn.driver.checkpoint import taken_over
 from adjourn.errors import Conflict
 from adjourn.flow.flow import Flow
+from adjourn.runtime.erasure import check_turn
 from adjourn.runtime.run import Run
 
 if TYPE_CHECKING:
@@ -25,4 +27,6 @@ async def conversation_before(
         after = await rt.get(after)
     if isinstance(after, Run):
         after = await after.checkpoint()
+    if after is not None:
+        after = await check_turn(rt.store, taken_over(after, secret=rt.secret))
     return next_turn(after, rt.secret)

@@ -8,6 +8,7 @@ from adjourn.core.belief import FoldAgain
 from adjourn.core.records import AnyRecord
 from adjourn.core.state import State
 from adjourn.core.status import CANCELS, ENDED, Status
+from adjourn.runtime.erasure import check_content
 from adjourn.stores.store import Store
 
 if TYPE_CHECKING:
@@ -138,7 +139,7 @@ class _Journal:
             self.state, self.records = State(), list[AnyRecord]()
             tail = await self._store.load(self._run)
             self.state.fold_all(tail)
-        self.records += [record for _, record in tail]
+        self.records += check_content(self._run, tail)
 
 
 def is_resting(state: State, now: float) -> bool:

@@ -44,6 +44,8 @@ from adjourn.stores.store import Lease, RunRow, Store
 log = logging.getLogger("adjourn.worker")
 
 SWEEP = 1.0
+SCRUB = 60.0
+"""Seconds between two looks for what was erased and is still in the store's files."""
 PAGE = 100
 HAND_BACK = 0.8
 """Seconds that runs get to be handed back once the grace for their bodies is over."""
@@ -87,7 +89,7 @@ class Worker:
         self._bell = asyncio.Event()
         self._wakes: dict[str, float] = {}
         self._sweeper: asyncio.Task[None] | None = None
-        self._closing = False
+        self._closing, self._scrub_at = False, store.now() + SCRUB
         self.left: list[str] = []
         self._left_runs: set[str] = set()
 
@@ -143,6 +145,15 @@ class Worker:
         self._begin_sweeps()
         return self._waiters.add(run)
 
+    def forget(self, run: str) -> None:
+        """The run was erased: this process knows nothing of it any more."""
+        self._hot.take(run)
+        self._feed.forget(run)
+        self.errors.forget(run)
+        self.refusals.forget(run)
+        self._refused_at.pop(run, None)
+        self._wakes.pop(run, None)
+
     async def rested(self, run: str) -> None:
         """Return when this process has let go of the run."""
         while (task := self._drives.get(run)) is not None:
@@ -158,6 +169,9 @@ class Worker:
             self._bell.clear()
             try:
                 await self._look()
+                if self._store.now() >= self._scrub_at:  # where somebody who read was in the way
+                    self._scrub_at = self._store.now() + SCRUB
+                    await self._store.scrub()
             except StoreError as e:
                 log.warning("the sweep failed and goes on: %s", e)
             await self._clock.wait(self._bell, self._until_next())

@@ -75,6 +75,13 @@ async def cancel_run(c: Call) -> Any:
     return {"ok": True}
 
 
+async def erase_run(c: Call) -> Any:
+    """Erase."""
+    run = await c.rt.get(c.path["run"])
+    done = await run.erase(by=c.who.name, reason=c.body["reason"])
+    return {"seq": done.seq, "scrubbed": done.scrubbed, "others": list(done.others)}
+
+
 async def accept_run(c: Call) -> Any:
     """Accept a changed program for one run: the version that was shown."""
     run = await c.rt.get(c.path["run"])

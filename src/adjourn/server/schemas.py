@@ -79,7 +79,7 @@ VOTE = answer(by=TEXT, at=NUMBER, note=TEXT)
 RETRIED = answer(ref=TEXT, run_id=TEXT, seq=maybe(WHOLE), refused=maybe(answer(code=TEXT, detail=TEXT)))
 RUN = answer(
     id=TEXT, kind=TEXT, program=TEXT, status=STATUS, title=TEXT, session=TEXT, labels=OBJECT, seq=WHOLE, interrupts=WHOLE,
-    held=TEXTS, worker=TEXT, epoch=WHOLE, created_at=NUMBER, updated_at=NUMBER,
+    held=TEXTS, worker=TEXT, epoch=WHOLE, created_at=NUMBER, updated_at=NUMBER, erased_at=maybe(NUMBER),
 )  # fmt: skip
 MISFIT = answer(why=TEXT, changes=TEXTS, digest=TEXT, queued=FLAG)
 RUN_STATE = answer(

@@ -27,6 +27,7 @@ def run_json(row: RunRow, now: float) -> dict[str, Any]:
         "id": row.id, "kind": row.kind, "program": row.program, "status": row.view(now), "title": row.title, "session": row.session,
         "labels": row.labels, "seq": row.seq, "interrupts": row.opens, "held": list(row.blocked), "worker": row.worker.partition("|")[0],
         "epoch": row.epoch, "created_at": row.created_at, "updated_at": row.updated_at,
+        "erased_at": row.erased or None,
     }  # fmt: skip
 
 

@@ -102,7 +102,7 @@ class Broken:
 
 
 def verify(
-    what: str, scope: str, rows: Iterable[tuple[int, str, bytes]], last: tuple[int, bytes], salt: bytes = b""
+    what: str, scope: str, rows: Iterable[tuple[int, str | None, bytes]], last: tuple[int, bytes], salt: bytes = b""
 ) -> Broken | None:
     """Check a chain of (number, body, hash) against its last known (number, hash); the first broken place, or None.
 
@@ -112,6 +112,8 @@ def verify(
     for number, body, stored in rows:
         if number != n + 1:
             return Broken(what, scope, n + 1, f"it is missing: line {number} follows line {n}")
+        if body is None:
+            return Broken(what, scope, number, "its content is gone, and nobody erased it")
         n, head = number, chain(head, body)
         if head != stored:
             return Broken(what, scope, n, "it was edited, or moved here from elsewhere")

@@ -5,7 +5,7 @@ import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -23,11 +23,11 @@ from adjourn.stores.listing import belongs, briefly
 from adjourn.stores.memory_evidence import MemoryEvidence
 from adjourn.stores.memory_pulse import MemoryPulse
 from adjourn.stores.misfit import Misfit
-from adjourn.stores.rules import commands, filters, halts, journal, signing
+from adjourn.stores.rules import commands, erasing, filters, halts, journal, signing
 from adjourn.stores.rules import lease as leases
 from adjourn.stores.rules.transaction import InterruptRow
-from adjourn.stores.seals import MOST, Anchor, Covered, Seal, seal
-from adjourn.stores.store import Bell, Committed, Filter, Halt, Lease, RunRow
+from adjourn.stores.seals import MOST, Anchor, Covered, Seal, seal, sealed_head
+from adjourn.stores.store import Bell, Committed, Erasure, Filter, Halt, Lease, RunRow
 from adjourn.stores.verification import Verification, verified
 
 
@@ -37,7 +37,7 @@ class MemoryStore:
     def __init__(self, now: Callable[[], float] = time.time) -> None:
         self.now = now
         self._runs: dict[str, RunRow] = {}
-        self._journals: dict[str, list[str]] = {}
+        self._journals: dict[str, list[str | None]] = {}
         self._chains: dict[str, list[bytes]] = {}
         self._interrupts: dict[str, dict[str, InterruptRow]] = {}
         self._requests: dict[tuple[str, str], tuple[int, str]] = {}
@@ -79,11 +79,11 @@ class MemoryStore:
         """See `Store.load`."""
         if run not in self._journals:
             raise UnknownRun(run)
-        return [(n, parse(body)) for n, body in enumerate(self._journals[run][after:], after + 1)]
+        return [(n, parse(body)) for n, body in enumerate(self._journals[run][after:], after + 1) if body is not None]
 
     def peek(self, run: str) -> list[tuple[int, AnyRecord]]:
         """`load`, without awaiting."""
-        return [(n, parse(body)) for n, body in enumerate(self._journals[run], 1)]
+        return [(n, parse(body)) for n, body in enumerate(self._journals[run], 1) if body is not None]
 
     def adopt(self, records: Sequence[AnyRecord]) -> None:
         """`create` with a whole journal, without awaiting."""
@@ -176,6 +176,17 @@ class MemoryStore:
         """See `Store.verify`."""
         return verified(MemoryEvidence(self), keys, since)
 
+    async def erase(self, run: str, *, by: str = "", reason: str = "", origin: str = "") -> Erasure:
+        """See `Store.erase`."""
+        done = self._write(run, lambda tx: erasing.erase(tx, self.now(), run, by, reason, origin))
+        if isinstance(done, commands.Failed):
+            raise done.error
+        return done
+
+    async def scrub(self) -> bool:
+        """See `Store.scrub`."""
+        return True
+
     async def signed(self, required: bool | None = None, *, by: str = "", origin: str = "") -> bool:
         """See `Store.signed`."""
         return self._write("", lambda tx: signing.signed(tx, self.now(), required, by, origin))
@@ -199,7 +210,7 @@ class MemoryStore:
                 wanted = wanted and fits and filter.kind in ("", x.kind)
                 last = bool(filter.after) and filter.after in (public_id(id, x.i), ref_of(id, x.i))
                 if wanted or last:
-                    journal = self._journals[id]
+                    journal = cast("list[str]", self._journals[id])  # what was erased has no interrupts
                     agreed = [journal[seq - 1] for seq in x.votes.values()]
                     shown = filters.shown(id, x.seq, journal[x.seq - 1], agreed, row.requesters, x.disowned)
                     place = (x.rank, shown.opened_at, n, x.seq)
@@ -269,6 +280,7 @@ class _Tx:
         self._rows: dict[str, RunRow] = {}
         self._audited: dict[str, tuple[int, bytes]] = {}
         self._seen: dict[tuple[str, str], InterruptRow] = {}
+        self._wiped = False
 
     def apply(self) -> None:
         for write in self._writes:
@@ -322,7 +334,10 @@ class _Tx:
     def tail(self, row: RunRow, after: int) -> list[tuple[int, str]]:
         stored = self._store._journals.get(row.id, [])[after:]  # pyright: ignore[reportPrivateUsage]
         fresh = [(s, b) for s, b in getattr(self, "_appended", []) if s > after]
-        return [*enumerate(stored, after + 1), *fresh]
+        return [
+            *((n, body) for n, body in enumerate(stored, after + 1) if body is not None and not self._wiped),
+            *fresh,
+        ]
 
     def record(self, row: RunRow, seq: int) -> str:
         return self.tail(row, seq - 1)[0][1]
@@ -352,7 +367,7 @@ class _Tx:
 
     def _covered(self, scope: str) -> Covered:
         row, (n, head) = self.run(scope), self.audit_head(scope)
-        return Covered(scope, n, head.hex(), row.seq if row else 0, row.head.hex() if row else "")
+        return Covered(scope, n, head.hex(), row.seq if row else 0, sealed_head(row.salt, row.head) if row else "")
 
     def untouch(self, upto: str) -> None:
         def write() -> None:
@@ -424,6 +439,19 @@ class _Tx:
         interrupts = self._store._interrupts  # pyright: ignore[reportPrivateUsage]
         self._seen[row.id, interrupt.i] = interrupt
         self._writes.append(lambda: interrupts[row.id].__setitem__(interrupt.i, interrupt))
+
+    def wipe(self, row: RunRow) -> None:
+        s, self._wiped = self._store, True
+
+        def write() -> None:
+            size = len(s._journals[row.id])
+            s._journals[row.id], s._chains[row.id] = [None] * size, [b""] * (size - 1) + s._chains[row.id][-1:]
+            s._interrupts[row.id] = {}
+            s._requests = {at: found for at, found in s._requests.items() if at[0] != row.id}
+            s._letters = {n: x for n, x in s._letters.items() if x.run != row.id}
+            s._misfits.pop(row.id, None)
+
+        self._writes.append(write)
 
     def request(self, row: RunRow, id: str) -> tuple[int, str] | None:
         return self._store._requests.get((row.id, id))  # pyright: ignore[reportPrivateUsage]

@@ -14,12 +14,13 @@ from adjourn.stores.misfit import Misfit
 from adjourn.stores.pulse import BEAT, FORGET
 from adjourn.stores.rules.filters import shown
 from adjourn.stores.rules.transaction import InterruptRow
-from adjourn.stores.seals import Covered, Seal
+from adjourn.stores.seals import Covered, Seal, sealed_head
 from adjourn.stores.store import Halt, RunRow
 
 _NAMES = (
     "id", "kind", "program", "session", "labels", "title", "input_digest", "seq", "head", "status", "epoch", "worker",
-    "lease_until", "wake_at", "blocked", "opens", "errors", "stopped", "created_at", "updated_at", "requesters", "salt", "n",
+    "lease_until", "wake_at", "blocked", "opens", "errors", "stopped", "created_at", "updated_at", "requesters", "salt", "erased",
+    "n",
 )  # fmt: skip
 _UNTIL = "coalesce((select until from worker where worker.id = run.worker), 0.0) as lease_until"
 COLUMNS = ", ".join(_UNTIL if name == "lease_until" else name for name in _NAMES)
@@ -32,7 +33,7 @@ _SELECT = f"select {COLUMNS} from run where id = ?"
 _INSERT = f"insert into run ({', '.join(_STORED)}) values ({', '.join('?' * len(_STORED))}) returning n"
 _UPDATE = f"update run set {', '.join(f'{c} = ?' for c in _CHANGING)} where n = ?"
 _ADVANCE = "update run set seq = ?, head = ?, updated_at = ? where n = ?"
-TAIL = "select seq, body from journal where key > ? and key < ? order by key"
+TAIL = "select seq, body from journal where key > ? and key < ? and body is not null order by key"
 LETTER = Letter.__struct_fields__
 SEAL = ", ".join(Seal.__struct_fields__)
 KNOWN = 4096
@@ -50,11 +51,11 @@ def key(run: int, seq: int) -> int:
 def run_row(row: Any) -> RunRow:
     """A row of `COLUMNS` as a `RunRow`."""
     (id, kind, program, session, labels, title, input_digest, seq, head, status, epoch, worker,
-     lease_until, wake_at, blocked, opens, errors, stopped, created_at, updated_at, requesters, salt, n) = row  # fmt: skip
+     lease_until, wake_at, blocked, opens, errors, stopped, created_at, updated_at, requesters, salt, erased, n) = row  # fmt: skip
     return RunRow(
         id, kind, program, session, decode(labels) if labels != "{}" else {}, title, input_digest, seq, head, _STATUS[status],
         epoch, worker, lease_until, wake_at, tuple(blocked.split("\n")) if blocked else (), opens, errors, bool(stopped),
-        created_at, updated_at, n, names_of(requesters), salt,
+        created_at, updated_at, n, names_of(requesters), salt, erased,
     )  # fmt: skip
 
 
@@ -139,7 +140,7 @@ class Rows:
         """See `rules.Tx`."""
         values = (
             row.id, row.kind, row.program, row.session, encode(row.labels).decode(), row.title, row.input_digest,
-            *_changing(row)[:10], row.created_at, row.updated_at, _names(row.requesters), row.salt,
+            *_changing(row)[:10], row.created_at, row.updated_at, _names(row.requesters), row.salt, row.erased,
         )  # fmt: skip
         [(row.n,)] = self._db.execute(_INSERT, values).fetchall()
         self._runs[row.id], self._saved[row.n] = row, _steering(row)
@@ -173,6 +174,19 @@ class Rows:
         """See `rules.Tx`."""
         [(head,)] = self._db.execute("select head from journal where key = ?", (key(row.n, seq),)).fetchall()
         return head
+
+    def wipe(self, row: RunRow) -> None:
+        """See `rules.Tx`."""
+        db, whole = self._db, (key(row.n, 0), key(row.n + 1, 0))
+        db.pragma("secure_delete", 1)  # what is deleted is overwritten at once; the rest is for `scrub`
+        db.execute("update journal set body = null where key between ? and ?", whole)
+        db.execute("update journal set head = x'' where key between ? and ? - 1", (whole[0], key(row.n, row.seq)))
+        for table in ("interrupt", "request", "misfit"):
+            db.execute(f"delete from {table} where run = ?", (row.n,))
+        db.execute("delete from letter where run = ?", (row.id,))
+        sql = "update run set labels = ?, title = ?, input_digest = ?, salt = ?, erased = ? where n = ?"
+        db.execute(sql, (encode(row.labels).decode(), row.title, row.input_digest, row.salt, row.erased, row.n))
+        db.execute("insert or replace into meta values ('scrub', 'yes')")
 
     def until(self, worker: str) -> float:
         """See `rules.Tx`."""
@@ -213,10 +227,14 @@ class Rows:
     def touched(self, most: int) -> list[Covered]:
         """See `seals.SealTx`."""
         sql = (
-            "select t.scope, coalesce(a.n, 0), lower(hex(a.head)), coalesce(r.seq, 0), lower(hex(r.head)) from touched t "
-            "left join audit_head a on a.scope = t.scope left join run r on r.id = t.scope order by t.scope limit ?"
+            "select t.scope, coalesce(a.n, 0), lower(hex(a.head)), coalesce(r.seq, 0), coalesce(r.salt, x''), coalesce(r.head, x'') "
+            "from touched t left join audit_head a on a.scope = t.scope left join run r on r.id = t.scope "
+            "order by t.scope limit ?"
         )
-        return [Covered(*row) for row in self._db.execute(sql, (most,))]
+        return [
+            Covered(scope, n, line, seq, sealed_head(salt, head))
+            for scope, n, line, seq, salt, head in self._db.execute(sql, (most,))
+        ]
 
     def untouch(self, upto: str) -> None:
         """See `seals.SealTx`."""

@@ -7,6 +7,7 @@ signed if there is a key. What was written since the last seal is chained, not s
 """
 
 import base64
+import hashlib
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -26,7 +27,7 @@ MOST = 1000
 class Covered(msgspec.Struct, frozen=True, array_like=True):
     """Where the chains of one scope stood: `line` is its last line of the audit, `record` its last of the journal.
 
-    The heads are hex; a scope without a journal has record 0 and no head.
+    The heads are hex, the journal's as `sealed_head` has it; a scope without a journal has record 0 and no head.
     """
 
     scope: str
@@ -59,6 +60,12 @@ _read = msgspec.json.Decoder(list[Covered]).decode
 def seal_hash(store: str, k: int, at: float, prev: bytes, body: str) -> bytes:
     """What a seal's signature is for."""
     return bytes.fromhex(digest("seal/1", store, k, at, prev, body))
+
+
+def sealed_head(salt: bytes, head: bytes) -> str:
+    """What a seal names a journal's hash by. A seal stays when the run is erased and its salt goes: between two hashes that are
+    known as they are, one could try what the records between them said."""
+    return hashlib.sha256(b"sealed" + salt + head).hexdigest() if salt else head.hex()
 
 
 class SealTx(Protocol):

@@ -23,10 +23,11 @@ from adjourn.stores.letter import Endpoint, Letter, Sent
 from adjourn.stores.misfit import Misfit
 from adjourn.stores.pulse import SQLitePulse
 from adjourn.stores.rows import COLUMNS, LETTER, TAIL, Rows, endpoints, is_signed, key, misfits, run_row
-from adjourn.stores.rules import commands, halts, journal, signing
+from adjourn.stores.rules import commands, erasing, halts, journal, signing
 from adjourn.stores.rules import lease as leases
+from adjourn.stores.scrub import is_unscrubbed, scrub
 from adjourn.stores.sqlite_audit import SQLiteAudit
-from adjourn.stores.store import Bell, Committed, Filter, Halt, Lease, RunRow
+from adjourn.stores.store import Bell, Committed, Erasure, Filter, Halt, Lease, RunRow
 from adjourn.stores.write_ahead_log import WriteAheadLog
 from adjourn.stores.writer import Request, Worker
 
@@ -215,6 +216,19 @@ class SQLiteStore(SQLiteAudit):
         if isinstance(done, commands.Failed):
             raise done.error
         return done
+
+    async def erase(self, run: str, *, by: str = "", reason: str = "", origin: str = "") -> Erasure:
+        """See `Store.erase`."""
+        done = await self._write(run, lambda tx: erasing.erase(tx, self.now(), run, by, reason, origin))
+        if isinstance(done, commands.Failed):
+            raise done.error
+        return done
+
+    async def scrub(self) -> bool:
+        """See `Store.scrub`. It takes as long as writing the whole file anew."""
+        if not await self._reader.ask(is_unscrubbed):
+            return True
+        return await asyncio.to_thread(scrub, self._connect, self.path)
 
     async def signed(self, required: bool | None = None, *, by: str = "", origin: str = "") -> bool:
         """See `Store.signed`."""

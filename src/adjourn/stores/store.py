@@ -25,7 +25,7 @@ class RunRow:
     """A run as a row: what lists, leases and the sweep need. Derived from the journal in the same transaction.
 
     `lease_until` is its worker's: until when the last heartbeat lasts, 0 without a worker. `salt` is what the chain of its
-    journal begins with.
+    journal begins with. `erased`: when its content was erased; 0 if it was not. Its title then says by whom, and why.
     """
 
     id: str
@@ -51,6 +51,7 @@ class RunRow:
     n: int = 0
     requesters: tuple[str, ...] = ()
     salt: bytes = b""
+    erased: float = 0.0
 
     def view(self, now: float) -> str:
         """The status that people see: `running`, `failed` and `stopped` are derived."""
@@ -95,6 +96,22 @@ class Committed(msgspec.Struct, frozen=True):
     clean: bool
     halts: frozenset[str]
     head: bytes = b""
+
+
+class Erasure(msgspec.Struct, frozen=True):
+    """That a run was erased: by whom, why and when, and the record that says so.
+
+    `scrubbed`: whether it is out of the bytes of the store's files, too. `others`: later runs of the same session, which may have
+    been given its conversation; what they have of it is erased with them.
+    """
+
+    run: str
+    by: str
+    reason: str
+    at: float
+    seq: int
+    scrubbed: bool = False
+    others: tuple[str, ...] = ()
 
 
 class Halt(msgspec.Struct, frozen=True):
@@ -244,6 +261,22 @@ class Store(Protocol):
         Raises `UnknownRun`, `Refused`, `UnknownInterrupt`, `AlreadyDecided`, `InterruptClosed`, `StaleDecision`, `NotAllowed`,
         `Halted`; `Invalid` for what cannot be recorded, `InvalidAnswer` for a decision of the wrong kind. Every attempt, also a
         refused one, is a line of the audit in the same transaction (`origin`: from where); if that cannot be written, nothing is.
+        """
+        ...
+
+    async def erase(self, run: str, *, by: str = "", reason: str = "", origin: str = "") -> Erasure:
+        """Remove everything that was in a run that has ended: records, questions, requests, letters, title, labels, salt.
+        A last record, `Erased`, says by whom and why, and so does the audit, whose lines stay. Twice is the same as once.
+
+        `load` then gives that record alone; what is committed or delivered to the run, or created in its place, is refused with
+        `RunErased`. Raises `UnknownRun`, and `Refused` for a run that has not ended; a refusal is a line of the audit.
+        """
+        ...
+
+    async def scrub(self) -> bool:
+        """What was erased is in no byte of the store's files any more. False: somebody who reads holds a part of it; try again.
+
+        If nothing was erased since it was done last, it does nothing.
         """
         ...
 

@@ -17,17 +17,16 @@ from adjourn.core.upgrade_rule import objections
 from adjourn.errors import AdjournError
 from adjourn.stores.audit import SECURITY, Broken, verify
 from adjourn.stores.audit_key import AuditKey
+from adjourn.stores.erased import Line, flaws
 from adjourn.stores.letter import Endpoint
 from adjourn.stores.outbox import endpoint_digest
+from adjourn.stores.rules.erasing import ERASE
 from adjourn.stores.rules.replay import Replay, disagreements
 from adjourn.stores.rules.restoring import RESTORE
 from adjourn.stores.rules.signing import REQUIRE, STOP
 from adjourn.stores.rules.transaction import InterruptRow
-from adjourn.stores.seals import Anchor, Covered, Seal, seal_hash
+from adjourn.stores.seals import Anchor, Covered, Seal, seal_hash, sealed_head
 from adjourn.stores.store import Halt, RunRow
-
-Line = tuple[int, str, bytes]
-"""The number, the body and the hash of a line."""
 
 
 class Evidence(Protocol):
@@ -141,6 +140,9 @@ class _Check:
         self._lines: dict[str, int] = {}
         self._records: dict[str, int] = {}
         self._covered: dict[str, Covered] = {}
+        self._salts: dict[str, bytes] = {}
+        self._erasing: dict[str, dict[str, Any]] = {}  # the lines of the audit that erased a run
+        self._erased: dict[str, int] = {}  # and the records that say so
         self._broken: set[tuple[str, str]] = set()
 
     def _say(self, what: str, scope: str, n: int, why: str) -> None:
@@ -165,8 +167,17 @@ class _Check:
     def _audits(self) -> None:
         for scope, n, head in self._evidence.scopes():
             self._lines[scope] = n
-            if broken := verify("audit of", scope, self._evidence.lines(scope), (n, head)):
+            if broken := verify("audit of", scope, self._listened(scope), (n, head)):
                 self._say("audit of", scope, broken.n, broken.why)
+
+    def _listened(self, scope: str) -> Iterator[Line]:
+        """The lines of an audit; on the way, the one that erased its run is taken down."""
+        for line in self._evidence.lines(scope):
+            if line[1] and f'"{ERASE}"' in line[1]:
+                entry = _read(line[1])
+                if entry.get("verb") == ERASE and not entry.get("refused"):
+                    self._erasing[scope] = entry
+            yield line
 
     def _journals(self) -> None:
         for row in self._evidence.runs():
@@ -178,15 +189,28 @@ class _Check:
             if row.id not in self._lines:
                 self._say("audit of", row.id, 1, "all of it is missing")
             journal = list(self._evidence.journal(row))
-            if broken := verify("journal of", row.id, journal, (row.seq, row.head), row.salt):
+            self._salts[row.id] = row.salt
+            if row.erased or row.id in self._erasing:
+                self._erased[row.id] = row.seq
+                for seq, why in flaws(row, journal, self._asks(row), self._erasing.get(row.id)):
+                    self._say("journal of" if seq else "rows of", row.id, seq, why)
+            elif broken := verify("journal of", row.id, journal, (row.seq, row.head), row.salt):
                 self._say("journal of", row.id, broken.n, broken.why)
             else:
                 self._rows(row, journal)
+
+    def _asks(self, row: RunRow) -> bool:
+        """Whether there are rows of its interrupts."""
+        try:
+            return bool(list(self._evidence.interrupts(row)))
+        except ValueError:
+            return True
 
     def _rows(self, row: RunRow, journal: Sequence[Line]) -> None:
         """The rows are what the journal means, and behind every gated call in it stand decisions."""
         replay, records = Replay(), list[AnyRecord]()
         for seq, body, _ in journal:
+            assert body is not None  # its chain would be broken
             try:
                 records.append(parse(body))
                 replay.fold(body, records[-1])
@@ -282,11 +306,18 @@ class _Check:
         ):
             if not n or (what, entry.scope) in self._broken:
                 continue
+            if what == "journal of" and n < self._erased.get(entry.scope, 0):
+                continue  # its hash went with its content
             if head is None:
                 self._say(what, entry.scope, n, f"it is missing: seal {seal.k} ({_when(seal.at)}) names it")
-            elif head.hex() != sealed:
+            elif sealed not in self._names(what, entry.scope, head):
                 why = "it is not what seal {} ({}) names: it, or a line before it, was written again"
                 self._say(what, entry.scope, n, why.format(seal.k, _when(seal.at)))
+
+    def _names(self, what: str, scope: str, head: bytes) -> tuple[str, ...]:
+        """How a seal may name a hash; older ones named also a journal's as it is."""
+        salt = self._salts.get(scope, b"") if what == "journal of" else b""
+        return head.hex(), sealed_head(salt, head)
 
     def _unsealed(self) -> None:
         """What came after the last seal; each audit with such lines is marked for the next one."""
@@ -297,7 +328,7 @@ class _Check:
                 continue
             self._found.lines += n - sealed
             first = self._evidence.line(scope, sealed + 1)
-            at = _read(first[1]).get("at", 0.0) if first else 0.0
+            at = _read(first[1] or "").get("at", 0.0) if first else 0.0
             self._found.oldest = min(self._found.oldest or at, at)
             if scope not in touched:
                 self._say("audit of", scope, sealed + 1, "it is not sealed and not marked for the next seal")
@@ -354,7 +385,7 @@ class _Check:
 
     def _global(self, *verbs: str) -> Iterator[dict[str, Any]]:
         for _, body, _ in self._evidence.lines(""):
-            entry = _read(body)
+            entry = _read(body or "")
             if entry.get("verb") in verbs and not entry.get("refused"):
                 yield entry
 

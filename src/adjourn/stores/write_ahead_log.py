@@ -40,7 +40,7 @@ class WriteAheadLog:
             return
         try:
             with closing(self._connect()) as db:  # of its own: a writer's patience is longer
-                busy = not _cut(db)
+                busy = not cut(db)
         except (apsw.Error, StoreError) as e:  # the log is only long; whatever else is wrong the next transaction finds
             log.warning("%s: the log could not be cut: %s", self._path, e)
             busy = True
@@ -53,14 +53,14 @@ class WriteAheadLog:
             return 0
 
 
-def _cut(db: Any) -> bool:
+def cut(db: Any, patience: float = PATIENCE) -> bool:
     """Whether the log was cut before our patience ended.
 
     In many short attempts: SQLite looks once at an attempt's beginning where each reader is, and then waits for a place that
     later readers, who are in nobody's way, may take one after the other.
     """
     db.set_busy_timeout(ATTEMPT)
-    until = time.monotonic() + PATIENCE
+    until = time.monotonic() + patience
     while True:
         [(busy, _, _)] = db.execute("pragma wal_checkpoint(truncate)").fetchall()
         if not busy:

@@ -18,6 +18,7 @@ from adjourn.testing.promises.deciding import (  # noqa: E402
     Voting,
 )
 from adjourn.testing.promises.delivering import Commanding, Following, Requesting  # noqa: E402
+from adjourn.testing.promises.erasing import Erasing  # noqa: E402
 from adjourn.testing.promises.leasing import Acquiring, Keeping  # noqa: E402
 from adjourn.testing.promises.listing import Due, Halts, Inbox, Runs  # noqa: E402
 from adjourn.testing.promises.ringing import Closing, Ringing  # noqa: E402
@@ -30,7 +31,7 @@ class StoreContract(
     Committing, Fencing, Halting, Resting, Indexing,
     Commanding, Following, Requesting, Deciding, Allowing, Voting, Emitting, Abandoning, DecidingUnderHalt,
     Due, Inbox, Runs, Halts,
-    Auditing, Sealing, Signing, Ringing, Closing,
+    Auditing, Sealing, Signing, Erasing, Ringing, Closing,
 ):  # fmt: skip
     """Every promise of the `Store` protocol, one test each; after each transaction, rows are compared with the fold.
 

@@ -12,7 +12,7 @@ from adjourn.stores.audit import AuditRow
 from adjourn.stores.letter import Endpoint, Letter, Sent
 from adjourn.stores.misfit import Misfit
 from adjourn.stores.seals import Seal
-from adjourn.stores.store import Bell, Committed, Filter, Halt, Lease, Pulse, RunRow, Store
+from adjourn.stores.store import Bell, Committed, Erasure, Filter, Halt, Lease, Pulse, RunRow, Store
 from adjourn.stores.verification import Verification
 
 T = TypeVar("T")
@@ -124,6 +124,14 @@ class Faulty:
     async def deliver(self, run: str, command: Command, **options: Any) -> int:
         """See `Store.deliver`."""
         return await self._do("deliver", lambda: self.store.deliver(run, command, **options))
+
+    async def erase(self, run: str, **options: Any) -> Erasure:
+        """See `Store.erase`."""
+        return await self._do("erase", lambda: self.store.erase(run, **options))
+
+    async def scrub(self) -> bool:
+        """See `Store.scrub`."""
+        return await self.store.scrub()
 
     async def signed(self, required: bool | None = None, **options: Any) -> bool:
         """See `Store.signed`."""

@@ -15,11 +15,11 @@ from adjourn.core.status import ENDED
 from adjourn.stores.audit import AuditRow, chain
 from adjourn.stores.letter import Endpoint, Letter, Sent
 from adjourn.stores.misfit import Misfit
-from adjourn.stores.rules import commands, journal
+from adjourn.stores.rules import commands, erasing, journal
 from adjourn.stores.rules import lease as leases
 from adjourn.stores.rules.transaction import InterruptRow, Tx
 from adjourn.stores.seals import Seal
-from adjourn.stores.store import Bell, Committed, Filter, Halt, Lease, Pulse, RunRow, Store
+from adjourn.stores.store import Bell, Committed, Erasure, Filter, Halt, Lease, Pulse, RunRow, Store
 from adjourn.stores.verification import Verification
 
 T = TypeVar("T")
@@ -145,6 +145,14 @@ class Watched:
         """See `Store.deliver`."""
         return await self._checked(run, self.store.deliver(run, command, **options))
 
+    async def erase(self, run: str, **options: Any) -> Erasure:
+        """See `Store.erase`."""
+        return await self._checked(run, self.store.erase(run, **options))
+
+    async def scrub(self) -> bool:
+        """See `Store.scrub`."""
+        return await self.store.scrub()
+
     async def signed(self, required: bool | None = None, **options: Any) -> bool:
         """See `Store.signed`."""
         return await self.store.signed(required, **options)
@@ -247,7 +255,9 @@ class Oracle:
     def _wrong(self, tx: Tx, row: RunRow) -> list[str]:
         state, head = self._folded.pop(row.id, None) or (State(), row.salt)
         tail = tx.tail(row, state.seq)
-        if _chained(head, tail) != row.head:  # another store's run of that name, or a transaction was taken back
+        if row.erased:  # what its chain was made of is gone
+            state, tail = State(), tx.tail(row, 0)
+        elif _chained(head, tail) != row.head:  # another store's run of that name, or a transaction was taken back
             state, tail = State(), tx.tail(row, 0)
             if _chained(row.salt, tail) != row.head:
                 return ["head: the hash chain of the journal does not end in the row's"]
@@ -294,6 +304,7 @@ RULES: dict[ModuleType, tuple[str, ...]] = {
     journal: ("create",),
     leases: ("acquire", "renew", "release", "commit"),
     commands: ("deliver",),
+    erasing: ("erase",),
 }
 """The rules that write to a run, by the module that holds them."""
 

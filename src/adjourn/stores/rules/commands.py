@@ -47,6 +47,7 @@ from adjourn.errors import (
     NotAllowed,
     Refused,
     RequestReused,
+    RunErased,
     StaleDecision,
     UnknownInterrupt,
     UnknownRun,
@@ -74,6 +75,9 @@ def deliver(
     if row is None:
         audited(tx, now, "", {**what, "refused": f"no run {run!r:.80}"})
         return Failed(UnknownRun(run))
+    if row.erased:
+        audited(tx, now, run, {**what, "refused": "it was erased"})
+        return Failed(RunErased(run, row.title))
     try:  # a copy: the caller's may be sent again; and what is acknowledged must be readable for ever
         body = dump(msgspec.structs.replace(command, at=0.0))
         command = cast(Command, parse(body))

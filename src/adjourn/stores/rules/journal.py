@@ -47,6 +47,7 @@ from adjourn.core.upgrade_rule import objections
 from adjourn.errors import (
     Invalid,
     Refused,
+    RunErased,
     RunExists,
 )
 from adjourn.stores.audit import audited, chain
@@ -73,6 +74,8 @@ def create(tx: Tx, now: float, started: Started, rest: Sequence[AnyRecord] = (),
     row = new_row(started)
     old = tx.run(started.run)
     if old is not None:
+        if old.erased:
+            raise RunErased(old.id, old.title)
         if old.input_digest != row.input_digest:
             raise RunExists(started.run)
         return False

@@ -27,6 +27,7 @@ from adjourn.errors import (
     LeaseBusy,
     LeaseLost,
     Refused,
+    RunErased,
     StoreError,
     Unauthorised,
 )
@@ -55,6 +56,8 @@ class Taken(msgspec.Struct, frozen=True):
 def acquire(tx: Tx, now: float, taken: Taken) -> Lease | None:
     """See `Store.acquire`."""
     row = need(tx, taken.run)
+    if row.erased:
+        return None
     if taken.head and _head_at(tx, row, taken.after) != taken.head:
         text = f"record {taken.after} is not the one that its worker knows: the store was restored or replaced under it"
         raise StoreError(f"run {row.id!r}: {text}. Nothing was changed")
@@ -94,6 +97,8 @@ def _is_held(owner: str, until: float, now: float, taken: Taken) -> bool:
 
 def _held(tx: Tx, lease: Lease) -> RunRow:
     row = need(tx, lease.run)
+    if row.erased:  # also what a body comes to late is not recorded
+        raise RunErased(row.id, row.title)
     if row.epoch != lease.epoch:
         raise LeaseLost(f"run {lease.run!r} is at epoch {row.epoch}; {lease.worker!r} had {lease.epoch}")
     return row

@@ -23,7 +23,7 @@ from adjourn.errors import AlreadyDecided, AuditBroken, Invalid, InvalidDefiniti
 from adjourn.stores.audit import SECURITY, chain
 from adjourn.stores.audit_key import SecretKey
 from adjourn.stores.letter import Endpoint
-from adjourn.stores.seals import Anchor, Covered, Seal, seal_hash
+from adjourn.stores.seals import Anchor, Covered, Seal, seal_hash, sealed_head
 from adjourn.stores.store import Store
 from adjourn.testing.clock import FakeClock
 from adjourn.testing.promises.ground import Ground, approval, begin, commit, question, started, suspend, wait_for, yes
@@ -337,4 +337,4 @@ async def where(store: Store, scope: str) -> Covered:
     if not scope:
         return Covered(scope, last.n, last.head.hex())
     row = await store.get(scope)
-    return Covered(scope, last.n, last.head.hex(), row.seq, row.head.hex())
+    return Covered(scope, last.n, last.head.hex(), row.seq, sealed_head(row.salt, row.head))

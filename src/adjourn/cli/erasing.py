@@ -1,0 +1,79 @@
+"""`adjourn erase`: everything that was in a run is gone, who wanted that and why stays."""
+
+from typing import Annotated
+
+import msgspec
+import typer
+from rich.text import Text
+
+from adjourn.cli.asking import Later, confirm
+from adjourn.cli.database import with_runtime
+from adjourn.cli.failure import says
+from adjourn.cli.finding import find_run
+from adjourn.cli.hints import command
+from adjourn.cli.options import By, Db, Json, RunId
+from adjourn.cli.person import person
+from adjourn.cli.terminal import is_attended, out, print_json
+from adjourn.cli.terminal import say as tell
+from adjourn.cli.visible import visible
+from adjourn.cli.words import DIM, count
+from adjourn.errors import Invalid
+from adjourn.runtime.runtime import Runtime
+
+app = typer.Typer()
+
+
+@app.command()
+@says("Not erased")
+def erase(
+    run: RunId,
+    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; it stays, with your name.")],
+    db: Db = None,
+    as_json: Json = False,
+    by: By = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask; then the id must be whole.")] = False,
+    scrub: Annotated[
+        bool,
+        typer.Option(
+            help="Get it out of the file's bytes at once, which writes the whole file anew; or `adjourn db scrub` later."
+        ),
+    ] = True,
+) -> None:
+    """Erase everything that was in a run that has ended. It cannot be undone; the audit keeps who wanted it, and why."""
+    name = person(db, by, right="admin", what="erasing a run").name
+    id = _meant(db, run, reason, yes)
+    done = with_runtime(db, lambda rt: rt.erase(id, by=name, reason=reason, scrub=scrub))
+    if as_json:
+        print_json(msgspec.to_builtins(done))
+    else:
+        out().print(Text.assemble("erased  ", visible(done.run), f"  by {visible(done.by)}: {visible(done.reason)}"))
+    if not done.scrubbed:
+        why = "Somebody who reads holds a part of it in the files" if scrub else "It is still in the bytes of the file"
+        tell(Text(f"{why}; once more: {command(db, 'db', 'scrub')}", style="yellow"))
+    if done.others:
+        said = f"{count(len(done.others), 'later run')} of its session may have been given its conversation: "
+        tell(Text(said + ", ".join(visible(x) for x in done.others[:5]), style="yellow"))
+    tell(Text("Backups, checkpoints and forks of it are copies of their own.", style=DIM))
+
+
+def _meant(db: str | None, run: str, reason: str, yes: bool) -> str:
+    """The whole id of the run to erase, once somebody has agreed."""
+
+    async def look(rt: Runtime) -> tuple[str, str]:
+        row = await find_run(rt, run)
+        return row.id, row.title
+
+    id, title = with_runtime(db, look)
+    if yes and id == run:
+        return id
+    if yes or not is_attended():
+        again = command(db, "erase", id, options=("--reason", reason, "--yes"))
+        raise Invalid(f"nothing was erased; it cannot be undone, so name the run whole, and say --yes: {again}")
+    tell(f"  {visible(id)}  {visible(title)}")
+    try:
+        agreed = confirm("Erase everything that is in it? It cannot be undone.")
+    except (Later, KeyboardInterrupt):
+        agreed = False
+    if not agreed:
+        raise Invalid(f"{id!r} was left as it is; nothing was erased")
+    return id

@@ -1,0 +1,38 @@
+"""Getting what was erased out of the bytes of a SQLite file.
+
+Overwriting what is deleted is not enough: a page that was split long ago may keep a copy of a row beside its cells, and pages
+that were freed before anybody wanted to erase keep what they held. So the file is written anew, and its log is cut.
+"""
+
+from collections.abc import Callable
+from contextlib import closing
+from typing import Any
+
+import apsw
+
+from adjourn.errors import StoreError
+from adjourn.stores.write_ahead_log import cut
+
+PATIENCE = 5.0
+"""Seconds that readers have to come to their end."""
+
+
+def scrub(connect: Callable[[], Any], path: str) -> bool:
+    """See `Store.scrub`. `connect`: a connection to the file at `path`."""
+    try:
+        with closing(connect()) as db:
+            if not is_unscrubbed(db):
+                return True
+            db.execute("vacuum")
+            if not cut(db, PATIENCE):
+                return False
+            db.execute("delete from meta where key = 'scrub'")
+            cut(db)
+            return True
+    except apsw.Error as e:
+        raise StoreError(f"{path}: what was erased is not out of the file yet: {type(e).__name__}: {e}") from e
+
+
+def is_unscrubbed(db: Any) -> bool:
+    """Whether something was erased since the file was written anew."""
+    return db.execute("select 1 from meta where key = 'scrub'").fetchone() is not None
