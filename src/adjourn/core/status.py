@@ -65,9 +65,8 @@ _STEERING = frozenset(
 
 def after(status: Status | None, record: Record) -> Status | None:
     """The status after `record`, or None if the table does not admit it. Other worker records keep the status."""
-    if type(record) is Erased:  # all that a journal begins with whose content is gone
-        ended = S(record.status)
-        return ended if status in (None, ended) else None
+    if type(record) is Erased:  # all that is left of a journal, also for whoever knew only its beginning
+        return S(record.status)
     if status is None:
         return S.READY if isinstance(record, Started) else None
     kind = type(record)

@@ -26,6 +26,7 @@ from adjourn.core.records import (
     Decided,
     Disowned,
     Emitted,
+    Erased,
     Forked,
     Intended,
     Parked,
@@ -82,6 +83,8 @@ def create(tx: Tx, now: float, started: Started, rest: Sequence[AnyRecord] = (),
     row.salt = row.head = secrets.token_bytes(16)
     tx.insert(row)
     told = {"by": started.by, "from": origin, "seq": 1 + len(rest)}
+    if any(isinstance(record, Erased) for record in rest):
+        raise Invalid(f"run {started.run!r} is not taken over: only a store says that a run was erased")
     audited(tx, now, row.id, {"verb": "import" if rest else "start", **told, **_of_fork(started, rest)})
     if rest and (wrong := next(objections((started, *rest)), "")):
         raise Invalid(f"run {started.run!r} is not taken over: {wrong}")

@@ -6,7 +6,7 @@ from adjourn.core.messages import Text
 from adjourn.core.records import CancelAsked, Cancelled, Completed, Erased, Late, Parked, Replied, Said
 from adjourn.core.state import State
 from adjourn.core.status import ENDED, Status
-from adjourn.errors import Refused, RunErased, UnknownRun
+from adjourn.errors import Invalid, Refused, RunErased, UnknownRun
 from adjourn.stores.audit_key import SecretKey
 from adjourn.stores.letter import Endpoint
 from adjourn.stores.misfit import Misfit
@@ -148,13 +148,27 @@ class Erasing(Ground):
 
     async def test_a_state_that_somebody_kept_says_no_more_than_a_new_one(self, store: Store) -> None:
         await told(store)
-        kept = State().fold_all(await store.load("r1"))
-        assert kept.messages
+        records = await store.load("r1")
+        states = [
+            State().fold_all(records[:n]) for n in range(1, len(records) + 1)
+        ]  # they stopped looking at each of them
+        assert all(kept.messages for kept in states)
         await store.erase("r1", by="ann", reason="asked to")
-        kept.fold_all(await store.load("r1", kept.seq))
         new = State().fold_all(await store.load("r1"))
-        assert vars(kept).keys() == vars(new).keys() and CANARY not in repr(vars(kept))
-        assert (kept.status, kept.seq, kept.messages, kept.erased) == (new.status, new.seq, new.messages, new.erased)
+        for kept in states:
+            kept.fold_all(await store.load("r1", kept.seq))
+            assert vars(kept).keys() == vars(new).keys() and CANARY not in repr(vars(kept))
+            assert (kept.status, kept.seq, kept.messages, kept.erased) == (
+                new.status, new.seq, new.messages, new.erased,
+            )  # fmt: skip
+
+    async def test_no_journal_from_elsewhere_says_that_it_was_erased(self, store: Store) -> None:
+        forged = Erased(run="r1", kind="agent", program="clerk", status="completed", by="ann")
+        for rest in ([forged], [Completed(), forged]):
+            with pytest.raises(Invalid, match="only a store says"):
+                await store.create(started(), rest)
+        with pytest.raises(UnknownRun):
+            await store.get("r1")
 
     async def test_whoever_follows_it_is_told(self, store: Store) -> None:
         await told(store)
