@@ -90,3 +90,30 @@ async def test_a_word_that_comes_while_somebody_joins_is_sent_once(
         heard = item.text if item.whole else heard + item.text
     assert heard == "one two "
     await channel.close()
+
+
+async def test_what_a_sender_has_in_hand_when_its_run_is_erased_is_not_written(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It took the words, asked who listens, and somebody in another process erased the run before it wrote them."""
+    path = address.removeprefix("sqlite:///")
+    feed = Feed()
+    sending, erasing = LiveChannel(path, feed), LiveChannel(path, Feed())
+    real = sending._ask
+
+    async def ask(work: Any) -> Any:
+        found = await real(work)
+        if work is live._interested:
+            feed.forget("r1")
+            assert set(found) == {"r1", "r2"} and await erasing.forget("r1")
+        return found
+
+    await real(lambda db: live._note(["r1", "r2"], set(), db))
+    monkeypatch.setattr(sending, "_ask", ask)
+    for run in ("r1", "r2"):
+        feed.send(TextArrived(run, "", f"said in {run}"))
+    assert sending._sender is not None
+    await sending._sender
+    assert await real(lambda db: db.execute("select run from said").fetchall()) == [("r2",)]
+    await sending.close()
+    await erasing.close()

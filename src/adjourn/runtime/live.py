@@ -156,6 +156,7 @@ def _forget(run: str, db: Any) -> bool:
     from adjourn.stores.write_ahead_log import cut
 
     db.execute("delete from said where run = ?", (run,))
+    db.execute("delete from watched where run = ?", (run,))  # what a sender still has in hand is not written
     db.execute("vacuum")  # pages that were freed before keep what they held
     done = cut(db)
     db.set_busy_timeout(BUSY)
@@ -195,9 +196,10 @@ def _note(runs: list[str], asked: set[str], db: Any) -> None:
 
 
 def _write(items: list[Live], source: str, db: Any) -> None:
+    """What runs said that are still watched: one that was erased meanwhile says nothing more."""
     now = time.time()
+    sql = "insert into said (run, source, at, body) select ?1, ?2, ?3, ?4 where exists (select 1 from watched where run = ?1)"
     with db:
         db.execute("delete from said where at < ?", (now - KEPT,))
         for item in items:
-            row = (item.run_id, source, now, _encode(item).decode())
-            db.execute("insert into said (run, source, at, body) values (?, ?, ?, ?)", row)
+            db.execute(sql, (item.run_id, source, now, _encode(item).decode()))
