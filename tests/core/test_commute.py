@@ -213,7 +213,7 @@ async def lived(script: Sequence[Sequence[str]], meddling: dict[int, list[str]])
 def shape(value: Any) -> Any:
     """A state as plain data: everything but the places of records (and where the fold stands)."""
     if isinstance(value, State):
-        return {k: shape(v) for k, v in vars(value).items() if k not in ("seq", "head", "at")}
+        return {k: shape(getattr(value, k)) for k in value.__struct_fields__ if k not in ("seq", "head", "at")}
     if isinstance(value, msgspec.Struct) or dataclasses.is_dataclass(value):
         if isinstance(value, msgspec.Struct):
             fields = value.__struct_fields__

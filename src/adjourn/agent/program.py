@@ -125,7 +125,7 @@ class Conversations:
             lives = msgspec.structs.replace(intended, grant=i, gate=gate)
             why = objection(
                 state.run, lives, grant.asked, grant.decisions, state.requesters, now, spent,
-                lambda decided, asked=grant.asked: is_genuine(state.belief.trust, state.run, asked, decided),
+                lambda decided, asked=grant.asked: is_genuine(state.trust, state.run, asked, decided),
             )  # fmt: skip
             if not why:
                 return lives

@@ -43,7 +43,7 @@ def _undo_of(body: Body, step: Step, desk: Desk, context: Any) -> Work:
         assert body.undo is not None
         return Work(body.undo, [context, body.arguments(), body.call.value], {})
     n = int(suffix.removeprefix("cancel"))
-    named = desk.state.belief.trust is None
+    named = desk.state.trust is None
     function, args = compensation(desk.run_id, body.call, n, body.function, by_name=named)
     return Work(function, args, {})
 

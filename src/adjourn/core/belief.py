@@ -28,12 +28,11 @@ class FoldAgain(ValueError):
 
 
 class Belief(msgspec.Struct):
-    """Of one fold: whom it trusts, the records that do not count (`void`), and those of them that are to be disowned.
+    """Of one fold: the records that do not count (`void`), and those of them that are to be disowned.
 
     `untrusted` says why a worker must not go on with the run at all.
     """
 
-    trust: Trust | None = None
     void: set[int] = msgspec.field(default_factory=set[int])
     disowns: list[Disowned] = []
     untrusted: str = ""
@@ -52,8 +51,8 @@ class Belief(msgspec.Struct):
         read = as_upgraded(batch) if upgrades else batch
         for place, (seq, record) in enumerate(read):
             counts = seq not in void
-            if self.trust is not None and counts and isinstance(record, SEALED):
-                counts = self._counts(state, self.trust, batch, place)
+            if state.trust is not None and counts and isinstance(record, SEALED):
+                counts = self._counts(state, state.trust, batch, place)
             yield seq, record, counts
 
     def recorded(self, record: Disowned) -> None:
@@ -120,12 +119,12 @@ def is_vouched(state: State, call: Call, gate: Sequence[Slot]) -> bool:
 
     A file can say that a call was begun which nobody agreed to. Nothing more is done on its account.
     """
-    if state.belief.trust is None:
+    if state.trust is None:
         return True
     if call.basis is None:
         return False
     asked, decisions = call.basis.asked, call.basis.decisions
-    signed = [x for x in decisions if is_genuine(state.belief.trust, state.run, asked, x)]
+    signed = [x for x in decisions if is_genuine(state.trust, state.run, asked, x)]
     requesters = frozenset(asked.requesters)
     if objection(state.run, call.basis.intended, asked, signed, requesters, call.basis.intended.at):
         return False

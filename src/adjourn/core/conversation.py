@@ -51,6 +51,8 @@ def late_result(tool: str, value: Any, error: str) -> str:
     return f"The queued call {tool} ran; its result: {value!r}"
 
 
+SINCE = 50
+"""At most so many tools are remembered as what was done in a line of work, the last ones."""
 FRAMES, FRAME_LIFE = 5, 24 * 3600.0
 """At most so many interrupted lines of work are remembered, each for so long."""
 
@@ -210,7 +212,8 @@ class Thread(msgspec.Struct):
                 break
         if self.unfilled == 0 and self.slots:
             self.transcript.extend(s.result for s in self.slots if s.result is not None)
-            self.since.extend(s.part.tool for s in self.slots)  # here: the order of ending depends on who folded first
+            # Here: the order of ending depends on who folded first.
+            self.since = [*self.since, *(slot.part.tool for slot in self.slots)][-SINCE:]
             self.slots = []
 
     def due(self) -> bool:

@@ -85,6 +85,7 @@ def question(state: State, record: r.Suspended, x: r.Decided) -> None:
         return
     if record.event and state.flow is not None:  # the answer is that event; others that wait for it have their own
         state.flow.emit(record.event, x.value, taken=True)
+        state._activate()
     state._unsuspend(call, record, "answer", x.value)
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 def erased(state: State, seq: int, x: r.Erased) -> None:
     """Whatever was folded before, this is all there is: a state that somebody kept says no more than a new one."""
-    state.__init__(state.belief.trust)
+    state.become(type(state)(state.trust))
     state.run, state.started = x.run, r.Started(run=x.run, kind=x.kind, program=x.program)
     state.status, state.seq, state.at, state.erased = Status(x.status), seq, x.at, x
 

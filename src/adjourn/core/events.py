@@ -53,6 +53,7 @@ def emitted(state: State, _seq: int, x: r.Emitted) -> None:
         if x.event == "@close":
             _closing(state, cancel=x.value == {"cancel": True})
         heard = state.flow.hear(x)
+        state._activate()
     _resolve(state, lambda record: local_event(record.event) == x.event, x.value, heard)
 
 
@@ -63,6 +64,7 @@ def moved(state: State, x: r.Returned | r.Suspended) -> None:
         state.flow.apply(x.call, x.changes)
     for event, value in x.emits:
         heard = state.flow.emit(event, value, x.call) if state.flow is not None else None
+        state._activate()
         _resolve(state, lambda record, event=event: record.event == event, value, heard)
 
 
@@ -100,7 +102,7 @@ def _answers(state: State, heard: Heard, asked: r.Suspended) -> bool:
         return False
     if not sent.decides or sent.by.startswith("@") or is_known(sent.by, (state.run, state.started.program)):
         return False
-    if state.belief.trust is not None and state.belief.trust.flaw(state.run, sent, ""):
+    if state.trust is not None and state.trust.flaw(state.run, sent, ""):
         return False
     try:
         check(asked.schema, sent.value, "the event", STEPS)

@@ -4,6 +4,7 @@ A graph is a list of chains; a chain is a list of items; items that branch hold 
 formed by construction: what opens together closes together.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -125,15 +126,41 @@ def read_graph(blueprint: Any) -> Graph:
 
 def nested(item: AnyItem) -> list[list[AnyItem]]:
     """The chains inside an item, sub-flows' excepted."""
+    return [items for _, items in branches(item)]
+
+
+def branches(item: AnyItem) -> list[tuple[str, list[AnyItem]]]:
+    """The chains inside an item, sub-flows' excepted, each with what its path says of it."""
     match item:
         case BatchItem():
-            return list(item.branches.values())
-        case EachItem() | SideItem():
-            return [item.body]
+            return [(f"batch.{n}", items) for n, items in enumerate(item.branches.values())]
+        case EachItem():
+            return [("each", item.body)]
+        case SideItem():
+            return [("side", item.body)]
         case IfItem() | MatchItem():
-            return [*item.branches, item.otherwise]
+            kind = "if" if isinstance(item, IfItem) else "match"
+            numbered = [(f"{kind}.{n}", items) for n, items in enumerate(item.branches)]
+            return [*numbered, (f"{kind}.else", item.otherwise)]
         case _:
             return []
+
+
+def inside(path: str, at: int, which: str) -> str:
+    """The path of a chain inside the item at a place: `0/3.if.1` is the second branch of what stands fourth in the first."""
+    return f"{path}/{at}.{which}"
+
+
+def chains_of(graph: Graph, before: str = "") -> Iterator[tuple[str, list[AnyItem]]]:
+    """Every list of items of a flow and of the flows inside it, by its path."""
+    found = [(f"{before}{n}", chain.items) for n, chain in enumerate(graph.chains)]
+    while found:
+        path, items = found.pop()
+        yield path, items
+        for at, item in enumerate(items):
+            found += [(inside(path, at, which), branch) for which, branch in branches(item)]
+            if isinstance(item, FlowItem):
+                yield from chains_of(item.graph, f"{inside(path, at, 'flow')}/")
 
 
 def walk(items: list[AnyItem]) -> list[AnyItem]:

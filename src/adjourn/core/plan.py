@@ -314,7 +314,7 @@ def _cancelling(p: Plan, state: State, program: Program, now: float) -> None:
 
 def distrusted(state: State, program: Program, now: float) -> frozenset[str]:
     """Calls that are said to have begun, need an agreement, and have none that this worker believes: they are left alone."""
-    if state.belief.trust is None:
+    if state.trust is None:
         return frozenset()
     begun = (call for call in (*state.live.values(), *state.effects.values()) if call.attempt and not is_undo(call.id))
     return frozenset(call.id for call in begun if not _is_trusted(state, program, call, now))

@@ -7,67 +7,69 @@ Therefore nothing here may compare the seq of a fact.
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from adjourn.core import doubt, events, quarantine
+import msgspec
+
+from adjourn.core import doubt, events, replies, words
 from adjourn.core import records as r
 from adjourn.core.authority import Vote, goes_on, shapes
 from adjourn.core.belief import Belief
-from adjourn.core.call import OWING, Basis, Call, Fault, Grant, Open, Phase, is_undo, natural, questions, undo_target
-from adjourn.core.codec import encode
-from adjourn.core.conversation import Pending, Thread, late_result, messages_from
+from adjourn.core.call import OWING, Basis, Call, Fault, Grant, Open, Phase, is_undo, natural, undo_target
+from adjourn.core.conversation import Pending, Thread, late_result
 from adjourn.core.deciding import DECIDED, LOST, forked, is_settled, memo_of
 from adjourn.core.erasing import erased
 from adjourn.core.flowing import Flowing
-from adjourn.core.graph import read_graph
 from adjourn.core.interrupt import Interrupt, view
 from adjourn.core.messages import Message, Usage, User
+from adjourn.core.replies import input_text
 from adjourn.core.signatures import Trust
 from adjourn.core.status import ENDED, Status, after
-from adjourn.core.transcript import Transcript
-from adjourn.core.upgrading import upgraded
 
 
-class State:
-    """A run, folded. Mutable and fast; only `fold` changes it. With `trust`, only decisions count that it believes."""
+class State(msgspec.Struct):
+    """A run, folded: plain data, which can be written down and read again. Mutable and fast; only `fold` changes it. With
+    `trust`, only decisions count that it believes. `head`: the hash of its journal's chain at `seq`, if somebody has said it."""
 
-    def __init__(self, trust: Trust | None = None) -> None:
-        self.belief = Belief(trust)
-        self.run = ""
-        self.started: r.Started = r.Started(run="", kind="", program="")
-        self.status: Status | None = None
-        self.seq = 0
-        self.head = b""  # the hash of its journal's chain at `seq`, if somebody has said it
-        self.epoch = 0
-        self.at = 0.0
-        self.usage = Usage()
-        self.steps = 0
-        self.deaths = self.lost = 0
-        self.waited = self.resting = 0.0
-        self.live: dict[str, Call] = {}
-        self.owed: dict[str, None] = {}
-        self.effects: dict[str, Call] = {}
-        self.open: dict[str, Open] = {}
-        self.ids: set[str] = set()
-        self.asked_count: dict[str, int] = {}
-        self.faults: dict[str, Fault] = {}
-        self.grants: dict[str, Grant] = {}
-        self.granted: dict[str, str] = {}
-        self.requesters: frozenset[str] = frozenset()
-        self.forked_at = 0
-        self.accepted: r.Accepted | None = None
-        self.threads: dict[str, Thread] = {}
-        self.bodies: dict[str, Any] = {}
-        self.flow: Flowing | None = None
-        self.pause: r.PauseAsked | None = None
-        self.cancel: r.CancelAsked | None = None
-        self.gave_up = ""
-        self.extended: dict[str, float] = {}
-        self.stop_now = ""
-        self.flags: set[str] = set()
-        self.called: set[str] = set()
-        self.parked: r.Parked | None = None
-        self.ended: r.Completed | r.Cancelled | None = None
-        self.late: dict[str, r.Late] = {}
-        self.erased: r.Erased | None = None
+    trust: Trust | None = None
+    belief: Belief = msgspec.field(default_factory=Belief)
+    run: str = ""
+    started: r.Started = r.Started(run="", kind="", program="")
+    status: Status | None = None
+    seq: int = 0
+    head: bytes = b""
+    epoch: int = 0
+    at: float = 0.0
+    usage: Usage = Usage()
+    steps: int = 0
+    deaths: int = 0
+    lost: int = 0
+    waited: float = 0.0
+    resting: float = 0.0
+    live: dict[str, Call] = {}
+    owed: dict[str, None] = {}
+    effects: dict[str, Call] = {}
+    open: dict[str, Open] = {}
+    ids: set[str] = set()
+    asked_count: dict[str, int] = {}
+    faults: dict[str, Fault] = {}
+    grants: dict[str, Grant] = {}
+    granted: dict[str, str] = {}
+    requesters: frozenset[str] = frozenset()
+    forked_at: int = 0
+    accepted: r.Accepted | None = None
+    threads: dict[str, Thread] = {}
+    bodies: dict[str, Any] = {}
+    flow: Flowing | None = None
+    pause: r.PauseAsked | None = None
+    cancel: r.CancelAsked | None = None
+    gave_up: str = ""
+    extended: dict[str, float] = {}
+    stop_now: str = ""
+    flags: set[str] = set()
+    called: set[str] = set()
+    parked: r.Parked | None = None
+    ended: r.Completed | r.Cancelled | None = None
+    late: dict[str, r.Late] = {}
+    erased: r.Erased | None = None
 
     def fold(self, seq: int, record: r.AnyRecord, *, counts: bool = True) -> None:
         """Take in one record; `seq` 0 means: mine, its place is not known yet. If it does not count, only the status moves."""
@@ -107,13 +109,18 @@ class State:
             self.fold(seq, record, counts=counts)
         return self
 
+    def become(self, other: "State") -> None:
+        """Be what another state is."""
+        for name in self.__struct_fields__:
+            setattr(self, name, getattr(other, name))
+
     # Views
 
     @property
     def fingerprint(self) -> dict[str, Any]:
         """What its program was when it began or was upgraded, or the one that somebody accepted since. Where decisions are
         signed, never the accepted one."""
-        trusted = self.accepted is not None and self.belief.trust is None
+        trusted = self.accepted is not None and self.trust is None
         return self.accepted.fingerprint if self.accepted is not None and trusted else self.started.fingerprint
 
     @property
@@ -162,53 +169,6 @@ class State:
 
     # Folding
 
-    def _started(self, _seq: int, x: r.Started) -> None:
-        self.run, self.started = x.run, x
-        self.requesters |= set(x.requesters)
-        if x.forked_from:
-            self.forked_at = int(x.forked_from.rpartition("@")[2])
-        if x.kind == "agent":
-            thread = self.threads[""] = Thread("", x.program)
-            thread.transcript = Transcript(messages_from(x.history))
-            thread.began = len(thread.transcript)
-            thread.requests = thread.transcript.replies
-            thread.goal, thread.summary = input_text(x.input), x.summary
-            thread.told = (thread.began, thread.began + 1)
-            thread.transcript.append(User(thread.goal))
-        elif x.graph is not None:
-            self.flow = Flowing(read_graph(x.graph), self._activate)
-            self.flow.touched = x.at
-            self.flow.begin(x.input)
-
-    def _released(self, _seq: int, x: r.Released) -> None:
-        # What was cut off was paid for. It is no step: it will be taken again.
-        self.usage = self.usage + x.usage
-
-    def _replied(self, _seq: int, x: r.Replied) -> None:
-        self._counted(x)
-        self.faults.pop(f"model:{x.path}", None)
-        for id, part in self.threads[x.path].replied(x):
-            self.called.add(part.tool)
-            args = x.drawn.get(id.rpartition(".")[2], part.args) if x.drawn else part.args
-            self._spawn(Call(id, part.tool, args, x.path))
-
-    def _broke(self, _seq: int, x: r.Broke) -> None:
-        self._counted(x)
-        self.threads[x.path].broke(x)
-
-    def _summarised(self, _seq: int, x: r.Summarised) -> None:
-        self._counted(x)
-        self.faults.pop(f"summary:{x.path}", None)
-        self.threads[x.path].summarised(x)
-
-    def _counted(self, x: r.Replied | r.Broke | r.Summarised) -> None:
-        """A model call."""
-        self.usage = self.usage + x.usage
-        if x.sent is not None:
-            self.bodies |= x.sent.bodies
-        self.steps += 1
-        self.deaths = self.lost = 0
-
     def _intended(self, _seq: int, x: r.Intended) -> None:
         call = self.live.get(x.call)
         if call is None:  # an undo is spawned by its own intent
@@ -221,7 +181,7 @@ class State:
         call.basis = None
         if grant := self.grants.get(x.grant):
             call.grant, grant.lives = x.grant, x.call
-            if self.belief.trust is not None:
+            if self.trust is not None:
                 call.basis = Basis(x, grant.asked, tuple(grant.decisions))
         self._phase(call, Phase.INTENDED)
         if x.agent and x.call not in self.threads:
@@ -246,6 +206,7 @@ class State:
         self._opened(x, seq)
         if self.flow is not None:
             self.flow.waits(x.call)
+            self._activate()
 
     def _stepped(self, _seq: int, x: r.Stepped) -> None:
         self.deaths = self.lost = 0
@@ -320,6 +281,7 @@ class State:
             self.live.pop(call.id, None)
             self._phase(call, Phase.RETURNED)
             self.flow.ended(call.id)
+            self._activate()
         else:
             self._finish(call, value, lost, ran=True)
 
@@ -336,63 +298,19 @@ class State:
         if self.flow is not None:
             self.flow.touched = max(self.flow.touched, at)
 
-    def _pause_asked(self, _seq: int, x: r.PauseAsked) -> None:
-        self.pause, self.parked = x, None  # nothing but a person wakes it now
-        if self.status == Status.PAUSED:
-            self.resting = self.resting or x.at
-
-    def _resumed(self, seq: int, x: r.Resumed) -> None:
-        self.pause = None
-        self._touched(x.at)
-        if x.instruction:
-            self._told(seq, x.instruction, x.at)
-
-    def _accepted(self, _seq: int, x: r.Accepted) -> None:
-        self.accepted = x
-
-    def _upgraded(self, seq: int, x: r.Upgraded) -> None:
-        self.belief.knows(seq)
-        upgraded(self, seq, x)
-
-    def _cancel_asked(self, _seq: int, x: r.CancelAsked) -> None:
-        self.cancel = x
-
-    def _said(self, seq: int, x: r.Said) -> None:
-        if x.abandon:
-            for i in questions(self.open):
-                record = self.open.pop(i).record
-                if isinstance(record, r.Suspended) and (call := self.live.get(record.call)):
-                    self._unsuspend(call, record, "abandoned", None)
-        self._told(seq, x.text, x.at)
-
     def _told(self, seq: int, text: str, at: float) -> None:
         if "" in self.threads:
             self.threads[""].say(seq, text, at)
         elif self.flow is not None:
             self.flow.notes.append(text)
 
-    def _reminded(self, _seq: int, x: r.Reminded) -> None:
-        if opened := self.open.get(x.i):
-            opened.reminded = x.at
-
-    def _parked(self, _seq: int, x: r.Parked) -> None:
-        self.parked = x
-        if self.pause is not None or any(o.record.kind not in ("timer", "event") for o in self.open.values()):
-            self.resting = x.at  # from here on it waits for people
-        # A worker that comes to rest was not killed by the run, unless that is what it asks a person about.
-        if not quarantine.is_asked(self):
-            self.deaths = self.lost = 0
-
-    def _completed(self, _seq: int, x: r.Completed | r.Cancelled) -> None:
-        self.ended = x
-        self.open.clear()
-        self.owed.clear()
-
     # Parts
 
-    def _activate(self, id: str, tool: str, value: Any, kind: str, of: str) -> None:
-        """A flow's token has come to a chunk, an agent or a condition."""
-        self._spawn(Call(id, tool, value, kind=kind, of=of))
+    def _activate(self) -> None:
+        """A flow's tokens have come to chunks, agents or conditions: after everything that moves them."""
+        if self.flow is not None:
+            for x in self.flow.spawned():
+                self._spawn(Call(x.id, x.tool, x.value, kind=x.kind, of=x.of))
 
     def _spawn(self, call: Call) -> None:
         self.live[call.id] = call
@@ -445,6 +363,7 @@ class State:
             self._effect(call)
         if self.flow is not None and call.id in self.flow.tokens:
             self.flow.given(call.id, value)
+            self._activate()
             return
         if call.queued:
             self._report(call.path, Pending(User(late_result(call.tool, value, error)), call=call.id))
@@ -472,11 +391,6 @@ class State:
                 self._report(path, pending)
 
 
-def input_text(value: Any) -> str:
-    """An input as the words of a user."""
-    return value if isinstance(value, str) else encode(value).decode()
-
-
 def _undoing(record: r.Asked | r.Suspended) -> bool:
     return isinstance(record, r.Asked) and record.undoing
 
@@ -484,17 +398,17 @@ def _undoing(record: r.Asked | r.Suspended) -> bool:
 _SHAPING = frozenset({r.Started, r.Decided, r.Said, r.Emitted, r.Resumed, r.Forked})
 _GOING_ON = frozenset({r.Suspended, r.Yielded, r.Verified})
 _ON: dict[type, Callable[[State, int, Any], None]] = {
-    r.Started: State._started, r.Claimed: doubt.claimed, r.Released: State._released, r.Replied: State._replied, r.Broke: State._broke,
-    r.Summarised: State._summarised,
+    r.Started: replies.started, r.Claimed: doubt.claimed, r.Released: replies.released, r.Replied: replies.replied, r.Broke: replies.broke,
+    r.Summarised: replies.summarised,
     r.Intended: State._intended, r.Returned: State._returned, r.Suspended: State._suspended,
     r.Stepped: State._stepped, r.Yielded: State._yielded, r.Faulted: State._faulted,
     r.Doubted: doubt.doubted, r.Verified: doubt.verified, r.Late: doubt.late,
     r.Disowned: State._disowned, r.Restored: doubt.restored,
-    r.Asked: State._asked, r.Closed: State._closed, r.Reminded: State._reminded,
-    r.Decided: State._decided, r.PauseAsked: State._pause_asked,
-    r.Resumed: State._resumed, r.CancelAsked: State._cancel_asked, r.Said: State._said, r.Emitted: events.emitted, r.Forked: forked,
-    r.Accepted: State._accepted, r.Upgraded: State._upgraded, r.Erased: erased,
-    r.Parked: State._parked, r.Completed: State._completed, r.Cancelled: State._completed,
+    r.Asked: State._asked, r.Closed: State._closed, r.Reminded: words.reminded,
+    r.Decided: State._decided, r.PauseAsked: words.pause_asked,
+    r.Resumed: words.resumed, r.CancelAsked: words.cancel_asked, r.Said: words.said, r.Emitted: events.emitted, r.Forked: forked,
+    r.Accepted: words.accepted, r.Upgraded: words.upgraded, r.Erased: erased,
+    r.Parked: words.parked, r.Completed: words.completed, r.Cancelled: words.completed,
 }  # fmt: skip
 
 __all__ = ["ENDED", "OWING", "Call", "Fault", "Grant", "Open", "Phase", "State", "input_text"]

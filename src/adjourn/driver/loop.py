@@ -267,7 +267,7 @@ class Drive:
         routed = any(isinstance(record, ROUTING) for _, record in done.records)
         if self.state.flow is not None and facts and routed:
             # A word of theirs may have begun a chain before one of ours did: read the journal as it was written.
-            self.state = State(self.state.belief.trust).fold_all(await self.store.load(self.state.run))
+            self.state = State(self.state.trust).fold_all(await self.store.load(self.state.run))
             self._disown()
             return
         # Their words stand before these facts in the journal, so they cannot have closed what the facts opened.

@@ -10,6 +10,7 @@ from adjourn.core.changes import changes
 from adjourn.core.codec import decode, encode, plain
 from adjourn.core.duration import Duration, seconds
 from adjourn.core.flowing import Scope
+from adjourn.core.graph import Graph
 from adjourn.core.ids import local_event
 from adjourn.driver.program import Desk
 from adjourn.errors import InvalidDefinition, MissingResource, PauseRequest
@@ -147,7 +148,7 @@ class FlowContext(ToolContext):
         self.state = FlowState(scope.data)
         self.notes = list(flow.notes)
         self.emitted: list[Any] = []
-        self._scope = scope
+        self._scope, self._graph = scope, flow.graph_of(scope)
         self._event = ""
         self._waits = 0
         self._looked = False
@@ -220,7 +221,7 @@ class FlowContext(ToolContext):
             if set(resume_to) != {"event"}:
                 raise _no_such_way(resume_to)
             self._event, resume_to = self._scope.label + checked_event(resume_to["event"]), "next"
-            _warn_if_unheard(self._scope, self._call.tool, self._event)
+            _warn_if_unheard(self._graph, self._call.tool, self._event)
         elif resume_to not in ("next", "self"):
             raise _no_such_way(resume_to)
         else:
@@ -260,10 +261,10 @@ class FlowContext(ToolContext):
         return super()._stop(**fields)
 
 
-def _warn_if_unheard(scope: Scope, chunk: str, event: str) -> None:
+def _warn_if_unheard(graph: Graph, chunk: str, event: str) -> None:
     """Say, once, that an answer would begin nothing. A flow's bodies are not looked into before they run."""
-    name, flow = local_event(event), scope.graph.name
-    if any(name in chain.any or name in chain.all for chain in scope.graph.chains) or (flow, chunk, name) in _warned:
+    name, flow = local_event(event), graph.name
+    if any(name in chain.any or name in chain.all for chain in graph.chains) or (flow, chunk, name) in _warned:
         return
     _warned.add((flow, chunk, name))
     log.warning(

@@ -152,7 +152,7 @@ class Execution:
     def picture(self) -> str:
         """A mermaid diagram: which chunks are done, running, waiting."""
         state = self._now()
-        return mermaid(state.flow.root.graph if state.flow else self.flow.graph, state)
+        return mermaid(state.flow.graph if state.flow else self.flow.graph, state)
 
     async def stream(self) -> AsyncIterator[Event]:
         """What chunks publish, interrupts and progress, until it is closed. May be begun before `start`."""

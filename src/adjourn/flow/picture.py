@@ -19,6 +19,8 @@ from adjourn.core.graph import (
     IfItem,
     MatchItem,
     SideItem,
+    branches,
+    inside,
 )
 from adjourn.core.state import State
 
@@ -71,13 +73,18 @@ class Drawing:
         """An arrow."""
         self.add(f"{a} {'-.->' if dotted else '-->'} {b}")
 
-    def chain(self, items: list[AnyItem], last: str) -> str:
+    def chain(self, items: list[AnyItem], path: str, last: str) -> str:
         """Draw a chain behind a node; its last node."""
         for at, item in enumerate(items):
-            last = self._item(item, last, self._marks.get((id(items), at)))
+            last = self._item(item, (path, at), last)
         return last
 
-    def _item(self, item: AnyItem, last: str, marks: Counter[str] | None) -> str:
+    def _inside(self, item: AnyItem, place: Place) -> list[tuple[list[AnyItem], str]]:
+        """The chains inside an item, each with its path."""
+        return [(items, inside(*place, which)) for which, items in branches(item)]
+
+    def _item(self, item: AnyItem, place: Place, last: str) -> str:
+        marks = self._marks.get(place)
         match item:
             case ChunkItem():
                 return self.step(last, self._now(item.name), "[]", marks)
@@ -85,42 +92,42 @@ class Drawing:
                 return self.step(last, f"agent {self._now(item.name)}", "[]", marks)
             case BatchItem():
                 join = self.node("join")
-                for key, branch in item.branches.items():
-                    self.edge(self.chain(branch, self.step(last, key)), join)
+                for key, (branch, path) in zip(item.branches, self._inside(item, place), strict=True):
+                    self.edge(self.chain(branch, path, self.step(last, key)), join)
                 return join
             case EachItem():
                 begin = self.step(last, f"each, {item.concurrency or 'all'} at a time")
-                return self.step(self.chain(item.body, begin), "end each")
+                return self.step(self.chain(item.body, inside(*place, "each"), begin), "end each")
             case IfItem() | MatchItem():
-                return self._choice(item, last, marks)
+                return self._choice(item, place, last)
             case SideItem():
                 side = self.node("side")
                 self.edge(last, side, dotted=True)
-                self.chain(item.body, side)
+                self.chain(item.body, inside(*place, "side"), side)
                 return last
             case EmitItem():
                 return self.step(last, f"emit {item.event}")
             case CollectItem():
                 return self.step(last, f"collect {item.name}.{item.key}")
             case FlowItem():
-                return self._flow(item, last)
+                return self._flow(item, place, last)
 
-    def _choice(self, item: IfItem | MatchItem, last: str, marks: Counter[str] | None) -> str:
-        fork = self.step(last, item.name, "{}", marks)
+    def _choice(self, item: IfItem | MatchItem, place: Place, last: str) -> str:
+        fork = self.step(last, item.name, "{}", self._marks.get(place))
         end = self.node("end")
         tests = (
             [self._now(name) for name in item.conditions]
             if isinstance(item, IfItem)
             else [repr(v) for v in item.values]
         )
-        for test, branch in zip([*tests, "else"], [*item.branches, item.otherwise], strict=True):
-            self.edge(self.chain(branch, self.step(fork, test)), end)
+        for test, (branch, path) in zip([*tests, "else"], self._inside(item, place), strict=True):
+            self.edge(self.chain(branch, path, self.step(fork, test)), end)
         return end
 
-    def _flow(self, item: FlowItem, last: str) -> str:
+    def _flow(self, item: FlowItem, place: Place, last: str) -> str:
         self.add(f'subgraph s{self._count}["{_escaped(item.name)}"]')
         self._depth += 1
-        ends = self.graph(item.graph, last)
+        ends = self.graph(item.graph, last, f"{inside(*place, 'flow')}/")
         self._depth -= 1
         self.add("end")
         join = self.node("end of " + item.name)
@@ -128,15 +135,15 @@ class Drawing:
             self.edge(end, join)
         return join
 
-    def graph(self, graph: Graph, last: str = "") -> list[str]:
+    def graph(self, graph: Graph, last: str = "", before: str = "") -> list[str]:
         """Draw the chains of a flow; the last nodes of those that begin with it."""
         ends: list[str] = []
         around, self._renamed = self._renamed, graph.renamed
-        for chain in graph.chains:
+        for n, chain in enumerate(graph.chains):
             first = self.node(_source(chain))
             if last and chain.root:
                 self.edge(last, first)
-            end = self.chain(chain.items, first)
+            end = self.chain(chain.items, f"{before}{n}", first)
             ends += [end] if chain.root else []
         self._renamed = around
         return ends
@@ -165,8 +172,9 @@ def marks(state: State) -> dict[Place, Counter[str]]:
     found: dict[Place, Counter[str]] = {}
     if state.flow is None:
         return found
-    for place, times in state.flow.done.items():
-        found.setdefault(place, Counter())["done"] += times
+    for path, places in state.flow.done.items():
+        for at, times in places.items():
+            found.setdefault((path, at), Counter())["done"] += times
     inside = {o.record.call.rpartition("/")[0] for o in state.open.values()}
     for id, token in state.flow.tokens.items():
         call = state.live.get(id)

@@ -127,7 +127,7 @@ class Run(Generic[T]):
         state = Checkpoint(check_content(self.id, await self._rt.store.load(self.id))).state
         if state.flow is None:
             raise Invalid(f"run {self.id!r} is of an agent, which has no graph")
-        return mermaid(state.flow.root.graph, state)
+        return mermaid(state.flow.graph, state)
 
     async def status(self) -> str:
         """The status that people see."""
