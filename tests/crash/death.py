@@ -21,6 +21,7 @@ COMMIT_PATH = frozenset(
         "stores/writer",
         "stores/sqlite",
         "stores/rows",
+        "stores/rules/sheet",
         "stores/rules/journal",
         "stores/rules/lease",
         "stores/rules/commands",

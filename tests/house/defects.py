@@ -20,6 +20,7 @@ from tests.bodies.defects import BODIES
 from tests.control.defects import TIME
 from tests.driver.defects import LIVENESS
 from tests.house.defect import Defect, replacing, rewrite, rewriting
+from tests.stores.defects import RULES
 
 from adjourn.agent import model_call, program
 from adjourn.agent import tool as tools
@@ -164,7 +165,7 @@ DEFECTS: dict[str, Defect] = {
     ),
     "late_answers": Defect(
         "an answer after the deadline is taken until somebody has recorded the expiry",
-        rewriting(commands, "_admit_decision", "if found.expires and now >= found.expires:", "if False:"),
+        rewriting(commands, "_admit_decision", "if found.expires and sheet.now >= found.expires:", "if False:"),
         RUNTIME + "time.py::test_a_late_answer_is_refused_by_the_clock_before_anybody_recorded_the_expiry",
     ),
     "decided_twice": Defect(
@@ -233,6 +234,7 @@ DEFECTS: dict[str, Defect] = {
         "tests/core/test_schema.py::test_a_check_that_needs_more_than_it_was_given_says_so_to_the_caller",
     ),
     **AUTHORITY,
+    **RULES,
     **BODIES,
     **LIVENESS,
 }  # fmt: skip

@@ -17,6 +17,7 @@ from adjourn.models.scripted import ScriptedModel, call
 from adjourn.runtime.runtime import Runtime
 from adjourn.stores import sqlite
 from adjourn.stores.memory import MemoryStore
+from adjourn.stores.rules.sheet import Rule
 from adjourn.stores.store import Store
 from adjourn.stores.writer import Request
 from adjourn.testing.clock import FakeClock
@@ -162,8 +163,8 @@ class Inline:
     def __init__(self, name: str, transact: Callable[[list[Request]], None], done: Callable[[], None]) -> None:
         self._transact, self._done = transact, done
 
-    async def ask(self, work: Callable[[Any], Any], *, light: bool = False) -> Any:
-        request = Request(work, asyncio.get_running_loop(), light)
+    async def ask(self, work: Callable[[Any], Any] | Rule) -> Any:
+        request = Request(work, asyncio.get_running_loop())
         self._transact([request])
         if request.error is not None:
             raise request.error

@@ -18,6 +18,7 @@ import pytest
 from adjourn.core.records import Said, Started, Stepped
 from adjourn.errors import StoreError
 from adjourn.stores import connection, migrate, sqlite
+from adjourn.stores.rules.sheet import Ask, Rule
 from adjourn.stores.sqlite import SQLiteStore
 from adjourn.stores.store import Filter
 from adjourn.testing import FakeClock, check_rows
@@ -108,7 +109,7 @@ async def test_a_word_that_shares_its_commit_with_a_lease_is_synced(disk: Counti
             busy.set()
             free.wait()
 
-        held = asyncio.ensure_future(store._writer.ask(hold, light=True))
+        held = asyncio.ensure_future(store._writer.ask(Rule(Ask(), hold, light=True)))
         await asyncio.to_thread(busy.wait)
         before, transactions = disk.syncs, store.transactions
         both = [store.renew(lease, TTL), store.deliver("r1", Said(text="hi"))]
@@ -255,7 +256,7 @@ async def test_a_cancelled_caller_does_not_cut_a_transaction_in_half(path: Path)
     async with opened(path) as store:
         await store.create(started())
         gate = threading.Event()
-        blocked = asyncio.ensure_future(store._writer.ask(lambda _: gate.wait(5)))
+        blocked = asyncio.ensure_future(store._writer.ask(Rule(Ask(), lambda _: gate.wait(5))))
         await asyncio.sleep(0.01)
         words = [asyncio.ensure_future(store.deliver("r1", Said(text=str(n)))) for n in range(5)]
         await asyncio.sleep(0)
@@ -444,6 +445,7 @@ def test_a_folder_is_not_a_file(folder: Path) -> None:
 READ_ONLY = """
 import os, sys
 from adjourn.errors import StoreError
+from adjourn.stores.rules.sheet import Ask, Rule
 from adjourn.stores.sqlite import SQLiteStore
 if os.geteuid() == 0:
     os.setgroups([])

@@ -39,7 +39,7 @@ from adjourn.driver.landing import Landing
 from adjourn.driver.late import all_recorded, record_late
 from adjourn.driver.program import Program
 from adjourn.errors import LeaseLost, Unauthorised
-from adjourn.stores.rules.transaction import stamped
+from adjourn.stores.rules.sheet import stamped
 from adjourn.stores.store import Committed, Lease, Store
 
 log = logging.getLogger("adjourn.driver")

@@ -64,7 +64,7 @@ from adjourn.runtime.turns import conversation_before
 from adjourn.runtime.worker import Worker
 from adjourn.stores.audit_key import KeySource, audit_keys
 from adjourn.stores.open import open_store
-from adjourn.stores.rules.transaction import stamped
+from adjourn.stores.rules.sheet import stamped
 from adjourn.stores.store import Filter, RunRow, Store
 
 T = TypeVar("T", default=str)

@@ -5,13 +5,13 @@ chained in the same way. What ties the chains together, so that a whole one cann
 """
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 
-from adjourn.core.codec import decode, encode
+from adjourn.core.codec import decode
 from adjourn.errors import Invalid
 
 SECURITY = "@security"
@@ -49,36 +49,6 @@ def placed(place: str) -> tuple[float, str, int]:
         return float(at), scope, int(n)
     except ValueError:
         raise Invalid(f"{place!r:.80} is no place in the audit; take it from the page before") from None
-
-
-class AuditTx(Protocol):
-    """What a transaction offers for the audit."""
-
-    def audit(self, entry: AuditRow) -> None:
-        """Append a line and remember it as the scope's last."""
-        ...
-
-    def audit_head(self, scope: str) -> tuple[int, bytes]:
-        """The number and the hash of the scope's last line; (0, b"") if it has none."""
-        ...
-
-    def touch(self, scope: str, at: float) -> None:
-        """The next seal covers this scope, which has waited for it since `at`."""
-        ...
-
-
-def audited(tx: AuditTx, now: float, scope: str, entry: dict[str, Any]) -> None:
-    """Write a line of the audit; if that fails, so does the action, because both are one transaction."""
-    n, head = tx.audit_head(scope)
-    body = encode({"at": round(now, 3), "run": scope, **entry}).decode()
-    tx.audit(AuditRow(scope, n + 1, body, chain(head, body)))
-    tx.touch(scope, round(now, 3))
-
-
-def noted(tx: AuditTx, now: float, lines: Sequence[Mapping[str, Any]]) -> None:
-    """See `Store.note`."""
-    for line in lines:
-        audited(tx, now, SECURITY, dict(line))
 
 
 NUMBERED = ("seal", "seals", "anchor")

@@ -5,7 +5,7 @@ Nothing is written unless somebody wants to be told. A letter says where to look
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 
@@ -15,68 +15,33 @@ from adjourn.core.ids import public_id, ref_of
 from adjourn.core.records import AnyRecord, Asked, Cancelled, Closed, Completed, Parked, Reminded, Suspended
 from adjourn.core.status import Status
 from adjourn.errors import Invalid
-from adjourn.stores.audit import AuditTx, audited, noted
+from adjourn.stores.audit import SECURITY
 from adjourn.stores.letter import TOPICS, Endpoint, Letter, Sent
+from adjourn.stores.rules.sheet import Ask, Rule, Sheet
 from adjourn.stores.store import RunRow
 
 TOLD = frozenset({Asked, Suspended, Reminded, Parked, Completed, Cancelled})
 
 
-class OutboxTx(AuditTx, Protocol):
-    """What a transaction offers for the outbox."""
-
-    def endpoints(self) -> list[Endpoint]:
-        """Who is told, by name."""
-        ...
-
-    def put_endpoint(self, endpoint: Endpoint) -> None:
-        """Add or replace one."""
-        ...
-
-    def drop_endpoint(self, name: str) -> None:
-        """Remove one and its letters."""
-        ...
-
-    def post(self, letter: Letter) -> None:
-        """Add a letter; its `n` is the next number."""
-        ...
-
-    def letter(self, n: int) -> Letter | None:
-        """The letter of this number."""
-        ...
-
-    def put_letter(self, letter: Letter) -> None:
-        """Change its state, tries, time and error."""
-        ...
-
-    def drop_letter(self, n: int) -> None:
-        """Remove it."""
-        ...
-
-    def due_letters(self, now: float, limit: int, but: Sequence[str]) -> list[Letter]:
-        """Those that are due for all endpoints `but` these, in order; of one run to one endpoint only the first."""
-        ...
-
-
-def tell(tx: OutboxTx, row: RunRow, records: Sequence[AnyRecord]) -> None:
+def tell(sheet: Sheet, row: RunRow, records: Sequence[AnyRecord]) -> None:
     """Write letters about what was just appended to a run; its row is as it is after all of it."""
     told = [record for record in records if type(record) in TOLD]
     gone = {record.i for record in records if type(record) is Closed}  # it was settled before anybody could see it
-    if not told or not (endpoints := tx.endpoints()):
+    if not told or not (endpoints := sheet.endpoints()):
         return
     for record in told:
         if gone and isinstance(record, Asked | Suspended) and record.i in gone:
             continue
         topic, about = _about(row, record)
         if topic:
-            _post(tx, endpoints, topic, record.at, row.id, {"run_id": row.id, "agent": row.program, **about})
+            _post(sheet, endpoints, topic, record.at, row.id, {"run_id": row.id, "agent": row.program, **about})
 
 
-def tell_halt(tx: OutboxTx, now: float, scope: str, by: str, reason: str, lift: bool) -> None:
+def tell_halt(sheet: Sheet, scope: str, by: str, reason: str, lift: bool) -> None:
     """Write letters about a halt."""
-    if endpoints := tx.endpoints():
+    if endpoints := sheet.endpoints():
         topic = "halt.lifted" if lift else "halt.set"
-        _post(tx, endpoints, topic, now, "", {"scope": scope, "by": by, "reason": reason})
+        _post(sheet, endpoints, topic, sheet.now, "", {"scope": scope, "by": by, "reason": reason})
 
 
 def _about(row: RunRow, record: AnyRecord) -> tuple[str, dict[str, Any]]:
@@ -108,14 +73,14 @@ def _interrupt(row: RunRow, record: Asked | Suspended) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _post(tx: OutboxTx, endpoints: Sequence[Endpoint], topic: str, at: float, run: str, data: dict[str, Any]) -> None:
+def _post(sheet: Sheet, endpoints: Sequence[Endpoint], topic: str, at: float, run: str, data: dict[str, Any]) -> None:
     when = datetime.fromtimestamp(at, UTC).isoformat().replace("+00:00", "Z")
     body = encode({"type": topic, "timestamp": when, "data": data}).decode()
     for endpoint in endpoints:
         if not endpoint.topics or topic in endpoint.topics:
             # The same event has the same id for ever: that is how a receiver knows it again.
             id = f"msg_{digest(endpoint.name, topic, run, data, at)[:32]}"
-            tx.post(Letter(0, id, endpoint.name, topic, run, body, at, due_at=at))
+            sheet.post(Letter(0, id, endpoint.name, topic, run, body, at, due_at=at))
 
 
 def endpoint_digest(endpoint: Endpoint) -> str:
@@ -123,9 +88,13 @@ def endpoint_digest(endpoint: Endpoint) -> str:
     return digest("endpoint", endpoint.name, endpoint.kind, endpoint.url, endpoint.secret, list(endpoint.topics))
 
 
-def put_endpoint(
-    tx: OutboxTx, now: float, put: Endpoint | None, drop: str, by: str, origin: str = ""
-) -> list[Endpoint]:
+def endpointing(put: Endpoint | None, drop: str, by: str, origin: str) -> Rule:
+    """See `Store.endpoints`."""
+    ask = Ask(endpoints=True, audit=("",) if put or drop else ())
+    return Rule(ask, lambda sheet: put_endpoint(sheet, put, drop, by, origin))
+
+
+def put_endpoint(sheet: Sheet, put: Endpoint | None, drop: str, by: str, origin: str) -> list[Endpoint]:
     """See `Store.endpoints`."""
     if put is not None:
         unknown = [t for t in put.topics if t not in TOPICS]
@@ -134,12 +103,12 @@ def put_endpoint(
                 f"an endpoint has a short name, and topics among {', '.join(TOPICS)}; not {unknown or put.name!r:.80}"
             )
         told = {"endpoint": put.name, "kind": put.kind, "topics": list(put.topics), "digest": endpoint_digest(put)}
-        audited(tx, now, "", {"verb": "add endpoint", "by": by, "from": origin, **told})
-        tx.put_endpoint(msgspec.structs.replace(put, at=now))
+        sheet.audited("", {"verb": "add endpoint", "by": by, "from": origin, **told})
+        sheet.put_endpoint(msgspec.structs.replace(put, at=sheet.now))
     if drop:
-        audited(tx, now, "", {"verb": "remove endpoint", "by": by, "from": origin, "endpoint": drop})
-        tx.drop_endpoint(drop)
-    return tx.endpoints()
+        sheet.audited("", {"verb": "remove endpoint", "by": by, "from": origin, "endpoint": drop})
+        sheet.drop_endpoint(drop)
+    return sheet.endpoints()
 
 
 def _settled(letter: Letter, sent: Sent) -> dict[str, Any]:
@@ -151,23 +120,35 @@ def _settled(letter: Letter, sent: Sent) -> dict[str, Any]:
     return {"verb": verb, "by": sent.by, "from": sent.origin, **about}
 
 
-def post(
-    tx: OutboxTx, now: float, sent: Sequence[Sent], take: int, hold: float, but: Sequence[str] = ()
-) -> list[Letter]:
-    """See `Store.post`."""
+def settling(sent: Sequence[Sent]) -> Rule:
+    """The first half of `Store.post`."""
+    ask = Ask(letters=tuple({x.n: None for x in sent}), audit=(SECURITY,))
+    return Rule(ask, lambda sheet: settle(sheet, sent))
+
+
+def settle(sheet: Sheet, sent: Sequence[Sent]) -> None:
+    """Take down what came of these attempts."""
     for x in sent:
-        letter = tx.letter(x.n)
+        letter = sheet.letter(x.n)
         if letter is None or letter.tries != x.tries:  # somebody else has it by now
             continue
         if x.by or (x.error and not x.again):
-            noted(tx, now, [_settled(letter, x)])
+            sheet.noted([_settled(letter, x)])
         if not x.error:
-            tx.drop_letter(x.n)
+            sheet.drop_letter(x.n)
         else:
             state = "due" if x.again else "dead"
-            tx.put_letter(msgspec.structs.replace(letter, state=state, due_at=x.again, error=x.error[:500]))
-    taken: list[Letter] = []
-    for letter in tx.due_letters(now, take, but) if take else []:
-        taken.append(msgspec.structs.replace(letter, tries=letter.tries + 1, due_at=now + hold))
-        tx.put_letter(taken[-1])
+            sheet.put_letter(msgspec.structs.replace(letter, state=state, due_at=x.again, error=x.error[:500]))
+
+
+def taking(limit: int, hold: float, but: Sequence[str]) -> Rule:
+    """The second half of `Store.post`: what is due is read when the settling is written."""
+    return Rule(Ask(take=limit, but=tuple(but)), lambda sheet: take(sheet, hold))
+
+
+def take(sheet: Sheet, hold: float) -> list[Letter]:
+    """Take the letters that are due, for so many seconds."""
+    taken = [msgspec.structs.replace(x, tries=x.tries + 1, due_at=sheet.now + hold) for x in sheet.due_letters()]
+    for letter in taken:
+        sheet.put_letter(letter)
     return taken

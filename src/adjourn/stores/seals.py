@@ -11,14 +11,13 @@ import hashlib
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import msgspec
 
-from adjourn.core.codec import encode, loads
+from adjourn.core.codec import loads
 from adjourn.core.digest import digest
-from adjourn.errors import AuditBroken, Invalid
-from adjourn.stores.audit_key import AuditKey
+from adjourn.errors import Invalid
 
 MOST = 1000
 """So many scopes go into one seal: a transaction stays short however much there is to seal."""
@@ -66,55 +65,6 @@ def sealed_head(salt: bytes, head: bytes) -> str:
     """What a seal names a journal's hash by. A seal stays when the run is erased and its salt goes: between two hashes that are
     known as they are, one could try what the records between them said."""
     return hashlib.sha256(b"sealed" + salt + head).hexdigest() if salt else head.hex()
-
-
-class SealTx(Protocol):
-    """What a transaction offers for sealing."""
-
-    def store_id(self) -> str:
-        """The random id that was made with the store."""
-        ...
-
-    def touched(self, most: int) -> list[Covered]:
-        """Up to so many scopes that were touched, in order of their names, and where their chains stand."""
-        ...
-
-    def untouch(self, upto: str) -> None:
-        """Forget the touched scopes up to this name."""
-        ...
-
-    def seal(self, k: int = 0) -> Seal | None:
-        """The seal of this number; 0: the last one."""
-        ...
-
-    def put_seal(self, seal: Seal) -> None:
-        """Append a seal; fails if there is one of its number."""
-        ...
-
-
-def seal(tx: SealTx, now: float, key: AuditKey | None, after: Seal | None = None, most: int = MOST) -> Seal | None:
-    """See `Store.seal`."""
-    store, last = tx.store_id(), tx.seal()
-    if not store:
-        raise AuditBroken("the id of the store is missing: somebody has changed it. Nothing was sealed")
-    if after is not None and tx.seal(after.k) != after:
-        raise AuditBroken(
-            f"seal {after.k}, which this process has made or seen, is not there any more: somebody has changed the store. "
-            "Nothing was sealed; compare it with a copy, and with your last anchor: adjourn audit verify --since ANCHOR"
-        )
-    if key is None and last is not None and last.kid:
-        return None  # what is signed stays signed: this is for whoever has the key
-    covered = tx.touched(most)
-    if not covered and (last is None or key is None or last.kid):
-        return None
-    k, at = (last.k + 1 if last else 1), round(now, 3)
-    prev, body = (last.hash if last else b""), encode(covered).decode()
-    hash = seal_hash(store, k, at, prev, body)
-    made = Seal(k, at, prev, body, hash, key.kid if key else "", key.sign(hash) if key else b"")
-    tx.put_seal(made)
-    if covered:
-        tx.untouch(covered[-1].scope)
-    return made
 
 
 class Anchor(msgspec.Struct, frozen=True):

@@ -13,21 +13,21 @@ import apsw
 
 from adjourn.core.codec import encode
 from adjourn.core.interrupt import Interrupt
-from adjourn.core.records import AnyRecord, Command, Fact, Move, Released, Started, parse
+from adjourn.core.records import AnyRecord, parse
 from adjourn.errors import AdjournError, StoreError, UnknownRun
-from adjourn.stores import outbox
 from adjourn.stores import sqlite_lists as lists
 from adjourn.stores.bells import Bells
 from adjourn.stores.connection import bring_up_to_date, connect
-from adjourn.stores.letter import Endpoint, Letter, Sent
+from adjourn.stores.letter import Endpoint, Letter
 from adjourn.stores.misfit import Misfit
 from adjourn.stores.pulse import SQLitePulse
 from adjourn.stores.rows import COLUMNS, LETTER, TAIL, Rows, endpoints, is_signed, key, misfits, run_row
-from adjourn.stores.rules import commands, erasing, halts, journal, signing
-from adjourn.stores.rules import lease as leases
+from adjourn.stores.rules import sheet
+from adjourn.stores.rules.lease import misfitting
+from adjourn.stores.rules.sheet import Failed, Rule
 from adjourn.stores.scrub import is_unscrubbed, scrub
 from adjourn.stores.sqlite_audit import SQLiteAudit
-from adjourn.stores.store import Bell, Committed, Erasure, Filter, Halt, Lease, RunRow
+from adjourn.stores.store import Bell, Filter, RunRow
 from adjourn.stores.write_ahead_log import WriteAheadLog
 from adjourn.stores.writer import Request, Worker
 
@@ -59,7 +59,7 @@ class SQLiteStore(SQLiteAudit):
         self._watching = connect(path)
         self._heads: dict[str, int] = {}
         self._halts: Any = (0, None)
-        self._rows = Rows(self._db)
+        self._rows = Rows(self._db, now)
         self._level = "full"
         self._writer = Worker("adjourn-writer", self._transact, self._db.close)
         self._reader = Worker("adjourn-reader", self._read_batch, self._reading.close)
@@ -68,7 +68,7 @@ class SQLiteStore(SQLiteAudit):
 
     def _transact(self, batch: list[Request]) -> None:
         # A lease lost with the power costs nothing; the next FULL commit syncs it.
-        light = all(request.light for request in batch)
+        light = all(request.work.light for request in batch)
         try:
             self._check_file()
             self._log.keep_short()
@@ -76,48 +76,62 @@ class SQLiteStore(SQLiteAudit):
             together = self._attempt(batch)
         except Exception as e:
             for request in batch:
-                request.error = (
-                    e if isinstance(e, AdjournError) else StoreError(f"{self.path}: {type(e).__name__}: {e}")
-                )
+                request.error = self._failure(e)
             return
         if together:
-            self.transactions += not light
-            self.commits += len(batch)
+            done = sum(request.error is None for request in batch)
+            self.transactions += bool(done) and not light
+            self.commits += done
             return
         for request in batch:
             request.result = request.error = None
             self._transact([request])
 
     def _attempt(self, batch: list[Request]) -> bool:
-        """All of them in one transaction. False: one failed after it had written, so each must have its own.
+        """All of them in one transaction. False: one could not be written, so each must have its own.
 
-        Most refusals come before the first write; those leave nothing to take back, and need no savepoint.
+        A rule that refuses has written nothing: it leaves the others as they are.
         """
-        db, rows = self._db, self._rows
+        db, rows, ruled = self._db, self._rows, False
         db.execute("begin immediate")
         try:
             rows.begun()
             for request in batch:
-                before = db.total_changes()
                 try:
-                    request.result = request.work(rows)
+                    request.result, writes = sheet.worked(rows, request.work)
+                except apsw.Error:
+                    raise
                 except Exception as e:
-                    rows.forget()  # a rule may have changed a row before it refused
-                    if len(batch) == 1:
-                        raise
-                    if not isinstance(e, AdjournError) or db.total_changes() != before:
-                        with suppress(apsw.Error):  # a full disk has taken it back already
-                            db.execute("rollback")
-                        return False
-                    request.error = e
+                    request.error = self._failure(e)
+                    continue
+                rows.write(writes)
+                ruled = True
+            sheet.settled(rows)
+        except BaseException:
+            self._take_back()
+            if len(batch) == 1:
+                raise
+            return False
+        if not ruled:
+            self._take_back()
+            return True
+        try:
             db.execute("commit")
         except BaseException:
-            rows.forget()
-            with suppress(apsw.Error):
-                db.execute("rollback")
+            self._take_back()
             raise
         rows.committed()
         return True
+
+    def _take_back(self) -> None:
+        self._rows.forget()
+        with suppress(apsw.Error):  # a full disk has taken it back already
+            self._db.execute("rollback")
+
+    def _failure(self, error: Exception) -> AdjournError:
+        if isinstance(error, AdjournError):
+            return error
+        return StoreError(f"{self.path}: {type(error).__name__}: {error}")
 
     def _check_file(self) -> None:
         """What is written into a file that has no name any more is gone when it is closed, so it is not acknowledged."""
@@ -130,11 +144,15 @@ class SQLiteStore(SQLiteAudit):
             self._db.execute(f"pragma synchronous={level}")
             self._level = level
 
-    async def _write(self, run: str, work: Callable[[Rows], Any], *, light: bool = False, own: bool = False) -> Any:
-        result = await self._writer.ask(work, light=light)
-        if run in self._heads:  # so that the watch tells other processes' writes from ours
-            self._heads[run] = getattr(result, "seq", result) or self._heads[run]
-        self._bells.ring(run, own=own)
+    async def _write(self, rule: Rule, *, ring: str | None = None, own: bool = False) -> Any:
+        result = await self._writer.ask(rule)
+        if ring is not None:
+            if ring in self._heads:  # so that the watch tells other processes' writes from ours
+                seq = result if type(result) is int else getattr(result, "seq", 0)
+                self._heads[ring] = seq or self._heads[ring]
+            self._bells.ring(ring, own=own)
+        if isinstance(result, Failed):
+            raise result.error
         return result
 
     def _read_batch(self, batch: list[Request]) -> None:
@@ -148,10 +166,6 @@ class SQLiteStore(SQLiteAudit):
                 request.error = StoreError(f"{self.path}: {type(e).__name__}: {e}")
 
     # Store
-
-    async def create(self, started: Started, records: Sequence[AnyRecord] = (), *, origin: str = "") -> bool:
-        """See `Store.create`."""
-        return await self._write(started.run, lambda tx: journal.create(tx, self.now(), started, records, origin))
 
     async def get(self, run: str) -> RunRow:
         """See `Store.get`."""
@@ -176,53 +190,9 @@ class SQLiteStore(SQLiteAudit):
 
         return await self._reader.ask(work)
 
-    async def acquire(
-        self,
-        run: str,
-        worker: str,
-        ttl: float,
-        *,
-        after: int = 0,
-        head: bytes = b"",
-        replaces: str = "",
-        spares: str = "",
-    ) -> Lease | None:
-        """See `Store.acquire`."""
-        taken = leases.Taken(run, worker, ttl, after, head, replaces, spares)
-        return await self._write(run, lambda tx: leases.acquire(tx, self.now(), taken), light=True, own=True)
-
     def pulse(self) -> SQLitePulse:
         """See `Store.pulse`."""
         return SQLitePulse(self._connect, self.now)
-
-    async def renew(self, lease: Lease, ttl: float) -> None:
-        """See `Store.renew`."""
-        await self._writer.ask(lambda tx: leases.renew(tx, self.now(), lease, ttl), light=True)
-
-    async def release(self, lease: Lease, released: Released | None = None) -> None:
-        """See `Store.release`."""
-        said = released or Released()
-        await self._write(lease.run, lambda tx: leases.release(tx, self.now(), lease, said), light=True)
-
-    async def commit(self, lease: Lease, facts: Sequence[Fact], moves: Sequence[Move], *, seen: int) -> Committed:
-        """See `Store.commit`."""
-        light = not facts and not moves
-        work: Callable[[Rows], Committed] = lambda tx: leases.commit(tx, self.now(), lease, facts, moves, seen)  # noqa: E731
-        return await self._write(lease.run, work, light=light, own=True)
-
-    async def deliver(self, run: str, command: Command, *, request: str = "", origin: str = "", at: int = 0) -> int:
-        """See `Store.deliver`."""
-        done = await self._write(run, lambda tx: commands.deliver(tx, self.now(), run, command, request, origin, at))
-        if isinstance(done, commands.Failed):
-            raise done.error
-        return done
-
-    async def erase(self, run: str, *, by: str = "", reason: str = "", origin: str = "") -> Erasure:
-        """See `Store.erase`."""
-        done = await self._write(run, lambda tx: erasing.erase(tx, self.now(), run, by, reason, origin))
-        if isinstance(done, commands.Failed):
-            raise done.error
-        return done
 
     async def scrub(self) -> bool:
         """See `Store.scrub`. It takes as long as writing the whole file anew."""
@@ -234,7 +204,7 @@ class SQLiteStore(SQLiteAudit):
         """See `Store.signed`."""
         if required is None:
             return await self._reader.ask(is_signed)
-        return await self._write("", lambda tx: signing.signed(tx, self.now(), required, by, origin))
+        return await self._require_seals(required, by, origin)
 
     async def due(self, programs: Sequence[str], limit: int = 100) -> list[RunRow]:
         """See `Store.due`."""
@@ -266,16 +236,10 @@ class SQLiteStore(SQLiteAudit):
         now = self.now()
         return await self._reader.ask(lambda db: lists.runs(db, filter, now))
 
-    async def halt(
-        self, scope: str, *, by: str = "", reason: str = "", lift: bool = False, origin: str = ""
-    ) -> list[Halt]:
-        """See `Store.halt`."""
-        return await self._write("", lambda tx: halts.halt(tx, self.now(), scope, by, reason, lift, origin))
-
     async def misfits(self, put: Misfit | None = None, *, runs: Sequence[str] = ()) -> list[Misfit]:
         """See `Store.misfits`."""
         if put is not None:
-            await self._writer.ask(lambda tx: tx.put_misfit(put), light=True)
+            await self._write(misfitting(put))
         return await self._reader.ask(lambda db: misfits(db, runs))
 
     async def endpoints(
@@ -284,13 +248,7 @@ class SQLiteStore(SQLiteAudit):
         """See `Store.endpoints`."""
         if put is None and not drop:
             return await self._reader.ask(endpoints)
-        return await self._write("", lambda tx: outbox.put_endpoint(tx, self.now(), put, drop, by, origin))
-
-    async def post(
-        self, sent: Sequence[Sent] = (), *, take: int = 0, hold: float = 60.0, but: Sequence[str] = ()
-    ) -> list[Letter]:
-        """See `Store.post`."""
-        return await self._writer.ask(lambda tx: outbox.post(tx, self.now(), sent, take, hold, but))
+        return await super().endpoints(put, drop=drop, by=by, origin=origin)
 
     async def letters(self, state: str = "", *, after: int = 0, limit: int = 100) -> list[Letter]:
         """See `Store.letters`."""

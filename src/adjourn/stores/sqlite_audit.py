@@ -1,27 +1,26 @@
 """The audit in SQLite: its lines, its seals, and a look at everything."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from adjourn.stores import sqlite_lists as lists
-from adjourn.stores.audit import AuditRow, Broken, noted
+from adjourn.stores.audit import AuditRow, Broken
 from adjourn.stores.audit_key import AuditKey
 from adjourn.stores.letter import Endpoint
 from adjourn.stores.rows import COLUMNS, INTERRUPT, SEAL, endpoints, interrupt_row, is_signed, key, run_row, store_id
-from adjourn.stores.rules.transaction import InterruptRow
-from adjourn.stores.seals import MOST, Anchor, Seal, seal
+from adjourn.stores.ruled import Ruled
+from adjourn.stores.rules.sheet import InterruptRow
+from adjourn.stores.seals import MOST, Anchor, Seal
 from adjourn.stores.store import Halt, RunRow
 from adjourn.stores.verification import Line, Verification, verified
 from adjourn.stores.writer import Worker
 
 
-class SQLiteAudit:
+class SQLiteAudit(Ruled):
     """The part of `SQLiteStore` that is about the audit."""
 
-    now: Callable[[], float]
     _reader: Worker
-    _writer: Worker
     _connect: Callable[[], Any]
 
     async def audit(self, scope: str | None = None, *, after: int = 0, limit: int = 100) -> list[AuditRow]:
@@ -32,10 +31,6 @@ class SQLiteAudit:
         """See `Store.recent`."""
         return await self._reader.ask(lambda db: lists.recent(db, before, limit, security))
 
-    async def note(self, lines: Sequence[Mapping[str, Any]]) -> None:
-        """See `Store.note`."""
-        await self._writer.ask(lambda tx: noted(tx, self.now(), lines))
-
     async def identity(self) -> str:
         """See `Store.identity`."""
         return await self._reader.ask(store_id)
@@ -44,7 +39,7 @@ class SQLiteAudit:
         """See `Store.seal`."""
         if not await self._reader.ask(_is_unsealed):  # most of the time; then nobody waits for the file
             return None
-        return await self._writer.ask(lambda tx: seal(tx, self.now(), key, after, most))
+        return await super().seal(key, after=after, most=most)
 
     async def seals(self, after: int = 0, limit: int = 100) -> list[Seal]:
         """See `Store.seals`."""
@@ -118,7 +113,8 @@ class _Evidence:
 
     def interrupts(self, row: RunRow) -> Iterable[InterruptRow]:
         return [
-            interrupt_row(x) for x in self._db.execute(f"select {INTERRUPT} from interrupt where run = ?", (row.n,))
+            interrupt_row(x)
+            for x in self._db.execute(f"select {INTERRUPT}, opened_at from interrupt where run = ?", (row.n,))
         ]
 
     def record_head(self, run: str, seq: int) -> bytes | None:

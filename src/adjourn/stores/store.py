@@ -1,7 +1,6 @@
 """What a store promises. The docstrings are the contract; `adjourn.testing.StoreContract` checks each of them."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
@@ -20,8 +19,7 @@ if TYPE_CHECKING:
     from adjourn.stores.verification import Verification
 
 
-@dataclass(slots=True)
-class RunRow:
+class RunRow(msgspec.Struct):
     """A run as a row: what lists, leases and the sweep need. Derived from the journal in the same transaction.
 
     `lease_until` is its worker's: until when the last heartbeat lasts, 0 without a worker. `salt` is what the chain of its
@@ -32,7 +30,7 @@ class RunRow:
     kind: str
     program: str
     session: str = ""
-    labels: dict[str, str] = field(default_factory=dict[str, str])
+    labels: dict[str, str] = {}
     title: str = ""
     input_digest: str = ""
     seq: int = 0

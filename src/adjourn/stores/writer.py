@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from adjourn.errors import StoreError
+from adjourn.stores.rules.sheet import Rule
 
 BATCH = 256
 
@@ -15,10 +16,10 @@ BATCH = 256
 class Request:
     """A piece of work for the thread, and who waits for it."""
 
-    __slots__ = ("error", "future", "light", "loop", "result", "work")
+    __slots__ = ("error", "future", "loop", "result", "work")
 
-    def __init__(self, work: Callable[[Any], Any], loop: asyncio.AbstractEventLoop, light: bool) -> None:
-        self.work, self.loop, self.light = work, loop, light
+    def __init__(self, work: Any, loop: asyncio.AbstractEventLoop) -> None:
+        self.work, self.loop = work, loop
         self.future: asyncio.Future[Any] = loop.create_future()
         self.result: Any = None
         self.error: BaseException | None = None
@@ -35,13 +36,16 @@ class Worker:
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
 
-    async def ask(self, work: Callable[[Any], Any], *, light: bool = False) -> Any:
-        """Run `work` in the thread. Cancelling the caller does not stop it: a transaction is never cut in half."""
+    async def ask(self, work: Callable[[Any], Any] | Rule) -> Any:
+        """Let the thread do `work`: whatever its `transact` understands.
+
+        Cancelling the caller does not stop it: a transaction is never cut in half.
+        """
         if self._closed:
             raise StoreError("the store is closed; open a new one")
         if os.getpid() != self._pid:
             raise StoreError(f"this store was opened in process {self._pid}, before a fork; open it again in this one")
-        request = Request(work, asyncio.get_running_loop(), light)
+        request = Request(work, asyncio.get_running_loop())
         self._queue.put(request)
         return await request.future
 

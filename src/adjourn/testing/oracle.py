@@ -4,8 +4,9 @@ import threading
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
-from types import ModuleType
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
+
+from msgspec.structs import replace
 
 from adjourn.core.belief import FoldAgain
 from adjourn.core.interrupt import Interrupt
@@ -15,9 +16,8 @@ from adjourn.core.status import ENDED
 from adjourn.stores.audit import AuditRow, chain
 from adjourn.stores.letter import Endpoint, Letter, Sent
 from adjourn.stores.misfit import Misfit
-from adjourn.stores.rules import commands, erasing, journal
-from adjourn.stores.rules import lease as leases
-from adjourn.stores.rules.transaction import InterruptRow, Tx
+from adjourn.stores.rules import sheet as sheets
+from adjourn.stores.rules.sheet import Ask, Book, InterruptRow, Rule, Sheet, Writes
 from adjourn.stores.seals import Seal
 from adjourn.stores.store import Bell, Committed, Erasure, Filter, Halt, Lease, Pulse, RunRow, Store
 from adjourn.stores.verification import Verification
@@ -229,8 +229,9 @@ class Watched:
 class Oracle:
     """Compares rows and fold inside each transaction, for every store that is made of `adjourn.stores.rules`.
 
-    Only what a transaction appended is folded. `checked` counts the transactions, `failures` says what was wrong:
-    a failure is raised, which takes the transaction back, and kept, because somebody may swallow it.
+    Twice: what a rule wants to be written is compared with the fold of the journal, before it is written; and what the store then
+    holds, before the transaction commits, with what was to be written. Only what a transaction appended is folded. `checked` counts
+    the rules, `failures` says what was wrong: a failure is raised, and kept, because somebody may swallow it.
     """
 
     def __init__(self) -> None:
@@ -238,37 +239,65 @@ class Oracle:
         self.failures: list[str] = []
         self._lock = threading.Lock()  # stores have writer threads of their own
         self._folded: dict[str, tuple[State, bytes]] = {}
+        self._expected: list[tuple[Book, Expected]] = []
 
-    def check(self, tx: Tx, run: str) -> None:
-        """Raise `AssertionError` unless the rows of `run` equal the fold of its journal."""
-        row = tx.run(run)
-        if row is None:
-            return
+    def check(self, book: Book, run: str, writes: Writes) -> None:
+        """Raise `AssertionError` unless the rows of `run` will equal the fold of its journal once this is written."""
         with self._lock:
+            state, head = self._folded.pop(run, None) or (State(), None)
+            sheet = _looked(book, run, state.seq, writes)
+            row = sheet.row
+            if row is None:
+                return
             self.checked += 1
-            wrong = self._wrong(tx, row)
-            if wrong:
-                self._folded.pop(run, None)
-                self.failures.append(f"run {run!r} at record {row.seq}: " + "; ".join(wrong))
-                raise AssertionError(self.failures[-1])
+            self._raise(row, self._wrong(book, sheet, row, state, row.salt if head is None else head))
+            if writes.row is not None:
+                rows = {x.i: copy(x) for x in sheet.open_interrupts()}
+                bodies = [(x.seq, x.body) for x in writes.journal]
+                self._expected.append((book, Expected(copy(row), rows, bodies)))
 
-    def _wrong(self, tx: Tx, row: RunRow) -> list[str]:
-        state, head = self._folded.pop(row.id, None) or (State(), row.salt)
-        tail = tx.tail(row, state.seq)
-        if row.erased:  # what its chain was made of is gone
-            state, tail = State(), tx.tail(row, 0)
-        elif _chained(head, tail) != row.head:  # another store's run of that name, or a transaction was taken back
-            state, tail = State(), tx.tail(row, 0)
-            if _chained(row.salt, tail) != row.head:
+    def check_written(self, book: Book) -> None:
+        """Raise `AssertionError` unless the store now holds what was to be written."""
+        with self._lock:
+            mine = [expected for written, expected in self._expected if written is book]
+            self._expected = [(written, expected) for written, expected in self._expected if written is not book]
+            for means in {x.row.id: x for x in mine}.values():
+                first = means.bodies[0][0] - 1 if means.bodies else means.row.seq
+                has = _looked(book, means.row.id, first, Writes())
+                if has.row is None or has.row.seq < means.row.seq:  # its transaction was taken back
+                    continue
+                wrong: list[str] = []
+                if replace(has.row, lease_until=0.0, n=0) != replace(means.row, lease_until=0.0, n=0):
+                    wrong.append(f"the row is {has.row!r}, the journal means {means.row!r}")
+                if has.tail(first) != means.bodies:
+                    wrong.append(
+                        f"the journal ends in {has.tail(first)!r:.200}, the journal means {means.bodies!r:.200}"
+                    )
+                if {x.i: x for x in has.open_interrupts()} != means.opens:
+                    wrong.append(f"interrupts: the rows are {has.open_interrupts()}, the journal means {means.opens}")
+                self._raise(means.row, wrong)
+
+    def _raise(self, row: RunRow, wrong: list[str]) -> None:
+        if wrong:
+            self._folded.pop(row.id, None)
+            self.failures.append(f"run {row.id!r} at record {row.seq}: " + "; ".join(wrong))
+            raise AssertionError(self.failures[-1])
+
+    def _wrong(self, book: Book, sheet: Sheet, row: RunRow, state: State, head: bytes) -> list[str]:
+        tail = sheet.tail(state.seq)
+        if row.erased or _chained(head, tail) != row.head:
+            # What its chain was made of is gone; or another store's run of that name, or a transaction was taken back.
+            state, sheet = State(), _looked(book, row.id, 0, sheet.writes)
+            tail = sheet.tail(0)
+            if not row.erased and _chained(row.salt, tail) != row.head:
                 return ["head: the hash chain of the journal does not end in the row's"]
         try:
             state.fold_all((seq, parse(body)) for seq, body in tail)
         except FoldAgain:
-            state = State().fold_all((seq, parse(body)) for seq, body in tx.tail(row, 0))
+            sheet = _looked(book, row.id, 0, sheet.writes)
+            state = State().fold_all((seq, parse(body)) for seq, body in sheet.tail(0))
         wrong = disagreements(row, state)
-        asked = copy(row)
-        asked.opens = 1  # as if there were some, so that a wrong count cannot hide a row
-        rows = {x.i: x for x in tx.open_interrupts(asked)}
+        rows = {x.i: x for x in sheet.open_interrupts()}
         if set(rows) != set(state.open):
             wrong.append(f"open interrupts: the rows are {sorted(rows)}, the journal means {sorted(state.open)}")
         for i in set(rows) & set(state.open):
@@ -276,11 +305,26 @@ class Oracle:
             if has != means:
                 wrong.append(f"interrupt {i!r}: its row says {has}, the journal means {means}")
         for i, grant in state.grants.items():
-            if (agreed := tx.interrupt(row, i)) is None or agreed.lives != grant.lives:
+            if (agreed := sheet.interrupt(i)) is None or agreed.lives != grant.lives:
                 has = agreed.lives if agreed else "no row"
                 wrong.append(f"interrupt {i!r}: its row says {has!r} lives on it, the journal means {grant.lives!r}")
         self._folded[row.id] = (state, row.head)
         return wrong
+
+
+class Expected(NamedTuple):
+    """What a store must hold of a run when its transaction commits: its row, its open interrupts, and its last records."""
+
+    row: RunRow
+    opens: dict[str, InterruptRow]
+    bodies: list[tuple[int, str]]
+
+
+def _looked(book: Book, run: str, after: int, writes: Writes) -> Sheet:
+    """Everything about a run, from the store itself, under what is to be written. All interrupts are asked for, so that a
+    wrong count of the open ones cannot hide a row."""
+    ask = Ask(run, tail=after, all_interrupts=True)
+    return Sheet(ask, book.read(ask), writes)
 
 
 def _chained(head: bytes, tail: list[tuple[int, str]]) -> bytes:
@@ -300,36 +344,24 @@ def _of_fold(x: Open) -> tuple[Any, ...]:
     return x.seq, r.kind, "", r.event, r.expires, False, 1, votes, x.disowned
 
 
-RULES: dict[ModuleType, tuple[str, ...]] = {
-    journal: ("create",),
-    leases: ("acquire", "renew", "release", "commit"),
-    commands: ("deliver",),
-    erasing: ("erase",),
-}
-"""The rules that write to a run, by the module that holds them."""
-
-
 @contextmanager
 def every_transaction() -> Generator[Oracle]:
     """Inside, every transaction of every store made of `adjourn.stores.rules` is checked, in whichever thread."""
     oracle = Oracle()
-    plain: list[tuple[ModuleType, str, Callable[..., Any]]] = [
-        (module, name, getattr(module, name)) for module, names in RULES.items() for name in names
-    ]
+    worked, settled = sheets.worked, sheets.settled
 
-    def checking(rule: Callable[..., Any]) -> Callable[..., Any]:
-        def ruled(tx: Tx, *args: Any) -> Any:
-            result = rule(tx, *args)
-            named = next(x for x in args if isinstance(x, str | Lease | Started | leases.Taken))
-            oracle.check(tx, named if isinstance(named, str) else named.run)
-            return result
+    def checked(book: Book, rule: Rule) -> tuple[Any, Writes]:
+        result, writes = worked(book, rule)
+        if rule.ask.run:
+            oracle.check(book, rule.ask.run, writes)
+        return result, writes
 
-        return ruled
+    def checked_at_last(book: Book) -> None:
+        settled(book)
+        oracle.check_written(book)
 
     try:
-        for module, name, rule in plain:
-            setattr(module, name, checking(rule))
+        sheets.worked, sheets.settled = checked, checked_at_last
         yield oracle
     finally:
-        for module, name, rule in plain:
-            setattr(module, name, rule)
+        sheets.worked, sheets.settled = worked, settled

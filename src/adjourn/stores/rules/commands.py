@@ -28,8 +28,10 @@ from adjourn.core.records import (
     Command,
     Decided,
     Emitted,
+    Forked,
     PauseAsked,
     Resumed,
+    Said,
     Started,
     dump,
     parse,
@@ -52,42 +54,52 @@ from adjourn.errors import (
     UnknownInterrupt,
     UnknownRun,
 )
-from adjourn.stores.audit import audited
 from adjourn.stores.rules.journal import LISTED, NAMED, VERBS, agreed, append
+from adjourn.stores.rules.sheet import Ask, Failed, InterruptRow, Rule, Sheet, opened_by, stamped
 from adjourn.stores.rules.signing import check_sealed
-from adjourn.stores.rules.transaction import InterruptRow, Tx, opened_by, stamped
 from adjourn.stores.store import RunRow
 
 
-class Failed(msgspec.Struct, frozen=True):
-    """A refusal that is itself recorded: the transaction commits, then the error is raised."""
+def delivering(run: str, command: Command, request: str, origin: str, at: int) -> Rule:
+    """See `Store.deliver`."""
+    ask = Ask(run, request=request, audit=(run,))
+    match command:
+        case Decided():
+            ask = msgspec.structs.replace(
+                ask, named=(command.i,), otherwise_opens=True, openings=True, records=(1,), halts=True, signed=True
+            )
+        case Emitted():
+            ask = msgspec.structs.replace(ask, opens=True, signed=True)
+        case Forked():
+            ask = msgspec.structs.replace(ask, opens=True)
+        case Said() if command.abandon:
+            ask = msgspec.structs.replace(ask, opens=True)
+        case _:
+            pass
+    return Rule(ask, lambda sheet: deliver(sheet, run, command, request, origin, at))
 
-    error: AdjournError
 
-
-def deliver(
-    tx: Tx, now: float, run: str, command: Command, request: str = "", origin: str = "", at: int = 0
-) -> int | Failed:
+def deliver(sheet: Sheet, run: str, command: Command, request: str, origin: str, at: int) -> int | Failed:
     """See `Store.deliver`."""
     name = VERBS[type(command).__name__].split()[0]
-    row = tx.run(run)
-    what = {"verb": name, "by": command.by, "from": origin, **_told(tx, row, command)}
+    row = sheet.row
+    what = {"verb": name, "by": command.by, "from": origin, **_told(sheet, row, command)}
     if row is None:
-        audited(tx, now, "", {**what, "refused": f"no run {run!r:.80}"})
+        sheet.audited("", {**what, "refused": f"no run {run!r:.80}"})
         return Failed(UnknownRun(run))
     if row.erased:
-        audited(tx, now, run, {**what, "refused": "it was erased"})
+        sheet.audited(run, {**what, "refused": "it was erased"})
         return Failed(RunErased(run, row.title))
     try:  # a copy: the caller's may be sent again; and what is acknowledged must be readable for ever
         body = dump(msgspec.structs.replace(command, at=0.0))
         command = cast(Command, parse(body))
     except (msgspec.MsgspecError, TypeError, ValueError) as e:
-        audited(tx, now, run, {"verb": name, "from": origin, "refused": "it cannot be recorded"})
+        sheet.audited(run, {"verb": name, "from": origin, "refused": "it cannot be recorded"})
         return Failed(Invalid(f"the command cannot be recorded: {e}"))
     wanted = digest(body if getattr(command, "seal", None) is None else dump(_unsealed(command)))
-    if request and (old := tx.request(row, request)) is not None:
+    if request and (old := sheet.request(request)) is not None:
         if old[1] != wanted:
-            audited(tx, now, run, {**what, "refused": "the request id was used for another command"})
+            sheet.audited(run, {**what, "refused": "the request id was used for another command"})
             return Failed(RequestReused(request))
         return old[0]
     try:
@@ -96,17 +108,17 @@ def deliver(
         if isinstance(command, CancelAsked) and row.status in CANCELS:
             seq = row.seq
         else:
-            admit(tx, row, command, now)
+            admit(sheet, row, command)
             seq = row.seq + 1
     except AdjournError as e:
-        audited(tx, now, run, {**what, "refused": str(e)})
+        sheet.audited(run, {**what, "refused": str(e)})
         return Failed(e)
     if request:
-        tx.put_request(row, request, seq, wanted)
-    audited(tx, now, run, {**what, "seq": seq})
+        sheet.put_request(request, seq, wanted)
+    sheet.audited(run, {**what, "seq": seq})
     if seq > row.seq:
-        append(tx, row, 0, stamped(command, now))
-        tx.save(row)
+        append(sheet, row, 0, stamped(command, sheet.now))
+        sheet.save(row)
     return seq
 
 
@@ -115,7 +127,7 @@ def _unsealed(command: Command) -> Command:
     return msgspec.structs.replace(command, seal=None) if isinstance(command, SEALED) else command
 
 
-def _told(tx: Tx, row: RunRow | None, command: Command) -> dict[str, Any]:
+def _told(sheet: Sheet, row: RunRow | None, command: Command) -> dict[str, Any]:
     """What of a command belongs in the audit: what was decided and why, not what was said."""
     match command:
         case Decided():
@@ -126,24 +138,24 @@ def _told(tx: Tx, row: RunRow | None, command: Command) -> dict[str, Any]:
         case Accepted():
             return {"changes": [what[:NAMED] for what in command.changes[:LISTED]]}
         case Emitted():
-            answers = [x.i for x in _awaiting(tx, row, command)] if row else []
+            answers = [x.i for x in _awaiting(sheet, command)] if row else []
             return {"event": legible(str(command.event))[:NAMED], "answers": answers}
         case _:
             return {}
 
 
-def _awaiting(tx: Tx, row: RunRow, command: Emitted) -> list[InterruptRow]:
+def _awaiting(sheet: Sheet, command: Emitted) -> list[InterruptRow]:
     """The open interrupts that wait for this event."""
-    return [x for x in tx.open_interrupts(row) if x.event and local_event(x.event) == command.event]
+    return [x for x in sheet.open_interrupts() if x.event and local_event(x.event) == command.event]
 
 
-def admit(tx: Tx, row: RunRow, command: Command, now: float) -> None:
+def admit(sheet: Sheet, row: RunRow, command: Command) -> None:
     """Whether a person's command still applies, from rows alone; raises with the reason if not."""
     name = VERBS[type(command).__name__]
     if isinstance(command, Decided):
-        _admit_decision(tx, row, command, now)
+        _admit_decision(sheet, row, command)
     if isinstance(command, Emitted):
-        _admit_event(tx, row, command, now)
+        _admit_event(sheet, row, command)
     if isinstance(command, Accepted) and (command.by.startswith("@") or is_known(command.by, (row.id, row.program))):
         raise NotAllowed(f"{command.by!r} is a run or its agent: people accept a changed program, not what runs")
     if after(row.status, command) is None:
@@ -157,12 +169,12 @@ def admit(tx: Tx, row: RunRow, command: Command, now: float) -> None:
         raise Refused(row.id, name, row.status.value, hint)
 
 
-def _admit_decision(tx: Tx, row: RunRow, command: Decided, now: float) -> None:
-    found = tx.interrupt(row, command.i)
+def _admit_decision(sheet: Sheet, row: RunRow, command: Decided) -> None:
+    found = sheet.interrupt(command.i)
     if found is None:
-        raise UnknownInterrupt(public_id(row.id, command.i), [public_id(row.id, x.i) for x in tx.open_interrupts(row)])
+        raise UnknownInterrupt(public_id(row.id, command.i), [public_id(row.id, x.i) for x in sheet.open_interrupts()])
     shown = public_id(row.id, command.i)
-    machines = (row.id, row.program, *getattr(opened_by(tx, row, found), "under", ()))
+    machines = (row.id, row.program, *getattr(opened_by(sheet, found), "under", ()))
     if command.by.startswith("@") or is_known(command.by, machines):
         raise NotAllowed(f"{command.by!r} is a run or its agent: people decide, not those who ask")
     if found.state == "decided":
@@ -171,21 +183,21 @@ def _admit_decision(tx: Tx, row: RunRow, command: Decided, now: float) -> None:
         sender = f", from {found.by!r}" if found.by else ""
         ended = f"the run is {row.status.value}" if row.status in ENDED else "it no longer applies"
         raise InterruptClosed(shown, {"void": ended, "event": f"its event came{sender}"}.get(found.state, found.state))
-    if found.expires and now >= found.expires:
+    if found.expires and sheet.now >= found.expires:
         raise InterruptClosed(shown, "it expired")
     agrees = command.verdict == "approve" or (found.kind == "in_doubt" and command.value == {"choice": "run"})
     if (command.digest or agrees) and found.digest and command.digest != found.digest:
         raise StaleDecision(shown, command.digest, found.digest)
     _admit_shape(shown, found, command)
-    check_sealed(tx, row.id, command, now)
+    check_sealed(sheet, row.id, command)
     if agrees and is_known(command.by, found.votes):
         raise AlreadyDecided(shown, command.by, "approved already")
     if row.status in (Status.CANCELLING, Status.STUCK) and not found.undoing:
         raise Refused(row.id, "answer", row.status.value, "it is being cancelled; only its undo can be decided")
     if found.kind in ("approval", "in_doubt"):
-        _admit_approver(tx, row, found, command)
+        _admit_approver(sheet, row, found, command)
     if command.verdict == "approve" or found.kind in ("in_doubt", "error", "limit", "undo"):
-        _admit_under_halt(tx, row, found)
+        _admit_under_halt(sheet, row, found)
 
 
 def _admit_shape(shown: str, found: InterruptRow, command: Decided) -> None:
@@ -209,9 +221,9 @@ def _admit_shape(shown: str, found: InterruptRow, command: Decided) -> None:
         raise InvalidAnswer(f"interrupt {shown!r}: amount is a number, not {value['amount']!r:.80}")
 
 
-def _admit_approver(tx: Tx, row: RunRow, found: InterruptRow, command: Decided) -> None:
+def _admit_approver(sheet: Sheet, row: RunRow, found: InterruptRow, command: Decided) -> None:
     """Who may agree: whoever fills a seat that is empty. That something happened is for one of them to say; anybody may refuse."""
-    asked = opened_by(tx, row, found)
+    asked = opened_by(sheet, found)
     assert isinstance(asked, Asked)
     happened = chosen(command).get("choice") == "happened"
     gate, agrees = gate_of(asked), says_yes(asked, command)
@@ -219,10 +231,10 @@ def _admit_approver(tx: Tx, row: RunRow, found: InterruptRow, command: Decided) 
         return
     vote, shaped = Vote(command.by, command.groups), frozenset(row.requesters)
     if not any(fits(slot, vote, shaped) for slot in gate):
-        raise NotAllowed(_why_not(tx, row, gate, vote, shaped))
+        raise NotAllowed(_why_not(sheet, row, gate, vote, shaped))
     if not agrees:
         return
-    votes = [Vote(x.by, x.groups) for x in agreed(tx, row, found)]
+    votes = [Vote(x.by, x.groups) for x in agreed(sheet, found)]
     if not adds(gate, votes, vote, shaped):
         free = ", ".join(
             " or ".join(slot.groups) or "anybody else" for slot, by in seated(gate, votes, shaped) if by is None
@@ -235,22 +247,22 @@ def _admit_approver(tx: Tx, row: RunRow, found: InterruptRow, command: Decided) 
         )
 
 
-def _why_not(tx: Tx, row: RunRow, gate: Sequence[Slot], vote: Vote, shaped: frozenset[str]) -> str:
+def _why_not(sheet: Sheet, row: RunRow, gate: Sequence[Slot], vote: Vote, shaped: frozenset[str]) -> str:
     groups = sorted({g for slot in gate for g in slot.groups})
     if groups and not set(groups) & set(vote.groups):
         return f"{vote.by!r} is in none of the groups that may approve this: {', '.join(groups)}"
     if not shaped:
         return "nobody knows who asked for this run, so nobody can be told apart from them: start it with by="
-    first = parse(tx.record(row, 1))
+    first = parse(sheet.record(1))
     did = (
         "started" if isinstance(first, Started) and first.by == vote.by else "shaped (by a word, an answer or an edit)"
     )
     return f"{vote.by!r} {did} this run and may not approve it; somebody else must"
 
 
-def _admit_event(tx: Tx, row: RunRow, command: Emitted, now: float) -> None:
+def _admit_event(sheet: Sheet, row: RunRow, command: Emitted) -> None:
     """An event that answers a question is somebody's answer to it."""
-    for found in _awaiting(tx, row, command):
+    for found in _awaiting(sheet, command):
         if found.kind != "question":
             continue
         shown = public_id(row.id, found.i)
@@ -258,17 +270,17 @@ def _admit_event(tx: Tx, row: RunRow, command: Emitted, now: float) -> None:
             raise NotAllowed(f"the event {command.event!r} answers {shown!r}: that is for somebody who may decide")
         if command.by.startswith("@") or is_known(command.by, (row.id, row.program)):
             raise NotAllowed(f"{command.by!r} is a run or its agent: people decide, not those who ask")
-        if found.expires and now >= found.expires:
+        if found.expires and sheet.now >= found.expires:
             raise InterruptClosed(shown, "it expired")
-        check_sealed(tx, row.id, command, now)
+        check_sealed(sheet, row.id, command)
 
 
-def _admit_under_halt(tx: Tx, row: RunRow, found: InterruptRow) -> None:
+def _admit_under_halt(sheet: Sheet, row: RunRow, found: InterruptRow) -> None:
     """What lets work go on is refused while that work is halted; a denial is not."""
-    halts = {h.scope: h for h in tx.halts()}
+    halts = {h.scope: h for h in sheet.halts()}
     if not halts:
         return
-    opening = opened_by(tx, row, found)
+    opening = opened_by(sheet, found)
     asked = isinstance(opening, Asked)
     for scope in sorted(scopes((row.program, *(opening.under if asked else ())), opening.tool if asked else "")):
         if scope in halts:

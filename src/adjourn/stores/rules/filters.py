@@ -11,7 +11,7 @@ from adjourn.core.records import (
     parse,
 )
 from adjourn.core.status import ENDED, Status
-from adjourn.stores.rules.transaction import InterruptRow
+from adjourn.stores.rules.sheet import InterruptRow
 from adjourn.stores.store import Filter, RunRow
 
 

@@ -1,7 +1,7 @@
 """The journal and its rows: creating a run, appending a record, keeping the rows equal to the fold."""
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -51,10 +51,10 @@ from adjourn.errors import (
     RunErased,
     RunExists,
 )
-from adjourn.stores.audit import audited, chain
-from adjourn.stores.outbox import tell
+from adjourn.stores.audit import chain
+from adjourn.stores.outbox import TOLD, tell
+from adjourn.stores.rules.sheet import Ask, InterruptRow, Rule, Sheet, opened_by, stamped
 from adjourn.stores.rules.signing import check_sealed, taken_back
-from adjourn.stores.rules.transaction import InterruptRow, Tx, opened_by, stamped
 from adjourn.stores.store import RunRow
 
 KEPT = 20
@@ -69,11 +69,17 @@ VERBS: dict[str, str] = {
 }  # fmt: skip
 
 
-def create(tx: Tx, now: float, started: Started, rest: Sequence[AnyRecord] = (), origin: str = "") -> bool:
+def creating(started: Started, rest: Sequence[AnyRecord], origin: str) -> Rule:
     """See `Store.create`."""
-    started = stamped(msgspec.structs.replace(started), now)
+    ask = Ask(started.run, audit=(started.run,), endpoints=bool(rest), signed=bool(rest))
+    return Rule(ask, lambda sheet: create(sheet, started, rest, origin))
+
+
+def create(sheet: Sheet, started: Started, rest: Sequence[AnyRecord], origin: str) -> bool:
+    """See `Store.create`."""
+    started = stamped(msgspec.structs.replace(started), sheet.now)
     row = new_row(started)
-    old = tx.run(started.run)
+    old = sheet.row
     if old is not None:
         if old.erased:
             raise RunErased(old.id, old.title)
@@ -81,24 +87,24 @@ def create(tx: Tx, now: float, started: Started, rest: Sequence[AnyRecord] = (),
             raise RunExists(started.run)
         return False
     row.salt = row.head = secrets.token_bytes(16)
-    tx.insert(row)
+    sheet.insert(row)
     told = {"by": started.by, "from": origin, "seq": 1 + len(rest)}
     if any(isinstance(record, Erased) for record in rest):
         raise Invalid(f"run {started.run!r} is not taken over: only a store says that a run was erased")
-    audited(tx, now, row.id, {"verb": "import" if rest else "start", **told, **_of_fork(started, rest)})
+    sheet.audited(row.id, {"verb": "import" if rest else "start", **told, **_of_fork(started, rest)})
     if rest and (wrong := next(objections((started, *rest)), "")):
         raise Invalid(f"run {started.run!r} is not taken over: {wrong}")
     kept = next((record for record in reversed(rest) if isinstance(record, Forked)), None)
     if kept is not None and kept.answers == "keep" and not kept.at:  # a fork that is made here and now
-        check_sealed(tx, started.run, kept, now)
+        check_sealed(sheet, started.run, kept)
     for record in (started, *rest):
-        append(tx, row, 0, record if record.at else stamped(msgspec.structs.replace(record), now))
+        append(sheet, row, 0, record if record.at else stamped(msgspec.structs.replace(record), sheet.now))
     if rest:  # an imported journal belongs to nobody here, and its epochs are over
         row.worker = ""
         row.epoch = max([0, *(x.epoch for x in rest if isinstance(x, Claimed | Restored))])
-    tx.save(row)
-    if rest and tx.endpoints():  # what happened was told elsewhere, but what is open waits for people here
-        tell(tx, row, [opened_by(tx, row, x) for x in tx.open_interrupts(row)])
+    sheet.save(row)
+    if rest and sheet.endpoints():  # what happened was told elsewhere, but what is open waits for people here
+        tell(sheet, row, [opened_by(sheet, x) for x in sheet.open_interrupts()])
     return True
 
 
@@ -127,7 +133,7 @@ def _of_fork(started: Started, rest: Sequence[AnyRecord]) -> dict[str, Any]:
     return told
 
 
-def append(tx: Tx, row: RunRow, epoch: int, record: AnyRecord, body: str = "") -> int:
+def append(sheet: Sheet, row: RunRow, epoch: int, record: AnyRecord, body: str = "") -> int:
     """Append, move the status by the table, and keep the rows equal to the fold. `body`: its line, if that is known."""
     status = after(row.status if row.seq else None, record)
     if status is None:
@@ -137,19 +143,62 @@ def append(tx: Tx, row: RunRow, epoch: int, record: AnyRecord, body: str = "") -
     row.status = status
     row.head = chain(row.head, body)
     row.updated_at = record.at
-    tx.append(row, row.seq, epoch, body, row.head)
-    _index(tx, row, record)
+    sheet.append(row.seq, epoch, body, row.head)
+    _index(sheet, row, record)
     if type(record) in _SHAPING:
-        _shape(tx, row, record)
+        _shape(sheet, row, record)
     return row.seq
+
+
+class Needs(msgspec.Struct):
+    """What appending some records looks at; see `Ask`. `whole`: all records and all interrupts. `told`: others may have to
+    be told of them. `upgrades`: one of them is an upgrade."""
+
+    opens: bool = False
+    named: tuple[str, ...] = ()
+    lives: tuple[str, ...] = ()
+    openings: bool = False
+    whole: bool = False
+    told: bool = False
+    upgrades: bool = False
+
+
+def needs(records: Iterable[AnyRecord]) -> Needs:
+    """What a worker's records look at when they are appended; the counterpart of `_index`."""
+    need = Needs()
+    for record in records:
+        kind = type(record)
+        need.told = need.told or kind in TOLD
+        if call := goes_on(record):
+            need.lives += (call,)
+        match record:
+            case Intended():
+                if record.grant:
+                    need.named += (record.grant,)
+                    need.openings = True
+            case Asked():
+                need.named += record.carries
+            case Suspended() | Returned():
+                need.opens = need.opens or bool(record.emits)
+            case Closed():
+                need.named += (record.i,)
+            case Completed() | Cancelled() | Restored():
+                need.opens = True
+            case Disowned():
+                need.whole = True
+            case Upgraded():
+                need.whole = need.upgrades = True
+            case _:
+                pass
+    return need
 
 
 _SHAPING = (Started, Decided, Said, Emitted, Resumed, Forked)
 
 
-def _shape(tx: Tx, row: RunRow, record: AnyRecord) -> None:
+def _shape(sheet: Sheet, row: RunRow, record: AnyRecord) -> None:
     """Who shaped the run; as its fold has it."""
-    about = tx.interrupt(row, record.i) if isinstance(record, Decided) else None
+    about = sheet.interrupt(record.i) if isinstance(record, Decided) else None
     by = shapes(record, about.kind if about else "")
     more = record.requesters if isinstance(record, Started | Forked) else ()
     found = {*row.requesters, *more, *((by,) if by else ())}
@@ -157,83 +206,83 @@ def _shape(tx: Tx, row: RunRow, record: AnyRecord) -> None:
         row.requesters = tuple(sorted(found))
 
 
-def _index(tx: Tx, row: RunRow, record: AnyRecord) -> None:
+def _index(sheet: Sheet, row: RunRow, record: AnyRecord) -> None:
     kind = type(record)  # compared first: an isinstance of every record would cost more than the rest
     if kind is Replied or (isinstance(record, Intended) and not record.grant):
         return  # most records, and they change no row
     if isinstance(record, Returned) and not record.emits:
         return
     if call := goes_on(record):
-        for found in tx.lived_on(row, call):
+        for found in sheet.lived_on(call):
             found.lives = ""
-            tx.put_interrupt(row, found)
+            sheet.put_interrupt(found)
     match record:
         case Asked() | Suspended():
             if isinstance(record, Suspended) and record.emits:
-                _resolve(tx, row, {e[0] for e in record.emits})
+                _resolve(sheet, row, {e[0] for e in record.emits})
             opened = _opened(row.seq, record)
             for i in record.carries if isinstance(record, Asked) else ():
-                if old := tx.interrupt(row, i):
+                if old := sheet.interrupt(i):
                     opened.votes |= old.votes
-            tx.put_interrupt(row, opened)
+            sheet.put_interrupt(opened)
             row.opens += 1
             row.errors += record.kind == "error"
         case Decided():
-            _vote(tx, row, record)
+            _vote(sheet, row, record)
         case Intended():
-            if found := tx.interrupt(row, record.grant):
+            if found := sheet.interrupt(record.grant):
                 found.lives = record.call
-                tx.put_interrupt(row, found)
+                sheet.put_interrupt(found)
         case Forked():
-            for found in tx.open_interrupts(row):
+            for found in sheet.open_interrupts():
                 if found.kind == "approval":
-                    close(tx, row, found, "void")
+                    close(sheet, row, found, "void")
             row.wake_at, row.blocked = 0.0, ()
         case Disowned():
-            taken_back(tx, row)
+            taken_back(sheet, row)
         case Closed():
-            if found := tx.interrupt(row, record.i):
-                close(tx, row, found, record.why)
+            if found := sheet.interrupt(record.i):
+                close(sheet, row, found, record.why)
         case Said():
             if record.abandon:
-                for found in tx.open_interrupts(row):
+                for found in sheet.open_interrupts():
                     if found.kind == "question":
-                        close(tx, row, found, "abandoned", record.by)
+                        close(sheet, row, found, "abandoned", record.by)
         case Returned():
-            _resolve(tx, row, {e[0] for e in record.emits})
+            _resolve(sheet, row, {e[0] for e in record.emits})
         case Emitted():
             closing = row.kind == "flow" and record.event == "@close" and record.value == {"cancel": True}
-            for found in tx.open_interrupts(row):
+            for found in sheet.open_interrupts():
                 if closing or (found.event and local_event(found.event) == record.event):
-                    close(tx, row, found, "void" if closing else "event", record.by)
+                    close(sheet, row, found, "void" if closing else "event", record.by)
         case Parked():
-            tx.touch(row.id, record.at)
+            sheet.touch(row.id, record.at)
             row.wake_at, row.blocked = record.wake_at, record.blocked
             row.worker = ""
         case Restored():
-            _restore(tx, row, record)
+            _restore(sheet, row, record)
         case Upgraded():
             if row.status in (Status.WAITING, Status.STUCK):  # it comes with a checkpoint: somebody has to look again
                 row.wake_at = record.at
         case Claimed() | PauseAsked():
             row.wake_at, row.blocked = 0.0, ()
         case Completed() | Cancelled():
-            tx.touch(row.id, record.at)
-            for found in tx.open_interrupts(row):
-                close(tx, row, found, "void")
+            sheet.touch(row.id, record.at)
+            for found in sheet.open_interrupts():
+                close(sheet, row, found, "void")
             row.stopped = isinstance(record, Completed) and bool(record.stopped)
             row.worker, row.wake_at, row.blocked = "", 0.0, ()
         case _:
             pass
 
 
-def _restore(tx: Tx, row: RunRow, record: Restored) -> None:
+def _restore(sheet: Sheet, row: RunRow, record: Restored) -> None:
     row.epoch, row.worker = record.epoch, ""
     if row.status == Status.PAUSED:
         row.wake_at, row.blocked = 0.0, ()
-        for found in tx.open_interrupts(row):
+        for found in sheet.open_interrupts():
             if found.kind == "approval":
-                close(tx, row, found, "void")
+                close(sheet, row, found, "void")
 
 
 def _opened(seq: int, record: Asked | Suspended) -> InterruptRow:
@@ -246,43 +295,44 @@ def _opened(seq: int, record: Asked | Suspended) -> InterruptRow:
         undoing=asked and record.undoing,
         approvers=record.approvers if asked else 1,
         rank=0 if asked and record.escalated else 1,
+        opened_at=record.at,
     )  # fmt: skip
 
 
-def _resolve(tx: Tx, row: RunRow, events: set[str]) -> None:
+def _resolve(sheet: Sheet, row: RunRow, events: set[str]) -> None:
     """Close what waits for these events of the run's own."""
-    for found in tx.open_interrupts(row) if events else []:
+    for found in sheet.open_interrupts() if events else []:
         if found.event and found.event in events:
-            close(tx, row, found, "event")
+            close(sheet, row, found, "event")
 
 
-def _vote(tx: Tx, row: RunRow, record: Decided) -> None:
-    found = tx.interrupt(row, record.i)
+def _vote(sheet: Sheet, row: RunRow, record: Decided) -> None:
+    found = sheet.interrupt(record.i)
     if found is None:
         return
     if found.kind in ("approval", "in_doubt"):
-        asked = opened_by(tx, row, found)
+        asked = opened_by(sheet, found)
         assert isinstance(asked, Asked)
         if says_yes(asked, record):
-            known = [Vote(x.by, x.groups) for x in agreed(tx, row, found)]
+            known = [Vote(x.by, x.groups) for x in agreed(sheet, found)]
             found.votes[record.by] = row.seq
             votes = [*known, Vote(record.by, record.groups)]
             if not is_filled(gate_of(asked), votes, frozenset(row.requesters)):
-                tx.put_interrupt(row, found)
+                sheet.put_interrupt(found)
                 return
         else:
             found.votes = {}
-    close(tx, row, found, "decided", record.by)
+    close(sheet, row, found, "decided", record.by)
 
 
-def agreed(tx: Tx, row: RunRow, found: InterruptRow) -> list[Decided]:
+def agreed(sheet: Sheet, found: InterruptRow) -> list[Decided]:
     """The decisions that agree so far."""
-    return [x for seq in found.votes.values() if isinstance(x := parse(tx.record(row, seq)), Decided)]
+    return [x for seq in found.votes.values() if isinstance(x := parse(sheet.record(seq)), Decided)]
 
 
-def close(tx: Tx, row: RunRow, found: InterruptRow, state: str, by: str = "") -> None:
+def close(sheet: Sheet, row: RunRow, found: InterruptRow, state: str, by: str = "") -> None:
     if found.state == "open":
         row.opens -= 1
         row.errors -= found.kind == "error"
     found.state, found.by = state, by
-    tx.put_interrupt(row, found)
+    sheet.put_interrupt(found)

@@ -31,10 +31,11 @@ from adjourn.errors import (
     StoreError,
     Unauthorised,
 )
-from adjourn.stores.audit import audited
+from adjourn.stores.audit import chain
+from adjourn.stores.misfit import Misfit
 from adjourn.stores.outbox import tell
-from adjourn.stores.rules.journal import LISTED, NAMED, agreed, append
-from adjourn.stores.rules.transaction import Tx, need, opened_by, stamped
+from adjourn.stores.rules.journal import LISTED, NAMED, agreed, append, needs
+from adjourn.stores.rules.sheet import Ask, Rule, Sheet, need, opened_by, stamped
 from adjourn.stores.store import Committed, Lease, RunRow
 
 UPGRADE = "upgrade"
@@ -53,37 +54,38 @@ class Taken(msgspec.Struct, frozen=True):
     spares: str = ""
 
 
-def acquire(tx: Tx, now: float, taken: Taken) -> Lease | None:
+def acquiring(taken: Taken) -> Rule:
     """See `Store.acquire`."""
-    row = need(tx, taken.run)
+    known = taken.after if taken.head else 0
+    ask = Ask(taken.run, tail=taken.after, head_at=known, halts=True, owner=True)
+    return Rule(ask, lambda sheet: acquire(sheet, taken), light=True)
+
+
+def acquire(sheet: Sheet, taken: Taken) -> Lease | None:
+    """See `Store.acquire`."""
+    now = sheet.now
+    row = need(sheet, taken.run)
     if row.erased:
         return None
-    if taken.head and _head_at(tx, row, taken.after) != taken.head:
+    if taken.head and sheet.head_at(taken.after) != taken.head:
         text = f"record {taken.after} is not the one that its worker knows: the store was restored or replaced under it"
         raise StoreError(f"run {row.id!r}: {text}. Nothing was changed")
-    halts = frozenset(h.scope for h in tx.halts())
-    owner, until = row.worker, tx.until(row.worker) if row.worker else 0.0
+    halts = frozenset(h.scope for h in sheet.halts())
+    owner, until = row.worker, sheet.until
     if _is_held(owner, until, now, taken):
         raise LeaseBusy(f"run {row.id!r} is being advanced by {row.worker!r}")
     if not row.due(now, halts):
         return None
     row.epoch += 1
     row.worker = taken.worker
-    tx.beat(taken.worker, now + taken.ttl)
+    sheet.beat(taken.worker, now + taken.ttl)
     claim = Claimed(epoch=row.epoch, worker=taken.worker, lost=until > 0 and owner != taken.worker)
-    append(tx, row, row.epoch, stamped(claim, now))
-    tx.save(row)
+    append(sheet, row, row.epoch, stamped(claim, now))
+    sheet.save(row)
     if owner and owner != taken.worker:
-        tx.forget_worker(owner)
-    records = [(seq, parse(body)) for seq, body in tx.tail(row, taken.after)]
+        sheet.forget_worker(owner)
+    records = [(seq, parse(body)) for seq, body in sheet.tail(taken.after)]
     return Lease(row.id, taken.worker, row.epoch, row.seq, records, halts, head=row.head)
-
-
-def _head_at(tx: Tx, row: RunRow, seq: int) -> bytes:
-    """The hash of the chain at a record; b"" if there is none."""
-    if seq == row.seq:
-        return row.head
-    return tx.head_at(row, seq) if 0 < seq < row.seq else b""
 
 
 def _is_held(owner: str, until: float, now: float, taken: Taken) -> bool:
@@ -95,8 +97,8 @@ def _is_held(owner: str, until: float, now: float, taken: Taken) -> bool:
     return spared or until > now
 
 
-def _held(tx: Tx, lease: Lease) -> RunRow:
-    row = need(tx, lease.run)
+def _held(sheet: Sheet, lease: Lease) -> RunRow:
+    row = need(sheet, lease.run)
     if row.erased:  # also what a body comes to late is not recorded
         raise RunErased(row.id, row.title)
     if row.epoch != lease.epoch:
@@ -104,32 +106,65 @@ def _held(tx: Tx, lease: Lease) -> RunRow:
     return row
 
 
-def renew(tx: Tx, now: float, lease: Lease, ttl: float) -> None:
+def renewing(lease: Lease, ttl: float) -> Rule:
     """See `Store.renew`."""
-    row = _held(tx, lease)
+    return Rule(Ask(lease.run), lambda sheet: renew(sheet, lease, ttl), light=True)
+
+
+def renew(sheet: Sheet, lease: Lease, ttl: float) -> None:
+    """See `Store.renew`."""
+    row = _held(sheet, lease)
     if row.worker == lease.worker:
-        tx.beat(lease.worker, now + ttl)
+        sheet.beat(lease.worker, sheet.now + ttl)
 
 
-def release(tx: Tx, now: float, lease: Lease, released: Released) -> None:
+def releasing(lease: Lease, released: Released) -> Rule:
     """See `Store.release`."""
-    row = tx.run(lease.run)
+    return Rule(Ask(lease.run), lambda sheet: release(sheet, lease, released), light=True)
+
+
+def release(sheet: Sheet, lease: Lease, released: Released) -> None:
+    """See `Store.release`."""
+    row = sheet.row
     if row is not None and row.epoch == lease.epoch and row.worker == lease.worker:
-        append(tx, row, row.epoch, stamped(released, now))
+        append(sheet, row, row.epoch, stamped(released, sheet.now))
         row.worker = ""
-        tx.save(row)
+        sheet.save(row)
 
 
-def commit(tx: Tx, now: float, lease: Lease, facts: Sequence[Fact], moves: Sequence[Move], seen: int) -> Committed:
+def misfitting(misfit: Misfit) -> Rule:
+    """The first half of `Store.misfits`: a worker says why it cannot advance a run."""
+
+    def work(sheet: Sheet) -> None:
+        if sheet.row is not None:
+            sheet.put_misfit(misfit)
+
+    return Rule(Ask(misfit.run), work, light=True)
+
+
+def committing(lease: Lease, facts: Sequence[Fact], moves: Sequence[Move], seen: int) -> Rule:
     """See `Store.commit`."""
-    row = _held(tx, lease)
+    records = (*facts, *moves)
+    need = needs(records)
+    tail = 0 if need.whole else seen
+    gated, upgrades = need.openings, need.upgrades
+    ask = Ask(
+        lease.run, tail, seen, opens=need.opens, named=need.named, lives=need.lives, all_interrupts=need.whole,
+        openings=gated, halts=True, endpoints=need.told, signed=gated, audit=(lease.run,) if upgrades else (),
+    )  # fmt: skip
+    return Rule(ask, lambda sheet: commit(sheet, lease, facts, moves, seen), light=not records)
+
+
+def commit(sheet: Sheet, lease: Lease, facts: Sequence[Fact], moves: Sequence[Move], seen: int) -> Committed:
+    """See `Store.commit`."""
+    row = _held(sheet, lease)
     if row.seq < seen:
         raise LeaseLost(
             f"run {lease.run!r} has {row.seq} records; {lease.worker!r} has seen {seen}: the store was restored under it"
         )
-    halts = frozenset(h.scope for h in tx.halts())
-    tail = tx.tail(row, seen) if row.seq > seen else []
-    if tail and (landed := _landed(tx, row, tail, facts, moves, halts)):
+    halts = frozenset(h.scope for h in sheet.halts())
+    tail = sheet.tail(seen) if row.seq > seen else []
+    if tail and (landed := _landed(sheet, tail, facts, moves, seen, halts)):
         return landed
     if row.status in ENDED and (moves or not facts or not all(type(fact) is Late for fact in facts)):
         raise Refused(lease.run, "commit to", row.status.value)
@@ -137,23 +172,23 @@ def commit(tx: Tx, now: float, lease: Lease, facts: Sequence[Fact], moves: Seque
     clean = not unseen and not (halts and any(halted(m, row.program, halts) for m in moves))
     appended = (*facts, *moves) if clean else facts
     for record in appended:
-        record = stamped(record, now)
+        record = stamped(record, sheet.now)
         if type(record) is Intended and (record.gate or record.grant):
-            _authorised(tx, row, record, now, lease.trust)
+            _authorised(sheet, row, record, sheet.now, lease.trust)
         if type(record) is Upgraded:
-            _admit_upgrade(tx, row, record, lease.worker, now)
-        append(tx, row, lease.epoch, record)
-    tx.save(row)
-    tell(tx, row, appended)
+            _admit_upgrade(sheet, row, record, lease.worker)
+        append(sheet, row, lease.epoch, record)
+    sheet.save(row)
+    tell(sheet, row, appended)
     return Committed(unseen, row.seq, clean, halts, row.head)
 
 
 def _landed(
-    tx: Tx,
-    row: RunRow,
+    sheet: Sheet,
     tail: list[tuple[int, str]],
     facts: Sequence[Fact],
     moves: Sequence[Move],
+    seen: int,
     halts: frozenset[str],
 ) -> Committed | None:
     """What a commit gave whose answer was lost: its worker makes it again, and its records are here already."""
@@ -165,33 +200,36 @@ def _landed(
     clean = bodies[first : first + len(lines)] == lines
     last = first + len(lines if clean else facts) - 1
     seq, unseen = tail[last][0], [(seq, parse(body)) for seq, body in tail[:first]]
-    return Committed(unseen, seq, clean and not first, halts, _head_at(tx, row, seq))
+    head = sheet.head_at(seen)
+    for body in bodies[: last + 1]:
+        head = chain(head, body)
+    return Committed(unseen, seq, clean and not first, halts, head)
 
 
-def _admit_upgrade(tx: Tx, row: RunRow, upgraded: Upgraded, worker: str, now: float) -> None:
+def _admit_upgrade(sheet: Sheet, row: RunRow, upgraded: Upgraded, worker: str) -> None:
     """An upgrade changes nothing that has happened: asked of the whole journal, here and now. The audit says what it is."""
-    if why := flaw([parse(body) for _, body in tx.tail(row, 0)], upgraded):
+    if why := flaw([parse(body) for _, body in sheet.tail(0)], upgraded):
         raise Refused(row.id, UPGRADE, row.status.value, why)
     told = [what[:NAMED] for what in upgraded.changes[:LISTED]]
-    audited(tx, now, row.id, {"verb": UPGRADE, "by": worker, "from": "", "seq": row.seq + 1, "changes": told})
+    sheet.audited(row.id, {"verb": UPGRADE, "by": worker, "from": "", "seq": row.seq + 1, "changes": told})
 
 
-def _authorised(tx: Tx, row: RunRow, intended: Intended, now: float, trust: Trust | None) -> None:
+def _authorised(sheet: Sheet, row: RunRow, intended: Intended, now: float, trust: Trust | None) -> None:
     """Behind a gated intent stand decisions, here and now: from the records that say so, whatever led to it."""
-    found = tx.interrupt(row, intended.grant) if intended.grant else None
+    found = sheet.interrupt(intended.grant) if intended.grant else None
     if found is None:
         raise Unauthorised(row.id, intended.call, intended.tool, "nobody was asked")
-    asked = opened_by(tx, row, found)
+    asked = opened_by(sheet, found)
     if not isinstance(asked, Asked):
         raise Unauthorised(row.id, intended.call, intended.tool, "people were asked something else")
-    decisions = agreed(tx, row, found)
+    decisions = agreed(sheet, found)
     again = found.lives == intended.call and intended.effect in ("read", "idempotent")
     spent = bool(found.lives) and not again and not all(x.scope == "run" for x in decisions)
     why = objection(
         row.id, intended, asked, decisions, frozenset(row.requesters), now, spent,
         lambda decided: is_genuine(trust, row.id, asked, decided),
     )  # fmt: skip
-    if trust is None and tx.is_signed():
+    if trust is None and sheet.is_signed():
         why = "decisions in this store are signed, and its worker has no deciders to verify them with"
     if found.state != "decided":
         why = why or f"its question is {found.state}"

@@ -1,13 +1,14 @@
 """What the rules make of a journal: its rows once more, from the records alone, to be compared with those in the store."""
 
 from collections.abc import Iterable
-from dataclasses import fields, replace
-from typing import Any, cast
+from typing import Any
+
+from msgspec.structs import replace
 
 from adjourn.core.records import AnyRecord, Claimed, Started
 from adjourn.core.status import ENDED
 from adjourn.stores.rules.journal import append, new_row
-from adjourn.stores.rules.transaction import InterruptRow, Tx
+from adjourn.stores.rules.sheet import Ask, InterruptRow, Seen, Sheet, need
 from adjourn.stores.store import RunRow
 
 ROW = (
@@ -15,57 +16,35 @@ ROW = (
     "stopped", "requesters", "created_at", "updated_at",
 )  # fmt: skip
 """What of a run's row follows from its journal. The lease does not: it is time."""
-INTERRUPT = tuple(field.name for field in fields(InterruptRow))
+INTERRUPT = tuple(name for name in InterruptRow.__struct_fields__ if name != "opened_at")
 
 
 class Replay:
-    """The primitives of `Tx` that appending needs, over two dicts. Nothing is written anywhere."""
+    """A sheet to which a whole journal is appended. Nothing is written anywhere."""
 
     def __init__(self) -> None:
-        self.row: RunRow | None = None
-        self.interrupts: dict[str, InterruptRow] = {}
-        self._bodies: list[str] = []
+        self._sheet = Sheet(Ask(), Seen(0.0))
+
+    @property
+    def row(self) -> RunRow | None:
+        """The row so far; None before the first record."""
+        return self._sheet.row
+
+    @property
+    def interrupts(self) -> dict[str, InterruptRow]:
+        """The interrupts so far, by their ids."""
+        return self._sheet.writes.interrupts
 
     def fold(self, body: str, record: AnyRecord) -> None:
         """Append one record, as the rules do. Raises what they raise, and `ValueError` for what is not the first record."""
-        if self.row is None:
+        if self._sheet.row is None:
             if not isinstance(record, Started):
                 raise ValueError("it does not begin with its start")
-            self.row = new_row(record)
+            self._sheet.insert(new_row(record))
+        row = need(self._sheet, "")
         if isinstance(record, Claimed):
-            self.row.epoch = max(self.row.epoch, record.epoch)
-        append(cast("Tx", self), self.row, self.row.epoch, record, body)
-
-    def append(self, row: RunRow, seq: int, epoch: int, body: str, head: bytes) -> None:
-        """See `Tx.append`."""
-        self._bodies.append(body)
-
-    def record(self, row: RunRow, seq: int) -> str:
-        """See `Tx.record`."""
-        return self._bodies[seq - 1]
-
-    def tail(self, row: RunRow, after: int) -> list[tuple[int, str]]:
-        """See `Tx.tail`."""
-        return list(enumerate(self._bodies[after:], after + 1))
-
-    def interrupt(self, row: RunRow, i: str) -> InterruptRow | None:
-        """See `Tx.interrupt`."""
-        return self.interrupts.get(i)
-
-    def open_interrupts(self, row: RunRow) -> list[InterruptRow]:
-        """See `Tx.open_interrupts`."""
-        return [x for x in self.interrupts.values() if x.state == "open"]
-
-    def lived_on(self, row: RunRow, call: str) -> list[InterruptRow]:
-        """See `Tx.lived_on`."""
-        return [x for x in self.interrupts.values() if x.lives == call]
-
-    def put_interrupt(self, row: RunRow, interrupt: InterruptRow) -> None:
-        """See `Tx.put_interrupt`."""
-        self.interrupts[interrupt.i] = interrupt
-
-    def touch(self, scope: str, at: float) -> None:
-        """See `Tx.touch`."""
+            row.epoch = max(row.epoch, record.epoch)
+        append(self._sheet, row, row.epoch, record, body)
 
 
 def disagreements(row: RunRow, interrupts: Iterable[InterruptRow], replay: Replay) -> list[str]:

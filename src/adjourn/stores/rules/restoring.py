@@ -1,13 +1,11 @@
 """What restoring a backup does to the runs in it: a backup is a past, and the world has gone on since."""
 
-from collections.abc import Iterable
 from datetime import UTC, datetime
 
 from adjourn.core.records import Restored
 from adjourn.core.status import ENDED
-from adjourn.stores.audit import audited
 from adjourn.stores.rules.journal import append
-from adjourn.stores.rules.transaction import Tx, need, stamped
+from adjourn.stores.rules.sheet import Ask, Rule, Sheet, need, stamped
 
 RESTORE = "restore"
 """The verb of the audit."""
@@ -20,27 +18,37 @@ def next_epoch(highest: int, now: float) -> int:
     return max(highest + AHEAD, int(now * 1000))
 
 
-def restored(tx: Tx, now: float, runs: Iterable[str], epoch: int, by: str, origin: str) -> int:
-    """Put everything in doubt that these runs may have begun since the backup; how many of them have not ended.
+def holding(run: str, epoch: int, by: str, origin: str) -> Rule:
+    """Put everything in doubt that a run may have begun since the backup; whether it has not ended.
 
-    Each is paused by `Restored`, without a worker, at an epoch that no earlier worker has. The audit says it of each run,
-    and once for the store, with the last seal that the backup has.
+    It is paused by `Restored`, without a worker, at an epoch that no earlier worker has, and its audit says so.
     """
-    held = 0
-    for run in runs:
-        row = need(tx, run)
-        if row.status in ENDED:
-            continue
-        since = row.updated_at
-        reason = f"restored from a backup: its last record here is of {when(since)}, what it did since is not known"
-        record = Restored(epoch=epoch, since=since, by=by, reason=reason)
-        seq = append(tx, row, epoch, stamped(record, now))
-        tx.save(row)
-        audited(tx, now, run, {"verb": RESTORE, "by": by, "from": origin, "seq": seq})
-        held += 1
-    last = tx.seal()
-    audited(tx, now, "", {"verb": RESTORE, "by": by, "from": origin, "runs": held, "seal": last.k if last else 0})
-    return held
+    return Rule(Ask(run, opens=True, audit=(run,)), lambda sheet: hold(sheet, run, epoch, by, origin))
+
+
+def hold(sheet: Sheet, run: str, epoch: int, by: str, origin: str) -> bool:
+    """See `holding`."""
+    row = need(sheet, run)
+    if row.status in ENDED:
+        return False
+    since = row.updated_at
+    reason = f"restored from a backup: its last record here is of {when(since)}, what it did since is not known"
+    record = Restored(epoch=epoch, since=since, by=by, reason=reason)
+    seq = append(sheet, row, epoch, stamped(record, sheet.now))
+    sheet.save(row)
+    sheet.audited(run, {"verb": RESTORE, "by": by, "from": origin, "seq": seq})
+    return True
+
+
+def telling(held: int, by: str, origin: str) -> Rule:
+    """When so many runs are held: one line of the audit for the store, with the last seal that the backup has."""
+    return Rule(Ask(touched=1, audit=("",)), lambda sheet: tell(sheet, held, by, origin))
+
+
+def tell(sheet: Sheet, held: int, by: str, origin: str) -> None:
+    """See `telling`."""
+    last = sheet.seal()
+    sheet.audited("", {"verb": RESTORE, "by": by, "from": origin, "runs": held, "seal": last.k if last else 0})
 
 
 def when(at: float) -> str:

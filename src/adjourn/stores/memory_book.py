@@ -1,0 +1,163 @@
+"""A `Book` in memory: a few dicts."""
+
+import secrets
+from collections.abc import Callable, Sequence
+
+from msgspec.structs import replace
+
+from adjourn.stores.audit import AuditRow
+from adjourn.stores.letter import Endpoint, Letter
+from adjourn.stores.misfit import Misfit
+from adjourn.stores.rules.sheet import LAST, Ask, InterruptRow, Seen, Writes
+from adjourn.stores.seals import Covered, Seal, sealed_head
+from adjourn.stores.store import Halt, RunRow
+
+
+class MemoryBook:
+    """See `Book`. What is written is there at once, and nothing of it fails."""
+
+    now: Callable[[], float]
+
+    def __init__(self) -> None:
+        self._runs: dict[str, RunRow] = {}
+        self._journals: dict[str, list[str | None]] = {}
+        self._chains: dict[str, list[bytes]] = {}
+        self._interrupts: dict[str, dict[str, InterruptRow]] = {}
+        self._requests: dict[tuple[str, str], tuple[int, str]] = {}
+        self._workers: dict[str, float] = {}
+        self._halts: dict[str, Halt] = {}
+        self._audit: dict[str, list[AuditRow]] = {}
+        self._id = secrets.token_hex(16)
+        self._touched: dict[str, float] = {}
+        self._seals: list[Seal] = []
+        self._endpoints: dict[str, Endpoint] = {}
+        self._misfits: dict[str, Misfit] = {}
+        self._letters: dict[int, Letter] = {}
+        self._posted = 0
+        self._signed = False
+
+    def read(self, ask: Ask) -> Seen:
+        """See `Book.read`."""
+        seen = Seen(self.now())
+        row = self._runs.get(ask.run)
+        if row is not None:
+            seen.row = replace(row)
+            self._read_run(row, ask, seen)
+        if ask.audit:
+            scopes = ask.audit if row or not ask.run else (*ask.audit, "")
+            seen.audit = {scope: self._last_line(scope) for scope in scopes}
+        if ask.halts:
+            seen.halts = list(self._halts.values())
+        if ask.endpoints:
+            seen.endpoints = sorted(self._endpoints.values(), key=lambda x: x.name)
+        seen.signed = self._signed
+        if ask.letters:
+            seen.letters = {n: self._letters[n] for n in ask.letters if n in self._letters}
+        if ask.take:
+            seen.due = self._due_letters(seen.now, ask.take, ask.but)
+        if ask.touched:
+            seen.store = self._id
+            seen.touched = [self._covered(scope) for scope in sorted(self._touched)[: ask.touched]]
+            seen.seals = {x.k: x for x in self._seals if x.k == ask.seal}
+            if self._seals:
+                seen.seals[0] = self._seals[-1]
+        return seen
+
+    def _read_run(self, row: RunRow, ask: Ask, seen: Seen) -> None:
+        journal = self._journals[row.id]
+        if ask.tail >= 0:
+            tail = enumerate(journal[ask.tail :], ask.tail + 1)
+            seen.tail = [(seq, body) for seq, body in tail if body is not None]
+        if 0 < ask.head_at <= row.seq:
+            seen.head = self._chains[row.id][ask.head_at - 1]
+        known = self._interrupts[row.id]
+        if ask.opens or ask.named or ask.lives or ask.all_interrupts:
+            opens = ask.opens or (ask.otherwise_opens and not all(i in known for i in ask.named))
+            seen.interrupts = {
+                i: replace(x, votes=dict(x.votes)) for i, x in known.items()
+                if ask.all_interrupts or i in ask.named or x.lives in ask.lives or (opens and x.state == "open")
+            }  # fmt: skip
+        wanted = {row.seq if seq == LAST else seq for seq in ask.records}
+        for i in ask.named if ask.openings else ():
+            if found := known.get(i):
+                wanted.update((found.seq, *found.votes.values()))
+        seen.records = {seq: body for seq in wanted if (body := journal[seq - 1]) is not None}
+        seen.request = self._requests.get((row.id, ask.request))
+        seen.until = self._workers.get(row.worker, 0.0)
+
+    def _last_line(self, scope: str) -> tuple[int, bytes]:
+        lines = self._audit.get(scope)
+        return (lines[-1].n, lines[-1].head) if lines else (0, b"")
+
+    def _covered(self, scope: str) -> Covered:
+        row, (n, head) = self._runs.get(scope), self._last_line(scope)
+        return Covered(scope, n, head.hex(), row.seq if row else 0, sealed_head(row.salt, row.head) if row else "")
+
+    def _due_letters(self, now: float, limit: int, but: Sequence[str]) -> list[Letter]:
+        first: dict[tuple[str, str], Letter] = {}
+        for letter in self._letters.values():
+            if letter.state == "due":
+                first.setdefault((letter.endpoint, letter.run), letter)
+        return [x for x in first.values() if x.due_at <= now and x.endpoint not in but][:limit]
+
+    def write(self, writes: Writes) -> None:
+        """See `Book.write`."""
+        if writes.row is not None:
+            self._write_run(writes.row, writes)
+        for worker, until in writes.beats.items():
+            self._workers[worker] = until
+        for worker in writes.gone:
+            if not any(row.worker == worker for row in self._runs.values()):
+                self._workers.pop(worker, None)
+        for line in writes.audit:
+            self._audit.setdefault(line.scope, []).append(line)
+        for scope, at in writes.touched.items():
+            self._touched.setdefault(scope, at)
+        self._halts |= {halt.scope: halt for halt in writes.put_halts}
+        for scope in writes.drop_halts:
+            self._halts.pop(scope, None)
+        if writes.signed is not None:
+            self._signed = writes.signed
+        if writes.misfit is not None:
+            self._misfits[writes.misfit.run] = writes.misfit
+        self._write_outbox(writes)
+        if writes.seal is not None:
+            self._seals.append(writes.seal)
+            upto = writes.untouch
+            self._touched = {x: at for x, at in self._touched.items() if upto is None or x > upto}
+
+    def _write_run(self, row: RunRow, writes: Writes) -> None:
+        if writes.new:
+            self._journals[row.id], self._chains[row.id], self._interrupts[row.id] = [], [], {}
+        if writes.wiped:
+            self._wipe(row.id)
+        self._runs[row.id] = row
+        self._journals[row.id] += [x.body for x in writes.journal]
+        self._chains[row.id] += [x.head for x in writes.journal]
+        self._interrupts[row.id] |= writes.interrupts
+        if writes.request is not None:
+            id, seq, digest = writes.request
+            self._requests[row.id, id] = (seq, digest)
+
+    def _wipe(self, run: str) -> None:
+        size = len(self._journals[run])
+        self._journals[run], self._chains[run] = [None] * size, [b""] * (size - 1) + self._chains[run][-1:]
+        self._interrupts[run] = {}
+        self._requests = {at: found for at, found in self._requests.items() if at[0] != run}
+        self._letters = {n: x for n, x in self._letters.items() if x.run != run}
+        self._misfits.pop(run, None)
+
+    def _write_outbox(self, writes: Writes) -> None:
+        self._endpoints |= {x.name: x for x in writes.put_endpoints}
+        for name in writes.drop_endpoints:
+            self._endpoints.pop(name, None)
+            self._letters = {n: x for n, x in self._letters.items() if x.endpoint != name}
+        for letter in writes.post:
+            self._posted += 1
+            self._letters[self._posted] = replace(letter, n=self._posted)
+        self._letters |= {x.n: x for x in writes.put_letters}
+        for n in writes.drop_letters:
+            self._letters.pop(n, None)
+
+    def flush(self) -> None:
+        """See `Book.flush`."""

@@ -1,0 +1,95 @@
+"""The half of a store that writes: each method hands one rule to the store's only way to write."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from adjourn.core.records import AnyRecord, Command, Fact, Move, Released, Started
+from adjourn.stores import outbox
+from adjourn.stores.audit_key import AuditKey
+from adjourn.stores.letter import Endpoint, Letter, Sent
+from adjourn.stores.rules import commands, erasing, halts, journal, sealing, signing
+from adjourn.stores.rules import lease as leases
+from adjourn.stores.rules.sheet import Rule
+from adjourn.stores.seals import MOST, Seal
+from adjourn.stores.store import Committed, Erasure, Halt, Lease
+
+
+class Ruled:
+    """What every store that is made of rules has in common."""
+
+    async def _write(self, rule: Rule, *, ring: str | None = None, own: bool = False) -> Any:
+        """Read what the rule asks for, let it work, and write what it says, in one transaction; its result.
+
+        Then ring for the run `ring` ("": for everybody; None: for nobody). `own`: the lease's holder wrote it. A `Failed` is raised.
+        """
+        raise NotImplementedError
+
+    async def create(self, started: Started, records: Sequence[AnyRecord] = (), *, origin: str = "") -> bool:
+        """See `Store.create`."""
+        return await self._write(journal.creating(started, records, origin), ring=started.run)
+
+    async def acquire(
+        self,
+        run: str,
+        worker: str,
+        ttl: float,
+        *,
+        after: int = 0,
+        head: bytes = b"",
+        replaces: str = "",
+        spares: str = "",
+    ) -> Lease | None:
+        """See `Store.acquire`."""
+        taken = leases.Taken(run, worker, ttl, after, head, replaces, spares)
+        return await self._write(leases.acquiring(taken), ring=run, own=True)
+
+    async def renew(self, lease: Lease, ttl: float) -> None:
+        """See `Store.renew`."""
+        await self._write(leases.renewing(lease, ttl))
+
+    async def release(self, lease: Lease, released: Released | None = None) -> None:
+        """See `Store.release`."""
+        await self._write(leases.releasing(lease, released or Released()), ring=lease.run)
+
+    async def commit(self, lease: Lease, facts: Sequence[Fact], moves: Sequence[Move], *, seen: int) -> Committed:
+        """See `Store.commit`."""
+        return await self._write(leases.committing(lease, facts, moves, seen), ring=lease.run, own=True)
+
+    async def deliver(self, run: str, command: Command, *, request: str = "", origin: str = "", at: int = 0) -> int:
+        """See `Store.deliver`."""
+        return await self._write(commands.delivering(run, command, request, origin, at), ring=run)
+
+    async def erase(self, run: str, *, by: str = "", reason: str = "", origin: str = "") -> Erasure:
+        """See `Store.erase`."""
+        return await self._write(erasing.erasing(run, by, reason, origin), ring=run)
+
+    async def _require_seals(self, required: bool, by: str, origin: str) -> bool:
+        return await self._write(signing.requiring_seals(required, by, origin), ring="")
+
+    async def note(self, lines: Sequence[Mapping[str, Any]]) -> None:
+        """See `Store.note`."""
+        await self._write(sealing.noting(lines))
+
+    async def seal(self, key: AuditKey | None = None, *, after: Seal | None = None, most: int = MOST) -> Seal | None:
+        """See `Store.seal`."""
+        return await self._write(sealing.sealing(key, after, most))
+
+    async def halt(
+        self, scope: str, *, by: str = "", reason: str = "", lift: bool = False, origin: str = ""
+    ) -> list[Halt]:
+        """See `Store.halt`."""
+        return await self._write(halts.halting(scope, by, reason, lift, origin), ring="" if scope else None)
+
+    async def endpoints(
+        self, put: Endpoint | None = None, *, drop: str = "", by: str = "", origin: str = ""
+    ) -> list[Endpoint]:
+        """See `Store.endpoints`."""
+        return await self._write(outbox.endpointing(put, drop, by, origin))
+
+    async def post(
+        self, sent: Sequence[Sent] = (), *, take: int = 0, hold: float = 60.0, but: Sequence[str] = ()
+    ) -> list[Letter]:
+        """See `Store.post`."""
+        if sent:
+            await self._write(outbox.settling(sent))
+        return await self._write(outbox.taking(take, hold, but)) if take else []

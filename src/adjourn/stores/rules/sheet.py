@@ -1,0 +1,453 @@
+"""What a rule reads and what it writes, as values: a rule touches no store, so no two stores can differ.
+
+A store does three things for every write: it reads what an `Ask` names, lets the rule work on a `Sheet` of that, and writes what
+the sheet then says. A rule that raises has written nothing.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, Protocol, TypeVar
+
+import msgspec
+from msgspec.structs import force_setattr
+
+from adjourn.core.codec import encode
+from adjourn.core.records import AnyRecord, Asked, Suspended, parse
+from adjourn.errors import UnknownRun
+from adjourn.stores.audit import SECURITY, AuditRow, chain
+from adjourn.stores.letter import Endpoint, Letter
+from adjourn.stores.misfit import Misfit
+from adjourn.stores.seals import Covered, Seal
+from adjourn.stores.store import Halt, RunRow
+
+R = TypeVar("R", bound=AnyRecord)
+LAST = -1
+"""The number by which the last record is asked for."""
+
+
+class InterruptRow(msgspec.Struct):
+    """An interrupt as a row: people's compare-and-set point and the inbox's index."""
+
+    i: str
+    seq: int
+    kind: str
+    state: str = "open"
+    digest: str = ""
+    event: str = ""
+    expires: float = 0.0
+    undoing: bool = False
+    approvers: int = 1
+    by: str = ""
+    votes: dict[str, int] = {}  # who agreed, by which record
+    lives: str = ""  # the call whose execution lives on what was agreed
+    disowned: tuple[str, ...] = ()  # whose decisions did not count, because nobody trusted signed them
+    rank: int = 1  # where it stands in an inbox: 0 for what was escalated
+    opened_at: float = 0.0
+
+
+class Ask(msgspec.Struct, frozen=True, gc=False):
+    """What a rule needs to see; it follows from the rule's arguments alone, before anything is read."""
+
+    run: str = ""
+    tail: int = -1
+    """The records after this one; -1: none."""
+    head_at: int = 0
+    """The hash of the chain at this record."""
+    records: tuple[int, ...] = ()
+    """These records; `LAST`: the last one."""
+    opens: bool = False
+    """All open interrupts."""
+    named: tuple[str, ...] = ()
+    """These interrupts, whatever their state."""
+    otherwise_opens: bool = False
+    """All open interrupts, if a named one is not there."""
+    lives: tuple[str, ...] = ()
+    """The interrupts on which these calls live."""
+    all_interrupts: bool = False
+    openings: bool = False
+    """The records that opened the named interrupts, and those by which people have agreed to them."""
+    request: str = ""
+    owner: bool = False
+    """Until when the worker lives that has the run."""
+    audit: tuple[str, ...] = ()
+    """The last lines of these audits. If the run is asked for and there is none: that of the global one, too."""
+    halts: bool = False
+    endpoints: bool = False
+    signed: bool = False
+    letters: tuple[int, ...] = ()
+    take: int = 0
+    """So many letters that are due,"""
+    but: tuple[str, ...] = ()
+    """for all endpoints but these."""
+    touched: int = 0
+    """The id of the store, its last seal, and so many scopes that were touched since they were sealed;"""
+    seal: int = 0
+    """the seal of this number, too."""
+
+
+NOTHING: Any = MappingProxyType[Any, Any]({})
+
+
+class Seen(msgspec.Struct):
+    """What was read, inside the transaction; `now` is the transaction's time. The rows are the rule's to change."""
+
+    now: float
+    row: RunRow | None = None
+    tail: Sequence[tuple[int, str]] = ()
+    head: bytes = b""
+    records: Mapping[int, str] = NOTHING
+    interrupts: Mapping[str, InterruptRow] = NOTHING
+    request: tuple[int, str] | None = None
+    until: float = 0.0
+    audit: Mapping[str, tuple[int, bytes]] = NOTHING
+    halts: Sequence[Halt] = ()
+    endpoints: Sequence[Endpoint] = ()
+    signed: bool = False
+    letters: Mapping[int, Letter] = NOTHING
+    due: Sequence[Letter] = ()
+    store: str = ""
+    touched: Sequence[Covered] = ()
+    seals: Mapping[int, Seal] = NOTHING
+    """By their numbers, the last one also by 0."""
+
+
+class Appended(msgspec.Struct, frozen=True, gc=False):
+    """A record that is to be written."""
+
+    seq: int
+    epoch: int
+    body: str
+    head: bytes
+
+
+class Writes(msgspec.Struct):
+    """What is to be written, all or nothing. `row`: as it is after all of it; `new`: there is none yet.
+
+    `wiped`: before anything is appended, every body and every hash of the journal goes but the last hash, and all that there
+    is of the run elsewhere, and the row's own words are written anew. `gone`: these workers are forgotten unless a run still names them.
+    """
+
+    row: RunRow | None = None
+    new: bool = False
+    wiped: bool = False
+    journal: list[Appended] = []
+    interrupts: dict[str, InterruptRow] = {}
+    request: tuple[str, int, str] | None = None
+    beats: dict[str, float] = {}
+    gone: list[str] = []
+    audit: list[AuditRow] = []
+    touched: dict[str, float] = {}
+    put_halts: list[Halt] = []
+    drop_halts: list[str] = []
+    signed: bool | None = None
+    misfit: Misfit | None = None
+    put_endpoints: list[Endpoint] = []
+    drop_endpoints: list[str] = []
+    post: list[Letter] = []
+    put_letters: list[Letter] = []
+    drop_letters: list[int] = []
+    seal: Seal | None = None
+    untouch: str | None = None
+    """Forget the touched scopes up to this name."""
+
+
+class Sheet:
+    """What a rule works on: what was read, under what it has written so far. To read what was not asked for is a mistake."""
+
+    __slots__ = ("_ask", "_seen", "now", "row", "writes")
+
+    def __init__(self, ask: Ask, seen: Seen, writes: Writes | None = None) -> None:
+        self._ask, self._seen, self.now = ask, seen, seen.now
+        self.writes = writes or Writes()
+        self.row = self.writes.row or seen.row
+        """The run's row, None if there is no such run. To be changed in place, and then saved."""
+
+    # The run
+
+    def insert(self, row: RunRow) -> None:
+        """Add a run."""
+        self.row = self.writes.row = row
+        self.writes.new = True
+
+    def save(self, row: RunRow) -> None:
+        """Keep what was changed in the row."""
+        assert row is self.row
+        self.writes.row = row
+
+    def wipe(self) -> None:
+        """Remove what was in the run; see `Writes.wiped`."""
+        self.writes.wiped = True
+
+    def append(self, seq: int, epoch: int, body: str, head: bytes) -> None:
+        """Append a record."""
+        self.writes.journal.append(Appended(seq, epoch, body, head))
+
+    def tail(self, after: int) -> list[tuple[int, str]]:
+        """The records after this one, as (seq, body)."""
+        fresh = [(x.seq, x.body) for x in self.writes.journal if x.seq > after]
+        if self.writes.new or self.writes.wiped:
+            return fresh
+        assert 0 <= self._ask.tail <= after, f"the records after {after} were not asked for"
+        return [*(x for x in self._seen.tail if x[0] > after), *fresh]
+
+    def record(self, seq: int) -> str:
+        """The body of one record."""
+        journal = self.writes.journal
+        if journal and seq >= journal[0].seq:
+            return journal[seq - journal[0].seq].body
+        found = self._seen.records.get(seq)
+        assert found is not None, f"record {seq} was not asked for"
+        return found
+
+    def head_at(self, seq: int) -> bytes:
+        """The hash of the chain at a record; b"" if there is none."""
+        assert self.row is not None
+        if seq == self.row.seq:
+            return self.row.head
+        assert seq == self._ask.head_at, f"the hash at {seq} was not asked for"
+        return self._seen.head
+
+    def interrupt(self, i: str) -> InterruptRow | None:
+        """The interrupt of this id, whatever its state."""
+        if (found := self.writes.interrupts.get(i)) or self._is_fresh:
+            return found
+        found = self._seen.interrupts.get(i)
+        asked = found or self._ask.all_interrupts or i in self._ask.named
+        assert asked, f"interrupt {i!r:.80} was not asked for"
+        return found
+
+    def open_interrupts(self) -> list[InterruptRow]:
+        """All that are open, in the order in which they were opened."""
+        ask = self._ask
+        missing = ask.otherwise_opens and not all(i in self._seen.interrupts for i in ask.named)
+        assert self._is_fresh or ask.opens or ask.all_interrupts or missing, "the open interrupts were not asked for"
+        return sorted((x for x in self._interrupts() if x.state == "open"), key=lambda x: x.seq)
+
+    def lived_on(self, call: str) -> list[InterruptRow]:
+        """Those on which a call lives."""
+        asked = self._is_fresh or self._ask.all_interrupts or call in self._ask.lives
+        assert asked, f"what call {call!r:.80} lives on was not asked for"
+        return [x for x in self._interrupts() if x.lives == call]
+
+    def put_interrupt(self, interrupt: InterruptRow) -> None:
+        """Add or change one."""
+        self.writes.interrupts[interrupt.i] = interrupt
+
+    @property
+    def _is_fresh(self) -> bool:
+        """Whether nothing of the run is in the store, or will be any more."""
+        return self.writes.new or self.writes.wiped
+
+    def _interrupts(self) -> list[InterruptRow]:
+        if self._is_fresh:
+            return list(self.writes.interrupts.values())
+        return list({**self._seen.interrupts, **self.writes.interrupts}.values())
+
+    def request(self, id: str) -> tuple[int, str] | None:
+        """The record to which a request led, and its digest."""
+        assert id == self._ask.request, "the request was not asked for"
+        return self._seen.request
+
+    def put_request(self, id: str, seq: int, digest: str) -> None:
+        """Remember a request."""
+        self.writes.request = (id, seq, digest)
+
+    def put_misfit(self, misfit: Misfit) -> None:
+        """Keep what a worker says about the run."""
+        self.writes.misfit = misfit
+
+    # Workers
+
+    @property
+    def until(self) -> float:
+        """Until when the worker lives that has the run; 0 if nobody has it."""
+        assert self._ask.owner, "the run's worker was not asked for"
+        return self._seen.until
+
+    def beat(self, worker: str, until: float) -> None:
+        """This worker lives until then."""
+        self.writes.beats[worker] = until
+
+    def forget_worker(self, worker: str) -> None:
+        """This one need not be known any more, unless a run names it."""
+        self.writes.gone.append(worker)
+
+    # The audit and its seals
+
+    def audited(self, scope: str, entry: Mapping[str, Any]) -> None:
+        """Write a line of the audit; if that fails, so does the action, because both are one transaction."""
+        n, head = self._last_line(scope)
+        at = round(self.now, 3)
+        body = encode({"at": at, "run": scope, **entry}).decode()
+        self.writes.audit.append(AuditRow(scope, n + 1, body, chain(head, body)))
+        self.touch(scope, at)
+
+    def noted(self, lines: Sequence[Mapping[str, Any]]) -> None:
+        """See `Store.note`."""
+        for line in lines:
+            self.audited(SECURITY, line)
+
+    def _last_line(self, scope: str) -> tuple[int, bytes]:
+        for line in reversed(self.writes.audit):
+            if line.scope == scope:
+                return line.n, line.head
+        missing = not scope and bool(self._ask.run) and self._seen.row is None
+        assert missing or scope in self._ask.audit, f"the audit of {scope!r:.80} was not asked for"
+        return self._seen.audit.get(scope, (0, b""))
+
+    def touch(self, scope: str, at: float) -> None:
+        """The next seal covers this scope, which has waited for it since `at`."""
+        self.writes.touched.setdefault(scope, at)
+
+    def store_id(self) -> str:
+        """The random id that was made with the store."""
+        assert self._ask.touched, "the id of the store was not asked for"
+        return self._seen.store
+
+    def touched(self) -> Sequence[Covered]:
+        """Scopes that were touched, in order of their names, and where their chains stand."""
+        assert self._ask.touched, "what was touched was not asked for"
+        return self._seen.touched
+
+    def seal(self, k: int = 0) -> Seal | None:
+        """The seal of this number; 0: the last one."""
+        assert self._ask.touched and k in (0, self._ask.seal), f"seal {k} was not asked for"
+        return self._seen.seals.get(k)
+
+    def put_seal(self, seal: Seal, upto: str | None) -> None:
+        """Append a seal, and forget the touched scopes up to this name. Fails if there is one of its number."""
+        self.writes.seal, self.writes.untouch = seal, upto
+
+    # Halts, signatures, and who is told
+
+    def halts(self) -> list[Halt]:
+        """The halts that are on, the oldest first."""
+        assert self._ask.halts, "the halts were not asked for"
+        dropped = self.writes.drop_halts
+        return [*(x for x in self._seen.halts if x.scope not in dropped), *self.writes.put_halts]
+
+    def put_halt(self, halt: Halt) -> None:
+        """Set one."""
+        self.writes.put_halts.append(halt)
+
+    def drop_halt(self, scope: str) -> None:
+        """Lift one."""
+        self.writes.drop_halts.append(scope)
+
+    def is_signed(self) -> bool:
+        """Whether decisions must carry a seal."""
+        if self.writes.signed is not None:
+            return self.writes.signed
+        assert self._ask.signed, "whether decisions are signed was not asked for"
+        return self._seen.signed
+
+    def set_signed(self, required: bool) -> None:
+        """From now on they must, or need not."""
+        self.writes.signed = required
+
+    def endpoints(self) -> list[Endpoint]:
+        """Who is told, by name."""
+        assert self._ask.endpoints, "the endpoints were not asked for"
+        writes = self.writes
+        if not writes.put_endpoints and not writes.drop_endpoints:
+            return list(self._seen.endpoints)
+        named = {x.name: x for x in (*self._seen.endpoints, *writes.put_endpoints)}
+        return [named[name] for name in sorted(named) if name not in writes.drop_endpoints]
+
+    def put_endpoint(self, endpoint: Endpoint) -> None:
+        """Add or replace one."""
+        self.writes.put_endpoints.append(endpoint)
+
+    def drop_endpoint(self, name: str) -> None:
+        """Remove one and its letters."""
+        self.writes.drop_endpoints.append(name)
+
+    def post(self, letter: Letter) -> None:
+        """Add a letter; its `n` is the next number."""
+        self.writes.post.append(letter)
+
+    def letter(self, n: int) -> Letter | None:
+        """The letter of this number."""
+        assert n in self._ask.letters, f"letter {n} was not asked for"
+        if n in self.writes.drop_letters:
+            return None
+        changed = {x.n: x for x in self.writes.put_letters}
+        return changed.get(n) or self._seen.letters.get(n)
+
+    def put_letter(self, letter: Letter) -> None:
+        """Change its state, tries, time and error."""
+        self.writes.put_letters.append(letter)
+
+    def drop_letter(self, n: int) -> None:
+        """Remove it."""
+        self.writes.drop_letters.append(n)
+
+    def due_letters(self) -> Sequence[Letter]:
+        """Those that are due, in order; of one run to one endpoint only the first."""
+        assert self._ask.take, "the letters that are due were not asked for"
+        return self._seen.due
+
+
+class Rule(msgspec.Struct, frozen=True):
+    """Something that may be done to a store: `work` makes of what `ask` names what is to be written, and a result.
+
+    `light`: should it be lost with the power, nothing is lost that anybody was told of; so nobody waits for the disk.
+    """
+
+    ask: Ask
+    work: Callable[[Sheet], Any]
+    light: bool = False
+
+
+class Failed(msgspec.Struct, frozen=True):
+    """A refusal that is itself recorded: the transaction commits, then the error is raised."""
+
+    error: Exception
+
+
+class Book(Protocol):
+    """What a store supplies, inside a transaction."""
+
+    def read(self, ask: Ask) -> Seen:
+        """What an `Ask` names, with everything that was written before."""
+        ...
+
+    def write(self, writes: Writes) -> None:
+        """All of it, now or with the next `flush`."""
+        ...
+
+    def flush(self) -> None:
+        """Whatever was written is in the store, to be committed."""
+        ...
+
+
+def worked(book: Book, rule: Rule) -> tuple[Any, Writes]:
+    """What a rule gives, and what it wants to be written. Nothing is written yet; if it raises, nothing will be."""
+    sheet = Sheet(rule.ask, book.read(rule.ask))
+    return rule.work(sheet), sheet.writes
+
+
+def settled(book: Book) -> None:
+    """The last thing before a transaction commits."""
+    book.flush()
+
+
+def stamped(record: R, now: float) -> R:
+    """The record with its time, if it has none yet."""
+    if not record.at:
+        force_setattr(record, "at", round(now, 3))  # ours alone until it is appended
+    return record
+
+
+def need(sheet: Sheet, run: str) -> RunRow:
+    """The row, or `UnknownRun`."""
+    if sheet.row is None:
+        raise UnknownRun(run)
+    return sheet.row
+
+
+def opened_by(sheet: Sheet, found: InterruptRow) -> Asked | Suspended:
+    """The record that opened an interrupt."""
+    record = parse(sheet.record(found.seq))
+    assert isinstance(record, Asked | Suspended)
+    return record
