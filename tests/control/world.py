@@ -139,7 +139,7 @@ class Play:
         run, who, k = play["run"], play["who"], request.index
         how: dict[str, Any] = play["replies"][k] if k < len(play["replies"]) else {"text": "the end"}
         with (self.ledger.folder / f"{run}.requests").open("a") as file:
-            file.write(json.dumps(msgspec.to_builtins(request.messages)) + "\n")
+            file.write(json.dumps(msgspec.to_builtins(list(request.messages))) + "\n")
         self.ledger.write(run, who, "asked", k)
         if "error" in how:
             raise ModelError(how["error"], transient=False)
