@@ -157,7 +157,7 @@ class Erasing(Ground):
         new = State().fold_all(await store.load("r1"))
         for kept in states:
             kept.fold_all(await store.load("r1", kept.seq))
-            assert vars(kept).keys() == vars(new).keys() and CANARY not in repr(vars(kept))
+            assert CANARY not in repr(kept)
             assert (kept.status, kept.seq, kept.messages, kept.erased) == (
                 new.status, new.seq, new.messages, new.erased,
             )  # fmt: skip
