@@ -76,6 +76,7 @@ from adjourn.flow.context import FlowContext
 from adjourn.flow.execution import Execution
 from adjourn.flow.flow import Flow
 from adjourn.models.model import Model
+from adjourn.runtime.advance import Busy, Rested, Unfit
 from adjourn.runtime.run import Run, RunState
 from adjourn.runtime.runtime import Runtime
 from adjourn.stores.seals import Anchor
@@ -97,7 +98,8 @@ __all__ = [
     # people
     "Interrupt", "PendingToolCall", "Seat", "Decision", "Deciders", "SigningKey",
     # runtime
-    "Runtime", "Run", "RunState", "SentRequest", "Store", "Event", "Recorded", "TextArrived", "Published", "ToolCallApprovalRequired",
+    "Runtime", "Run", "RunState", "Rested", "Busy", "Unfit", "SentRequest", "Store",
+    "Event", "Recorded", "TextArrived", "Published", "ToolCallApprovalRequired",
     "Anchor", "Verification",
     # errors
     "AdjournError", "AlreadyDecided", "AlreadyResumed", "AnswerRequired", "AuditBroken", "CheckpointInvalid", "Conflict",

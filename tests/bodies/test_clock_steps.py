@@ -26,7 +26,7 @@ def clock() -> FakeClock:
 async def set_clock(clock: FakeClock, step: float, rt: Runtime) -> None:
     """Set it, and let the run's driver look at it, as if somebody had spoken."""
     clock.set(step)
-    rt.worker._running["r"].hear()  # pyright: ignore[reportPrivateUsage]
+    rt.worker.advancer.running["r"].hear()
     await idle()
 
 

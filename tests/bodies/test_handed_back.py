@@ -139,7 +139,7 @@ async def test_a_store_that_is_away_for_a_moment_is_not_the_tools_error(bank: Ba
 
 def late(rt: Any) -> Fence:
     """The worker was out of touch, and its heart beats again: each of its runs is asked for once more."""
-    fence = rt.worker._heartbeat.fence
+    fence = rt.worker.advancer.heartbeat.fence
     fence.keep(fence.mark(), late=True)
     return fence
 

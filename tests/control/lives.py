@@ -45,14 +45,14 @@ class Stage:
         """What a store sees of a crash: nothing more comes, and the lease is still there."""
         assert self.rt is not None
         worker = self.rt.worker
-        worker._closing = True
+        worker._closing = worker.advancer._closing = True
         tasks = [t for t in (worker._sweeper, *worker._drives.values()) if t is not None]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         self.rt = None
-        worker._heartbeat.need(False)
-        self.dead.append(worker._heartbeat)
+        worker.advancer.heartbeat.need(False)
+        self.dead.append(worker.advancer.heartbeat)
         retire(worker.id)
         unmark()  # its process would be gone
         self.clock.advance(LEASE + 1)

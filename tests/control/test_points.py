@@ -55,7 +55,7 @@ def at_tick(command: str, at: int) -> tuple[Play, int]:
     late: set[str] = set()
 
     def in_flight() -> set[str]:
-        return {step for drive in play.rt.worker._running.values() for step in drive.in_flight}
+        return {step for drive in play.rt.worker.advancer.running.values() for step in drive.in_flight}
 
     def watch() -> None:
         """After the acknowledgement no step begins, except an undo, until a person lets it go on."""

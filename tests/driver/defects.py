@@ -9,7 +9,8 @@ from adjourn.driver import identity
 from adjourn.driver.clock import DriveTime
 from adjourn.driver.landing import Landing
 from adjourn.driver.loop import Drive
-from adjourn.runtime import run
+from adjourn.runtime import advancer, run
+from adjourn.runtime.advancer import Advancer
 from adjourn.runtime.worker import Worker
 from adjourn.stores.rules import lease as leases
 from adjourn.stores.sqlite import SQLiteStore
@@ -17,6 +18,7 @@ from adjourn.stores.sqlite import SQLiteStore
 FENCE = "tests/driver/test_fence.py::test_"
 STEPS = "tests/bodies/test_clock_steps.py::test_"
 CLOSING = "tests/runtime/test_closing.py::test_"
+ADVANCE = "tests/runtime/test_advance.py::test_"
 WAITERS = "tests/runtime/test_waiters.py::test_"
 MEMORY = "tests/stores/test_contract.py::TestMemoryStore::test_"
 
@@ -48,7 +50,7 @@ LIVENESS: dict[str, Defect] = {
     ),
     "the_living_are_robbed": Defect(
         "a worker does not say whom it knows to be alive",
-        rewriting(Worker, "_take", ", spares=here()", ""),
+        rewriting(Advancer, "_take", ", spares=here()", ""),
         "tests/runtime/test_liveness.py::test_a_live_worker_of_this_machine_is_not_robbed_because_time_has_passed",
     ),
     "the_wall_clock_ends_waits": Defect(
@@ -95,5 +97,40 @@ LIVENESS: dict[str, Defect] = {
         "whoever waits for a run that waits for a slot does not hear that another process has ended it",
         rewriting(Worker, "is_at", " and not self._slots.is_queued(run)", ""),
         WAITERS + "a_run_that_another_process_ends_is_heard_of_while_it_waits_for_a_slot_here",
+    ),
+    "a_budget_cuts_models": Defect(
+        "when the time of a run is over, its model call is cut off",
+        rewriting(advancer._Timers, "_over", "cut=False", "cut=True"),
+        ADVANCE + "when_its_time_is_over_a_model_call_in_flight_ends_and_nothing_new_begins",
+    ),
+    "a_budget_starts_more": Defect(
+        "when the time of a run is over, what is next is intended nevertheless",
+        rewriting(Drive, "_moves", "(self._stopping and p.start)", "False"),
+        ADVANCE + "when_its_time_is_over_a_model_call_in_flight_ends_and_nothing_new_begins",
+    ),
+    "the_cancelled_keep_their_runs": Defect(
+        "whoever is cancelled while it has a run does not hand it back",
+        rewriting(Advancer, "_release", "if self._closing:", "if True:"),
+        ADVANCE + "who_is_cancelled_hands_the_run_back[sqlite]",
+    ),
+    "leases_nobody_saw": Defect(
+        "whoever is cancelled while it takes a run keeps it",
+        rewriting(Advancer, "_advance", "self._hand_back(self._untake(run))", "pass"),
+        ADVANCE + "who_is_cancelled_while_it_takes_a_run_does_not_keep_it[sqlite]",
+    ),
+    "handed_back_too_early": Defect(
+        "whoever is cancelled hands the run back while a body of it is at work",
+        rewriting(Advancer, "_release", "flights.are_at_work({lease.run})", "False"),
+        ADVANCE + "who_is_cancelled_keeps_the_run_until_its_thread_has_ended[sqlite]",
+    ),
+    "answers_are_taken_by_the_unfit": Defect(
+        "a run is taken before it is known whether it fits",
+        rewriting(
+            Advancer,
+            "_advance",
+            "program = await self._fitness.program_for(state)",
+            "await self._take(run, state, replaces); program = await self._fitness.program_for(state)",
+        ),
+        ADVANCE + "a_run_that_fits_no_program_here_keeps_its_answers",
     ),
 }

@@ -9,7 +9,7 @@ from tests.runtime.world import LIMIT, Ledger, paused, slowly
 from adjourn import Runtime, StoreError
 from adjourn.core.records import Claimed
 from adjourn.driver.identity import Life
-from adjourn.runtime import worker
+from adjourn.runtime import advancer
 from adjourn.stores.store import LEFT
 
 
@@ -42,7 +42,7 @@ async def test_a_worker_that_closed_and_lives_on_gives_its_runs_up_when_its_bodi
     async with Runtime(address, [slowly(ledger)], resources={"ledger": ledger}, grace=0.05) as rt:
         await rt.start(slowly(ledger), "go", run_id="r1")
         await ledger.until("began 1.0")
-    monkeypatch.setattr(worker, "life_of", alive)
+    monkeypatch.setattr(advancer, "life_of", alive)
     async with Runtime(address, [slowly(ledger)], resources={"ledger": ledger}, work=False) as rt:
         row = await rt.store.get("r1")
         assert row.worker

@@ -67,7 +67,7 @@ async def test_a_worker_without_runs_does_not_beat(path: str, ledger: Ledger) ->
         until = beats(path, rt.worker.id)
         assert until() == 0.0
         await completed(await rt.start(notes(ledger), "go"))
-        heart: Any = rt.worker._heartbeat  # pyright: ignore[reportPrivateUsage]
+        heart: Any = rt.worker.advancer.heartbeat
         async with asyncio.timeout(LIMIT):
             while not heart._idle:
                 await asyncio.sleep(0.01)

@@ -37,7 +37,7 @@ async def test_a_live_worker_of_this_machine_is_not_robbed_because_time_has_pass
             await ledger.until("began 1.0")
             clock.advance(3600)
             with pytest.raises(LeaseBusy):
-                await second.worker._take("r1", State(), "")  # pyright: ignore[reportPrivateUsage]
+                await second.worker.advancer._take("r1", State(), "")  # pyright: ignore[reportPrivateUsage]
             second.worker.wake("r1")
             await asyncio.wait_for(second.worker.rested("r1"), LIMIT)
             assert len(await claims(first, "r1")) == 1

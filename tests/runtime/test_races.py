@@ -51,7 +51,7 @@ async def heard(rt: Runtime, run: Run[Any]) -> None:
     """Wait until the worker has folded what was said."""
     said = (await rt.store.get(run.id)).seq
     async with asyncio.timeout(LIMIT):
-        while rt.worker._running[run.id].state.seq < said:
+        while rt.worker.advancer.running[run.id].state.seq < said:
             await asyncio.sleep(0.001)
 
 

@@ -99,7 +99,7 @@ async def test_a_sleep_is_a_parked_run_and_what_came_before_it_is_not_done_again
         run = await e.runtime.start(naps(ledger), "go")
         await e.settle()
         assert await run.status() == "waiting"
-        assert e.runtime.worker._running == {}
+        assert e.runtime.worker.advancer.running == {}
         assert await e.runtime.inbox() == []
         await e.skip(0.5)
         assert ledger.lines() == ["before"]

@@ -96,7 +96,8 @@ class Drive:
         self._fence = fence or Fence(store.now, ttl)
         self._gaps = self._fence.gaps
         self._max_deaths, self._cleared = max_deaths, cleared
-        self._stopping = False
+        self._stopping = self._cuts = False
+        self.handed_back = False
         self._over = self._gone = False
         self.left: list[str] = []
         self._aborted = Usage()
@@ -129,9 +130,10 @@ class Drive:
         self._rung = True
         self._bell.set()
 
-    def stop(self, why: str = "the worker closes") -> None:
-        """Start nothing new, cut model calls, and hand the run back, for this reason, as soon as no tool is in flight."""
-        self._stopping, self.why = True, why
+    def stop(self, why: str = "the worker closes", *, cut: bool = True) -> None:
+        """Start nothing new, and hand the run back, for this reason, as soon as nothing is in flight; unless it comes to rest by
+        that. `cut`: do not wait for model calls."""
+        self._stopping, self._cuts, self.why = True, self._cuts or cut, why
         self._bell.set()
 
     def cut(self, seq: int) -> None:
@@ -173,6 +175,7 @@ class Drive:
                 return False
         if self._stopping and not self._running:
             await self.store.release(self.lease, Released(why=self.why, usage=self._aborted))
+            self.handed_back = True
             return True
         await self._wait(p)
         return False
@@ -202,7 +205,7 @@ class Drive:
                 self.state.fold(0, fact)
 
     def _moves(self, p: Plan, start: Sequence[Step]) -> list[Move]:
-        if self._stopping or self._has_last_words(p):
+        if self._cuts or (self._stopping and p.start) or self._has_last_words(p):
             return []
         if start or self._running or self._posted or p.hold or p.rest is None:
             return p.moves
@@ -329,7 +332,7 @@ class Drive:
                 self._broken = error
                 return
             self.post(task.result())
-        elif step.asks_model and self._stopping:
+        elif step.asks_model and self._cuts:
             self._aborted = self._aborted + desk.estimate()
         elif step.asks_model:
             self.post(desk.broken_off())
@@ -355,7 +358,7 @@ class Drive:
             call = self.state.live.get(step.id)
             unintended = step.kind == "call" and call is not None and call.phase != Phase.INTENDED
             if step.asks_model:
-                wanted = p.abort.isdisjoint({"model", step.id}) and not self._stopping
+                wanted = p.abort.isdisjoint({"model", step.id}) and not self._cuts
             elif unintended:
                 wanted = p.abort.isdisjoint({"read", step.id})
             else:

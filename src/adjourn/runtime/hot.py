@@ -32,5 +32,10 @@ class HotStates:
             _, (_, size) = self._states.popitem(last=False)
             self._size -= size
 
+    def clear(self) -> None:
+        """Let go of all of them."""
+        self._states.clear()
+        self._size = 0
+
     def __len__(self) -> int:
         return len(self._states)

@@ -42,6 +42,7 @@ from adjourn.errors import (
     UnknownRun,
 )
 from adjourn.flow.flow import Flow
+from adjourn.runtime.advance import AdvanceVerb
 from adjourn.runtime.arguments import (
     check_same,
     checked_groups,
@@ -72,7 +73,7 @@ NEAR = 5
 """Names that an error lists where several could be meant."""
 
 
-class Runtime(AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
+class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
     """Store, programs and all verbs. Without programs it can read, decide and control; with a run's program it advances it.
 
     Use it as `async with Runtime("sqlite:///adjourn.db", [agent]) as rt:`. Leaving it waits `grace` seconds for tools
@@ -199,14 +200,17 @@ class Runtime(AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
                 f"two different programs are named {program.name!r}; runs find their program by name: rename one"
             )
         if self._works:
-            self._signatures.check_work()
-        self.programs[program.name] = program
-        if self._works:
-            if not self._marked:
-                self._marked = True
-                mark()
-            self.worker.register(program.program)
+            self._begin_work()
             self.keep_sealed()
+        self.programs[program.name] = program
+        self.worker.register(program.program, work=self._works)
+
+    def _begin_work(self) -> None:
+        """From here on this process runs bodies: what they start is inside of their runs."""
+        self._signatures.check_work()
+        if not self._marked:
+            self._marked = True
+            mark()
 
     async def watch(self, run_id: str, after: int = 0) -> AsyncIterator[Event]:
         """See `Run.watch`."""

@@ -49,6 +49,11 @@ class Slots:
         """Whether the run waits."""
         return run in self._queue
 
+    @property
+    def is_anybody_queued(self) -> bool:
+        """Whether a run waits."""
+        return bool(self._queue)
+
     def wave(self, run: str) -> None:
         """Let a run that waits pass by: there is something to stop in it."""
         if (waits := self._queue.pop(run, None)) is not None:

@@ -1,0 +1,109 @@
+"""The unit of work: take one run, drive it until it rests or its time is over, hand it back."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from adjourn.core.duration import Duration, optional_seconds
+
+if TYPE_CHECKING:
+    from adjourn.runtime.run import Run
+    from adjourn.runtime.worker import Worker
+
+
+class Rested(msgspec.Struct, frozen=True, kw_only=True):
+    """The run is not this process's any more, and nothing of it is in flight here.
+
+    `more`: its time was over before it came to rest; it was handed back and is due at once.
+
+    Attributes:
+        status: `"ready"`, `"waiting"`, `"paused"`, `"stuck"`, `"completed"`, `"cancelled"` and so on, as the run's row says it.
+        seq: the last record that is known here.
+        wake_at: when it goes on by itself at the latest, in seconds since 1970 by the store's clock; 0: only if somebody acts.
+        blocked: the halts that it waits for.
+        more: call `advance` again.
+    """
+
+    status: str
+    seq: int
+    wake_at: float = 0.0
+    blocked: tuple[str, ...] = ()
+    more: bool = False
+
+
+class Busy(msgspec.Struct, frozen=True, kw_only=True):
+    """Another worker has the run, or took it meanwhile. Never an acknowledgement: ask again later.
+
+    Attributes:
+        worker: who has it; empty if it is free by now.
+        until: when it can be taken, should that worker not be heard of again, by the store's clock.
+    """
+
+    worker: str
+    until: float = 0.0
+
+
+class Unfit(msgspec.Struct, frozen=True, kw_only=True):
+    """No program of this runtime goes on with the run. Nothing was changed: its answers stay for a worker that fits.
+
+    Attributes:
+        why: in words.
+        changes: how the program here differs from the run's, where that is the reason.
+    """
+
+    why: str
+    changes: tuple[str, ...] = ()
+
+
+Advanced = Rested | Busy | Unfit
+Beat = Callable[[], None]
+
+
+class Budget(msgspec.Struct, frozen=True):
+    """What whoever advances a run gives it. Without `at_most` it is driven until it rests."""
+
+    at_most: float | None = None
+    beat: Beat | None = None
+
+
+class AdvanceVerb:
+    """`Runtime.advance`."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def worker(self) -> Worker:
+            """What advances runs in this process."""
+            ...
+
+        def _begin_work(self) -> None:
+            """From here on this process runs bodies."""
+            ...
+
+    async def advance(
+        self,
+        run: "str | Run[Any]",
+        *,
+        at_most: Duration | None = None,
+        replaces: str = "",
+        beat: Beat | None = None,
+    ) -> Rested | Busy | Unfit:
+        """Take one run and drive it until it rests, or until `at_most` seconds are over: then nothing new is started, what is in
+        flight ends, and the run is handed back. Raises `UnknownRun`; `StoreError` if the store fails.
+
+        It is what the worker of a runtime does with each run that is due. Other schedulers call it in a `Runtime(work=False)`,
+        from as many processes as they like: of those who do it at the same time one has the run, the others get `Busy`. If it is
+        cancelled, bodies in flight are cut off and the run is handed back.
+
+        Args:
+            run: a run, or its id.
+            at_most: seconds, or a `timedelta`. A tool that takes longer is waited for.
+            replaces: the id of a worker that is known to be gone, for example the one that had this run before.
+            beat: called now and then while it is at work, at least three times within a lease. If it raises, the run is handed back
+                and the error is raised here.
+        """
+        budget = Budget(optional_seconds(at_most, "at_most") or None, beat)
+        self._begin_work()
+        id = run if isinstance(run, str) else run.id
+        return await self.worker.advance(id, budget, replaces=replaces)

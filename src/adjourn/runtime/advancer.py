@@ -1,0 +1,327 @@
+"""Takes one run at a time and drives it: the path of everybody who advances runs."""
+
+import asyncio
+import logging
+from collections.abc import Coroutine, Generator
+from contextlib import contextmanager
+from typing import Any
+
+import msgspec
+
+from adjourn.core.belief import FoldAgain
+from adjourn.core.quarantine import MAX_DEATHS, is_suspect
+from adjourn.core.records import Released
+from adjourn.core.state import State
+from adjourn.core.status import ENDED
+from adjourn.driver import flights
+from adjourn.driver.clock import Clock
+from adjourn.driver.feed import Feed
+from adjourn.driver.identity import Life, here, life_of
+from adjourn.driver.keys import BadDeciders, StoreTrust
+from adjourn.driver.loop import Drive
+from adjourn.driver.program import Program
+from adjourn.errors import AdjournError, LeaseBusy, LeaseLost, ProgramChanged, StoreError
+from adjourn.runtime.advance import Advanced, Budget, Busy, Rested, Unfit
+from adjourn.runtime.fitness import MISFITS, Fitness
+from adjourn.runtime.heartbeat import BEATS, Heartbeat
+from adjourn.runtime.hot import HotStates
+from adjourn.runtime.kept_errors import KeptErrors
+from adjourn.runtime.session_queue import ahead
+from adjourn.runtime.slots import Slots
+from adjourn.stores.misfit import Misfit
+from adjourn.stores.store import Lease, Store
+
+log = logging.getLogger("adjourn.worker")
+
+AGAIN = 1.0
+"""Seconds after which a run that waits for another one of its session is looked at again."""
+OVER = "its time was over"
+CANCELLED = "whoever advanced it gave up"
+
+
+class Advancer:
+    """What a worker has in common for all its runs: its name, its heartbeat, its programs, and states that are kept."""
+
+    def __init__(
+        self,
+        id: str,
+        store: Store,
+        feed: Feed,
+        clock: Clock,
+        fitness: Fitness,
+        slots: Slots,
+        *,
+        resources: Any,
+        ttl: float,
+        grace: float,
+        trust: StoreTrust | None = None,
+        max_deaths: int = MAX_DEATHS,
+    ) -> None:
+        self.id = id
+        self.refusals = KeptErrors[AdjournError]()
+        self.errors = KeptErrors[BaseException]()
+        self.running: dict[str, Drive] = {}
+        self.hot = HotStates()
+        self.heartbeat = Heartbeat(store, id, ttl, self._beat_late)
+        self.left: list[str] = []
+        self._left_runs: set[str] = set()
+        self._handing: set[asyncio.Task[None]] = set()
+        self._store, self._feed, self._clock, self._fitness, self._slots = store, feed, clock, fitness, slots
+        self._resources, self._ttl, self._grace, self._max_deaths = resources, ttl, grace, max_deaths
+        self.trust = trust
+        self._ring: int = trust.deciders.version if trust else 0
+        self._complaint = ""
+        self._closing = False
+
+    def _beat_late(self) -> None:
+        """Nobody heard of this worker for longer than its lease: each run looks whether it is still its own."""
+        for drive in self.running.values():
+            drive.hear()
+
+    async def advance(self, run: str, budget: Budget, *, replaces: str = "", stops: bool = False) -> Advanced:
+        """See `Runtime.advance`. `stops`: there is something to be stopped in it, which waits for nobody.
+
+        Raises what the store or the driver raises; the run is safe then, and can be taken again.
+        """
+        try:
+            return await self._advance(run, budget, replaces, stops)
+        except (LeaseBusy, LeaseLost) as e:
+            self.hot.take(run)
+            log.debug("%s", e)
+            row = await self._store.get(run)
+            return Busy(worker=row.worker, until=row.lease_until)
+        except BadDeciders as e:
+            if str(e) != self._complaint:
+                log.error("no run goes on here: %s", e)
+            self._complaint = str(e)
+            return Unfit(why=str(e))
+        except MISFITS as e:
+            if run not in self.refusals:
+                log.warning("run %s is not advanced here: %s", run, e)
+            self.refusals.keep(run, e)
+            return Unfit(why=str(e), changes=tuple(e.changes) if isinstance(e, ProgramChanged) else ())
+        except BaseException:
+            self.hot.take(run)
+            raise
+
+    async def _advance(self, run: str, budget: Budget, replaces: str, stops: bool) -> Advanced:
+        """Take the run and drive it until it rests."""
+        state = self._kept(run)
+        if not state.seq:
+            row = await self._store.get(run)
+            if row.program not in self._fitness.programs:
+                return Unfit(why=f"there is no program {row.program!r} here")
+            if row.status in ENDED:
+                return Rested(status=row.status.value, seq=row.seq)
+            state.fold_all(await self._store.load(run))
+        program = await self._fitness.program_for(state)
+        if program is None:
+            return Unfit(why=f"there is no {state.started.kind} {state.started.program!r} here")
+        if before := await ahead(self._store, state):
+            await self._store.misfits(Misfit(run, state.seq, f"run {before} of its session comes first", queued=True))
+            return Rested(status=_status(state), seq=state.seq, wake_at=self._store.now() + AGAIN)
+        if is_suspect(state) and not stops:
+            await self._slots.alone(run)
+        mark = self.heartbeat.fence.mark()
+        try:
+            lease = await self._take(run, state, replaces)
+        except asyncio.CancelledError:
+            self._hand_back(self._untake(run))
+            raise
+        if lease is None:
+            self._keep(run, state)
+            row = await self._store.get(run)
+            return Rested(status=row.status.value, seq=row.seq, wake_at=row.wake_at, blocked=row.blocked)
+        self.heartbeat.fence.keep(mark)
+        try:
+            return await self._hold(lease, state, program, budget)
+        except asyncio.CancelledError:
+            handing = self._hand_back(self._release(lease))
+            if not flights.are_at_work({run}):
+                await asyncio.shield(handing)
+            raise
+
+    async def _hold(self, lease: Lease, state: State, program: Program, budget: Budget) -> Rested:
+        """Drive a run that was taken."""
+        run = lease.run
+        try:
+            state.fold_all(lease.records)
+        except FoldAgain:
+            state = State(self.trust).fold_all(await self._store.load(run))
+        state = await self._fitness.upgraded(lease, state, program)
+        drive = Drive(
+            self._store,
+            program,
+            msgspec.structs.replace(lease, trust=self.trust) if self.trust else lease,
+            state,
+            ttl=self._ttl,
+            grace=self._grace,
+            resources=self._resources,
+            feed=self._feed,
+            clock=self._clock,
+            fence=self.heartbeat.fence,
+            max_deaths=self._max_deaths,
+            cleared=lambda: self._slots.clear(run),
+        )
+        with self._at_work(run, drive), _Timers(budget, drive, self._ttl / BEATS) as timers:
+            await drive.run()
+        self.refusals.forget(run)
+        self._fitness.accept(run)
+        self.errors.forget(run)
+        if drive.errors:
+            self.errors.keep(run, next(iter(drive.errors.values())))
+        self._keep(run, drive.state)
+        if timers.error is not None:
+            raise timers.error
+        return _rested(drive)
+
+    @contextmanager
+    def _at_work(self, run: str, drive: Drive) -> Generator[None]:
+        self.running[run] = drive
+        self.heartbeat.need(True)
+        if self._closing:
+            drive.stop()
+        try:
+            yield
+        finally:
+            del self.running[run]
+            self.left += drive.left
+            if drive.left:
+                self._left_runs.add(run)
+            self.heartbeat.need(bool(self.running))
+
+    def _hand_back(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Whoever advanced a run gave up; this goes on nevertheless."""
+        task = asyncio.get_running_loop().create_task(work, name="adjourn-hand-back")
+        self._handing.add(task)
+        task.add_done_callback(self._handing.discard)
+        return task
+
+    async def _release(self, lease: Lease) -> None:
+        """Give a lease back that nobody uses any more. While a body is still at work here, nobody else gets the run.
+
+        A worker that closes says so by its last beat, for all its runs.
+        """
+        while not self._closing and flights.are_at_work({lease.run}):
+            await self._clock.wait(asyncio.Event(), AGAIN / 10)
+        if self._closing:
+            return
+        try:
+            await self._store.release(lease, Released(why=CANCELLED))
+        except StoreError as e:
+            log.warning("run %s could not be handed back: %s", lease.run, e)
+
+    async def _untake(self, run: str) -> None:
+        """A lease that was asked for may have been given, and nobody has seen it: take it again, and give it back."""
+        try:
+            lease = await self._store.acquire(run, self.id, self._ttl, replaces=self.id, spares=here())
+        except AdjournError as e:
+            log.debug("%s", e)
+            return
+        if lease is not None:
+            await self._release(lease)
+
+    def _kept(self, run: str) -> State:
+        """The state that was put away, or an empty one. What was believed under other deciders is not kept."""
+        if self.trust is not None:
+            self.trust.deciders.check()
+            if self.trust.deciders.version != self._ring:
+                self._ring, self._complaint = self.trust.deciders.version, ""
+                self.hot.clear()
+        return self.hot.take(run) or State(self.trust)
+
+    def _keep(self, run: str, state: State) -> None:
+        if state.seq and state.status not in ENDED and not state.belief.disowns:
+            self.hot.keep(run, state)
+
+    async def _take(self, run: str, state: State, replaces: str) -> Lease | None:
+        """The run's lease. An owner that died on this machine is replaced at once, not by the next sweep; one that lives
+        on it is left alone, however much time has passed."""
+        known: Any = {"after": state.seq, "head": state.head}
+        try:
+            return await self._store.acquire(run, self.id, self._ttl, **known, replaces=replaces, spares=here())
+        except LeaseBusy:
+            owner = (await self._store.get(run)).worker
+            life = self.life_of(owner)
+            if owner == replaces or life is Life.ALIVE:
+                raise
+            gone = owner if life is Life.DEAD else ""
+            return await self._store.acquire(run, self.id, self._ttl, **known, replaces=gone)
+
+    def life_of(self, owner: str) -> Life:
+        """What is named by this worker and not driven here was left by a store that did not answer: nobody has it."""
+        if owner == self.id:
+            return Life.DEAD
+        return life_of(owner) if owner else Life.UNKNOWN
+
+    def forget(self, run: str) -> None:
+        """The run was erased: nothing of it is kept here."""
+        self.hot.take(run)
+        self._feed.forget(run)
+        self.errors.forget(run)
+        self.refusals.forget(run)
+        self._fitness.accept(run)
+
+    def stop(self) -> None:
+        """Start nothing new, cut model calls, and hand back what is driven here."""
+        self._closing = True
+        for drive in self.running.values():
+            drive.stop()
+
+    async def close(self) -> None:
+        """Nobody works under this name any more."""
+        for task in self._handing:
+            task.cancel()
+        await self.heartbeat.close(lambda: flights.are_at_work(self._left_runs))
+
+
+class _Timers:
+    """Ends a drive when its time is over, and tells whoever advances it that it is at work."""
+
+    def __init__(self, budget: Budget, drive: Drive, every: float) -> None:
+        self._drive, self._beat, self._every = drive, budget.beat, every
+        self.error: Exception | None = None
+        self._loop = asyncio.get_running_loop()
+        self._end = self._loop.call_later(budget.at_most, self._over) if budget.at_most is not None else None
+        self._next: asyncio.TimerHandle | None = None
+
+    def __enter__(self) -> "_Timers":
+        self._tell()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for timer in (self._end, self._next):
+            if timer is not None:
+                timer.cancel()
+
+    def _over(self) -> None:
+        self._drive.stop(OVER, cut=False)
+
+    def _tell(self) -> None:
+        if self._beat is None:
+            return
+        try:
+            self._beat()
+        except Exception as e:
+            self.error = e
+            self._drive.stop(CANCELLED)
+            return
+        self._next = self._loop.call_later(self._every, self._tell)
+
+
+def _rested(drive: Drive) -> Rested:
+    """How the drive left its run."""
+    state = drive.state
+    parked = None if drive.handed_back else state.parked
+    return Rested(
+        status=_status(state),
+        seq=state.seq,
+        wake_at=parked.wake_at if parked else 0.0,
+        blocked=tuple(parked.blocked) if parked else (),
+        more=drive.handed_back,
+    )
+
+
+def _status(state: State) -> str:
+    assert state.status is not None, "a run that was taken has begun"
+    return state.status.value

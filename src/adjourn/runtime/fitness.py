@@ -1,0 +1,141 @@
+"""Which program goes on with a run here, and whether it may: asked before the run is taken, so that its answers stay for a
+worker that fits."""
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from adjourn.core.fingerprint import changes
+from adjourn.core.plan import distrusted
+from adjourn.core.records import Fact, Move, Released
+from adjourn.core.state import State
+from adjourn.core.status import CANCELS
+from adjourn.driver.keys import StoreTrust
+from adjourn.driver.program import Program
+from adjourn.driver.upgrade import Upgrade, upgrade_of, upgrader_of
+from adjourn.errors import AdjournError, MissingResource, NotTrusted, ProgramChanged, Refused
+from adjourn.stores.misfit import Misfit
+from adjourn.stores.store import Lease, RunRow, Store
+
+log = logging.getLogger("adjourn.worker")
+
+MISFITS = (ProgramChanged, MissingResource, NotTrusted)
+"""Why a run that has a program of its name here cannot go on with it."""
+
+
+class Fitness:
+    """Looks whether runs fit the programs of one worker, and upgrades those that do."""
+
+    def __init__(
+        self,
+        store: Store,
+        worker: str,
+        *,
+        resources: Mapping[str, Any],
+        on_change: str,
+        trust: StoreTrust | None,
+    ) -> None:
+        self.programs: dict[str, Program] = {}
+        self._store, self._worker, self._trust = store, worker, trust
+        self._resources, self._on_change = resources, on_change
+        self._refused_at: dict[str, tuple[int, Upgrade | None]] = {}
+
+    def register(self, program: Program) -> None:
+        """Know this program from now on; what was refused may fit it."""
+        self.programs[program.name] = program
+        self._refused_at.clear()
+
+    def is_refused(self, row: RunRow) -> bool:
+        """Whether this run did not fit, and has not moved since. What is cancelled is never refused."""
+        return self._refused_at.get(row.id) == (row.seq, upgrader_of(row.program)) and row.status not in CANCELS
+
+    def accept(self, run: str) -> None:
+        """The run went on here."""
+        self._refused_at.pop(run, None)
+
+    async def program_for(self, state: State) -> Program | None:
+        """The program that goes on from this state; None if there is none of its name. Raises one of `MISFITS`, of which people are
+        told: elsewhere the run looks as if it only waited for a worker."""
+        try:
+            return await self._program_for(state)
+        except MISFITS as e:
+            await self._say(state, e)
+            raise
+
+    async def _program_for(self, state: State) -> Program | None:
+        if state.belief.untrusted and state.status not in CANCELS:
+            raise NotTrusted(state.run, state.belief.untrusted)
+        started = state.started
+        program = self.programs.get(started.program)
+        if program is None or program.kind != started.kind:
+            return None
+        if missing := program.missing(self._resources):
+            raise MissingResource(missing, f"{program.kind} {program.name!r}")
+        state = await self._fitting(state, program)
+        if state.status not in CANCELS:
+            self._check_children(state, program)
+        return program
+
+    async def _fitting(self, state: State, program: Program) -> State:
+        """The state as this program would go on from it; raises `ProgramChanged` if it cannot. Nothing is recorded yet."""
+        found = changes(program.name, state.fingerprint, program.fingerprint)
+        if not found:
+            return state
+        if upgrader_of(program.name):
+            records = await self._store.load(state.run)
+            made = upgrade_of([record for _, record in records], state, program.name, program.fingerprint)
+            return State(self._trust).fold_all([*records, *enumerate(made, len(records) + 1)])
+        if self._on_change != "warn":
+            raise ProgramChanged(program.name, found)
+        log.warning("run %s goes on although %s changed: %s", state.run, program.name, "; ".join(found))
+        return state
+
+    async def upgraded(self, lease: Lease, state: State, program: Program) -> State:
+        """Before anything else is done with a run that this worker holds: if its program changed and has an upgrader, that
+        is recorded. If that fails now, although it did not when it was looked at, the run is given back."""
+        found = changes(program.name, state.fingerprint, program.fingerprint)
+        if not found or not upgrader_of(program.name):
+            return state
+        try:
+            return await self._upgrade(lease, state, program)
+        except (ProgramChanged, Refused) as e:
+            await self._store.release(lease, Released(why="its upgrade failed"))
+            state = State(self._trust).fold_all(await self._store.load(lease.run))
+            error = e if isinstance(e, ProgramChanged) else ProgramChanged(program.name, [*found, str(e)])
+            await self._say(state, error)
+            raise error from e
+
+    async def _upgrade(self, lease: Lease, state: State, program: Program) -> State:
+        """Record the upgrade, once nobody says anything in between. What the fold did not believe is disowned first: a move
+        would say that it was accepted."""
+        facts: list[Fact] = [*state.belief.disowns]
+        moves: list[Move] = []
+        while True:
+            done = await self._store.commit(lease, facts, moves, seen=state.seq) if facts or moves else None
+            loaded = await self._store.load(lease.run)
+            state = State(self._trust).fold_all(loaded)
+            if moves and done and done.clean:
+                log.warning("run %s was upgraded to the %s that is here", lease.run, program.name)
+                return state
+            records = [record for _, record in loaded]
+            facts, moves = [], [*upgrade_of(records, state, program.name, program.fingerprint)]
+            if not moves:
+                return state
+
+    async def _say(self, state: State, error: AdjournError) -> None:
+        """Leave it alone until it moves, and leave a note for people."""
+        self._refused_at[state.run] = state.seq, upgrader_of(state.started.program)
+        program = self.programs.get(state.started.program)
+        changed = isinstance(error, ProgramChanged) and program is not None
+        why = "; ".join(error.changes) if isinstance(error, ProgramChanged) else str(error)
+        fingerprint = program.fingerprint if program and changed else {}
+        await self._store.misfits(Misfit(state.run, state.seq, why, fingerprint, self._worker, self._store.now()))
+
+    def _check_children(self, state: State, program: Program) -> None:
+        """A nested agent that has begun goes on by itself; so it must have begun on an agreement that counts here."""
+        if self._trust is None or not state.threads:
+            return
+        for id in distrusted(state, program, self._store.now()):
+            if id in state.threads:
+                why = f"nobody whom this worker trusts agreed to the nested agent {state.threads[id].agent!r} ({id})"
+                raise NotTrusted(state.run, why)
