@@ -3,13 +3,12 @@
 from pathlib import Path
 from typing import Any
 
-import apsw
+from adjourn.stores.connection import connect
 
 
 def multiply(database: Path, run: str, count: int) -> None:
     """`count` more runs like `run`: its row, its journal, its interrupts. Their ids are its own and a number."""
-    db: Any = apsw.Connection(str(database))
-    db.set_busy_timeout(10_000)
+    db: Any = connect(str(database))
     [(source, most)] = list(db.execute("select (select n from run where id = ?), max(n) from run", (run,)))
 
     def columns(table: str, changed: dict[str, str]) -> tuple[str, str]:

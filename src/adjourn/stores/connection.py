@@ -10,6 +10,7 @@ import apsw
 
 from adjourn.errors import StoreError
 from adjourn.stores import migrate
+from adjourn.stores.listing import padded
 
 BUSY_SECONDS = 30.0
 
@@ -22,6 +23,7 @@ def connect(path: str) -> Any:  # apsw's types are not complete
     try:
         new = not os.path.exists(path)
         db: Any = apsw.Connection(path)
+        db.create_scalar_function("run_words", padded, 3, deterministic=True)
         started = time.monotonic()
 
         def busy(tries: int) -> bool:

@@ -7,11 +7,21 @@ from adjourn.core.interrupt import Interrupt
 from adjourn.stores.store import Filter
 
 
+def words(title: str, id: str, program: str) -> str:
+    """What a text is looked for in, in a list of runs."""
+    return f"{title} {id} {program}".lower()
+
+
+def padded(title: str, id: str, program: str) -> str:
+    """The same for an index of three letters each: the last letters, too, begin three."""
+    return f"{words(title, id, program)}\n\n"
+
+
 def belongs(item: Interrupt, title: str, program: str, filter: Filter) -> bool:
     """Whether an interrupt belongs in an inbox; its run and its kind are looked at elsewhere."""
     if filter.text:
-        words = f"{title} {item.run_id} {program} {item.type} {item.call.tool if item.call else ''}"
-        if filter.text.lower() not in words.lower():
+        more = f" {item.type} {item.call.tool if item.call else ''}".lower()
+        if filter.text.lower() not in words(title, item.run_id, program) + more:
             return False
     groups = set(item.groups)
     return (

@@ -92,7 +92,7 @@ class MemoryStore(Ruled, MemoryBook):
     async def audit(self, scope: str | None = None, *, after: int = 0, limit: int = 100) -> list[AuditRow]:
         """See `Store.audit`."""
         lines = self._audit.get(scope, []) if scope is not None else self._lines(security=False)
-        return sorted((x for x in lines if x.n > after), key=lambda x: (x.entry["at"], x.n))[:limit]
+        return sorted((x for x in lines if x.n > after), key=lambda x: (x.entry["at"], x.scope, x.n))[:limit]
 
     async def recent(self, before: str = "", limit: int = 100, *, security: bool = False) -> list[AuditRow]:
         """See `Store.recent`."""

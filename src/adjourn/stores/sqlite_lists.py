@@ -1,10 +1,13 @@
 """The lists of a SQLite file: runs, inbox and audit. Each is a function of a connection that reads."""
 
 import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
 from adjourn.core.interrupt import Interrupt
+from adjourn.core.status import Status
 from adjourn.stores.audit import SECURITY, AuditRow, placed
 from adjourn.stores.listing import belongs, briefly
 from adjourn.stores.rows import COLUMNS, inbox_item, run_row
@@ -12,7 +15,7 @@ from adjourn.stores.rules import filters
 from adjourn.stores.store import Filter, RunRow
 
 AT = "json_extract(body, '$.at')"
-LABELLED = "exists (select 1 from json_each(labels) where key = ? and value = ?)"
+OF_RUN = "exists (select 1 from label where label.key = ? and label.value = ? and label.run = r.n)"
 PLACE = (
     "select x.rank, x.opened_at, x.run, x.seq from interrupt x join run r on r.n = x.run "
     "where x.i = ? and ? in ('', r.id)"
@@ -22,7 +25,45 @@ WHOLE = (
     "select r.id, x.seq, j.body, r.title, r.program, x.votes, r.requesters, r.n, x.disowned "
     "from interrupt x join run r on r.n = x.run join journal j on j.key = (x.run << 32 | x.seq)"
 )
-VIEWS = {"running": "ready", "failed": "waiting", "stopped": "completed"}
+RUNS = f"select {COLUMNS} from run"
+NUMBER = "select n from run where id = ?"
+BETWEEN = "n between :low and :high"
+LABELLED = "exists (select 1 from label where label.key = :key and label.value = :value and label.run = n)"
+LABELS = "select 1 from label where label.key = :key and label.value = :value and label.run between :low and :high"
+BY_LABEL = (
+    f"select {COLUMNS} from label cross join run on run.n = label.run where label.key = :key and label.value = :value"
+)
+BY_TEXT = (
+    f"select {COLUMNS} from run_text cross join run on run.n = run_text.rowid "
+    "where run_text match :pieces and run_text.rowid <= :listed and run_text.rowid between :low and :high"
+)
+MANY = 256
+"""Pieces with which one or two letters begin; those with which more begin are everywhere."""
+TERMS = f"select term from run_term where term >= ? and term < ? limit {MANY}"
+PROBE = "select rowid from run_text where run_text match ? and rowid <= ? order by rowid desc limit ?"
+IN_HAND = "worker <> '' and worker in (select id from worker where until > :now)"
+CHANGED = "select 1 from run indexed by run_rested where worker = '' and updated_at >= :changed"
+CHANGING = ("run_rested where worker = ''", "run_worker where worker <> ''")
+TIMES = (("created_at >=", "since"), ("created_at <=", "until"), ("updated_at >=", "changed"))
+ZONES = "select min(first), max(last) from zone where most >= :since and least <= :until"
+AFTER_ZONES = "select exists (select 1 from run where n > :listed and created_at between :since and :until)"
+SHOWN: dict[str, tuple[str, ...]] = {
+    "": (*Status, "failed", "stopped"),
+    **{status.value: (status.value,) for status in Status},
+    "waiting": ("waiting", "failed"),
+    "completed": ("completed", "stopped"),
+    "running": ("ready",),
+    "failed": ("failed",),
+    "stopped": ("stopped",),
+}
+"""Under which views runs of a status are, or of a view."""
+END = 1 << 40
+FEW = 500
+"""Rows that are looked at one by one."""
+NEWEST = 2_000
+"""Runs that are looked at for a text of one or two letters before the index is asked."""
+PROBED, PROBES, ENOUGH = 12, 20, 3
+"""How many pieces of a text are looked up, how many runs of each to see how rare it is, and by how many one searches."""
 
 
 def inbox(db: Any, filter: Filter, now: float) -> list[Interrupt]:
@@ -41,7 +82,7 @@ def inbox(db: Any, filter: Filter, now: float) -> list[Interrupt]:
             where.append(f"{column} = ?")
             values.append(value)
     if filter.label:
-        where.append(LABELLED)
+        where.append(OF_RUN)
         values += filter.label
     for bound, value in (("x.opened_at >= ?", filter.since), ("x.opened_at <= ?", filter.until)):
         if value:
@@ -68,46 +109,200 @@ def _place(db: Any, after: str) -> Any:
 
 
 def runs(db: Any, filter: Filter, now: float) -> list[RunRow]:
-    """See `Store.runs`."""
-    pairs = [
-        ("status", VIEWS.get(filter.status, filter.status)),
-        ("id", filter.run),
-        ("program", filter.program),
-        ("session", filter.session),
-    ]
-    where, values = ["1"], list[Any]()
-    for column, value in pairs:
-        if value:
-            where.append(f"{column} = ?")
-            values.append(value)
-    if filter.label:
-        where.append(LABELLED)
-        values += filter.label
-    if filter.after:
-        column, beyond = ("id", ">") if filter.prefix else ("n", "<")
-        where.append(f"{column} {beyond} (select {column} from run where id = ?)")
-        values.append(filter.after)
-    if filter.changed:
-        where.append("updated_at >= ?")
-        values.append(filter.changed)
-    order = "n desc"
-    if filter.prefix:  # a range of the index, however many runs there are
-        where.append("id >= ? and id < ?")
-        values.extend((filter.prefix, f"{filter.prefix}{chr(sys.maxunicode)}"))
-        order = "id"
+    """See `Store.runs`.
+
+    SQL gives what may belong there, in order and one row after the other; the rule that every store has decides, until the page
+    is full.
+    """
+    asked = _Asked.of(db, filter, now)
     found: list[RunRow] = []
-    for row in db.execute(f"select {COLUMNS} from run where {' and '.join(where)} order by {order}", values):
-        if filters.fits(one := run_row(row), filter, now):
-            found.append(one)
-            if len(found) >= filter.limit:
-                break
+    if asked is None:
+        return found
+    for sql, values in _answers(db, asked):
+        cursor = db.execute(sql, values)
+        for row in cursor:
+            if filters.fits(one := run_row(row), filter, now):
+                found.append(one)
+                if len(found) >= filter.limit:
+                    cursor.close()  # a reader that has not ended keeps the log from being cut
+                    return found
     return found
+
+
+@dataclass(slots=True)
+class _Asked:
+    """A filter of runs, and where among all runs its page may be."""
+
+    filter: Filter
+    now: float
+    shown: tuple[str, ...]
+    low: int
+    high: int
+
+    @classmethod
+    def of(cls, db: Any, filter: Filter, now: float) -> "_Asked | None":
+        """None: nothing can fit."""
+        shown = SHOWN.get(filter.status, ())
+        high = END
+        if filter.after:
+            last = db.execute(NUMBER, (filter.after,)).fetchone()
+            if last is None:
+                return None
+            high = END if filter.prefix else last[0] - 1
+        asked = cls(filter, now, shown, 1, high)
+        if filter.since or filter.until:
+            asked._narrow(db)
+        return asked if shown and asked.low <= asked.high else None
+
+    def _narrow(self, db: Any) -> None:
+        """To the zones of those times."""
+        times = {"since": self.filter.since, "until": self.filter.until or float("inf")}
+        [(first, last)] = db.execute(ZONES, times).fetchall()
+        listed = _listed(db)
+        [(after,)] = db.execute(AFTER_ZONES, {**times, "listed": listed}).fetchall()
+        if first is None:
+            self.low, last = listed + 1, 0
+        else:
+            self.low = first
+        if not after:
+            self.high = min(self.high, last)
+
+    def where(self, *, text: bool = True, label: bool = True) -> tuple[str, dict[str, Any]]:
+        """What a row must be, beyond the index by which it is found."""
+        filter = self.filter
+        terms = [BETWEEN]
+        values: dict[str, Any] = {"low": self.low, "high": self.high, "now": self.now}
+        for column, value in (("id", filter.run), ("program", filter.program), ("session", filter.session)):
+            if value:
+                terms.append(f"{column} = :{column}")
+                values[column] = value
+        for term, name in TIMES:
+            if bound := getattr(filter, name):
+                terms.append(f"{term} :{name}")
+                values[name] = bound
+        if filter.status:
+            terms.append(f"shown in ({', '.join(map(repr, self.shown))})")
+        if filter.label and label:
+            terms.append(LABELLED)
+        if filter.label:
+            values |= {"key": filter.label[0], "value": filter.label[1]}
+        if filter.text and text:
+            terms.append("instr(run_words(title, id, program), :text)")
+        if filter.text:
+            values["text"] = filter.text.lower()
+        return " and ".join(terms), values
+
+
+def _answers(db: Any, asked: _Asked) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The statements whose rows, one after the other, are those that may fit, in order."""
+    filter = asked.filter
+    where, values = asked.where()
+    if filter.prefix:  # a range of the index of ids
+        values |= {"prefix": filter.prefix, "beyond": f"{filter.prefix}{chr(sys.maxunicode)}", "after": filter.after}
+        yield f"{RUNS} where id > :after and id >= :prefix and id < :beyond and {where} order by id", values
+        return
+    if filter.run:
+        yield f"{RUNS} where {where}", values
+        return
+    if filter.status == "running":
+        yield f"{RUNS} indexed by run_worker where {IN_HAND} and {where} order by n desc", values
+        return
+    if filter.changed and _few(db, CHANGED, {"changed": filter.changed}):
+        parts = [f"{RUNS} indexed by {index} and {where}" for index in CHANGING]
+        yield f"{' union all '.join(parts)} order by n desc", values
+        return
+    index, equal = _by(filter)
+    if filter.label or filter.text:
+        few = " union all ".join(f"select 1 from run {part}" for part in _parts(asked, index, equal, BETWEEN))
+        if index and _few(db, few, values):
+            pass
+        elif filter.label and (not filter.text or _few(db, LABELS, values)):
+            where, _ = asked.where(label=False)
+            yield f"{BY_LABEL} and {where} order by label.run desc", values
+            return
+        else:
+            yield from _by_text(db, asked)
+            return
+    if not index:
+        yield f"{RUNS} where {where} order by n desc", values
+        return
+    parts = [f"{RUNS} {part}" for part in _parts(asked, index, equal, where)]
+    yield f"{' union all '.join(parts)} order by n desc", values
+
+
+def _by(filter: Filter) -> tuple[str, str]:
+    """The index that says most, and what is equal in it."""
+    if filter.session:
+        return "run_session", "session = :session and session <> '' and"
+    if filter.program:
+        return "run_program", "program = :program and"
+    if filter.status:
+        return "run_shown", ""
+    return "", ""
+
+
+def _parts(asked: _Asked, index: str, equal: str, where: str) -> list[str]:
+    """A part for each status that is shown, in the order of the list; SQLite merges them without sorting."""
+    return [f"indexed by {index} where {equal} shown = '{shown}' and {where}" for shown in asked.shown]
+
+
+def _by_text(db: Any, asked: _Asked) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """By the index of three letters each. Those that it does not have yet are looked at first, one by one.
+
+    Fewer than three letters are in many runs, most of the time: then a few more are looked at before the index is.
+    """
+    where, values = asked.where()
+    text, listed = values["text"], _listed(db)
+    if len(text) < 3:
+        newest = min(asked.high, db.execute("select coalesce(max(n), 0) from run").fetchone()[0])
+        listed = min(listed, newest - NEWEST)
+    yield f"{RUNS} where n > :listed and {where} order by n desc", {**values, "listed": listed}
+    if listed < 1:
+        return
+    pieces = _pieces(db, text, min(listed, asked.high))
+    if pieces is None:
+        return
+    if not pieces:
+        yield f"{RUNS} where n <= :listed and {where} order by n desc", {**values, "listed": listed}
+        return
+    yield f"{BY_TEXT} and {where} order by run_text.rowid desc", {**values, "listed": listed, "pieces": pieces}
+
+
+def _pieces(db: Any, text: str, upto: int) -> str | None:
+    """The pieces of a text by which runs are found, the rarest; None if no run has one of them, "" if it cannot be said."""
+    if len(text) < 3:
+        terms = [term for (term,) in db.execute(TERMS, (text, f"{text}{chr(sys.maxunicode)}"))]
+        return None if not terms else "" if len(terms) == MANY or "\0" in text else " OR ".join(map(_quoted, terms))
+    every = dict.fromkeys(text[k : k + 3] for k in range(len(text) - 2))
+    pieces = [piece for piece in every if "\0" not in piece]  # it would end the question
+    rare: list[tuple[float, str]] = []
+    for piece in pieces[:: 1 + len(pieces) // PROBED]:
+        found = db.execute(PROBE, (_quoted(piece), upto, PROBES)).fetchall()
+        if not found:
+            return None
+        often = len(found) / (upto - found[-1][0] + 1) if len(found) == PROBES else 0.0
+        rare.append((often, _quoted(piece)))
+    return " AND ".join(piece for _, piece in sorted(rare)[:ENOUGH])
+
+
+def _quoted(piece: str) -> str:
+    return '"' + piece.replace('"', '""') + '"'
+
+
+def _listed(db: Any) -> int:
+    """The number of the last run that zones and the index of texts know of."""
+    return db.execute("select coalesce(max(last), 0) from zone").fetchone()[0]
+
+
+def _few(db: Any, select: str, values: Mapping[str, Any]) -> bool:
+    """Whether a statement gives so few rows that they may be looked at one by one."""
+    return db.execute(f"select count(*) from ({select} limit {FEW})", values).fetchone()[0] < FEW
 
 
 def audit(db: Any, scope: str | None, after: int, limit: int) -> list[AuditRow]:
     """See `Store.audit`."""
     if scope is None:
-        where, order, values = f"scope <> '{SECURITY}' and n > ?", f"{AT}, n", (after, limit)
+        where, order, values = f"scope <> '{SECURITY}' and n > ?", f"{AT}, scope, n", (after, limit)
     else:
         where, order, values = "scope = ? and n > ?", "n", (scope, after, limit)
     sql = f"select scope, n, body, head from audit where {where} order by {order} limit ?"

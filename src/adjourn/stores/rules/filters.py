@@ -11,6 +11,7 @@ from adjourn.core.records import (
     parse,
 )
 from adjourn.core.status import ENDED, Status
+from adjourn.stores.listing import words
 from adjourn.stores.rules.sheet import InterruptRow
 from adjourn.stores.store import Filter, RunRow
 
@@ -46,7 +47,7 @@ def fits(row: RunRow, filter: Filter, now: float) -> bool:
         and (not filter.program or row.program == filter.program)
         and (not filter.session or row.session == filter.session)
         and (filter.label is None or row.labels.get(filter.label[0]) == filter.label[1])
-        and (not filter.text or filter.text.lower() in f"{row.title} {row.id} {row.program}".lower())
+        and (not filter.text or filter.text.lower() in words(row.title, row.id, row.program))
         and (not filter.since or row.created_at >= filter.since)
         and (not filter.until or row.created_at <= filter.until)
         and (not filter.changed or row.updated_at >= filter.changed)

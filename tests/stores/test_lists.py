@@ -1,0 +1,122 @@
+"""Lists of runs in SQL: the same as those of the store in memory, whatever is asked; and no more work in a longer file."""
+
+import random
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import replace as replace_row
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from adjourn.core.status import Status
+from adjourn.stores import sqlite_lists
+from adjourn.stores.connection import connect
+from adjourn.stores.memory import MemoryStore
+from adjourn.stores.sqlite import SQLiteStore
+from adjourn.stores.store import Filter, RunRow, Store
+from tests.stores.many_runs import PROGRAMS, WORKERS, insert, rows
+
+NOW = 1_000.0
+
+
+@asynccontextmanager
+async def both(path: Path, found: list[RunRow]) -> AsyncGenerator[tuple[SQLiteStore, MemoryStore]]:
+    """The same runs in a file and in memory."""
+    await SQLiteStore(str(path)).close()
+    insert(path, found)
+    memory = MemoryStore(lambda: NOW)
+    memory._runs.update({row.id: row for row in found})
+    memory._workers.update(WORKERS)
+    store = SQLiteStore(str(path), lambda: NOW)
+    try:
+        yield store, memory
+    finally:
+        await store.close()
+
+
+def filters(chance: random.Random, found: list[RunRow]) -> Filter:
+    """Any filter: each field is set now and then, to something that is there or is not."""
+    some = chance.choice(found)
+    text = f"{some.title} {some.id} {some.program}"
+    start = chance.randrange(len(text))
+    fields: dict[str, Any] = {
+        "status": chance.choice((*Status, "running", "failed", "stopped", "nonsense")),
+        "program": chance.choice((*PROGRAMS, "clerk's")),
+        "session": chance.choice(("chat-1", "chat-2", "chat-3")),
+        "label": chance.choice((("tenant", "acme"), ("tenant", "o'neil"), ("env", "prod"), ("env", ""))),
+        "run": some.id,
+        "text": chance.choice((text[start : start + chance.randint(1, 12)], "ÅÄÖ", "%", "_", '"', "'", "\0", "xyzzy", "οδοσ", "ss", "\n\n", "İ")),
+        "since": chance.uniform(0, 100 + len(found)),
+        "until": chance.uniform(0, 100 + len(found)),
+        "changed": chance.uniform(0, 150 + len(found)),
+        "prefix": some.id[: chance.randint(1, 8)],
+        "after": chance.choice((some.id, "nobody")),
+    }  # fmt: skip
+    rare = {"run": 0.03, "prefix": 0.08, "after": 0.2}
+    chosen = {name: value for name, value in fields.items() if chance.random() < rare.get(name, 0.25)}
+    if chance.random() < 0.5 and "text" in chosen:
+        chosen["text"] = chance.choice((str.upper, str.lower))(chosen["text"])
+    return Filter(**chosen, limit=chance.choice((1, 7, 50, 1_000)))
+
+
+async def pages(store: Store, wanted: Filter) -> list[list[str]]:
+    """The ids of the first pages."""
+    found: list[list[str]] = []
+    while len(found) < 3:
+        page = [row.id for row in await store.runs(wanted)]
+        found.append(page)
+        if len(page) < wanted.limit:
+            break
+        wanted = replace(wanted, after=page[-1])
+    return found
+
+
+@pytest.mark.parametrize("few", [True, False], ids=["every way", "the usual way"])
+async def test_a_file_lists_what_memory_lists_whatever_is_asked(
+    path: Path, few: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With small bounds a file of this size is looked through in all the ways in which a large one is."""
+    if few:
+        monkeypatch.setattr(sqlite_lists, "FEW", 10)
+        monkeypatch.setattr(sqlite_lists, "NEWEST", 20)
+    found, chance = rows(700, seed=few), random.Random(few)
+    async with both(path, found) as (store, memory):
+        for _ in range(200):
+            wanted = filters(chance, found)
+            assert await pages(store, wanted) == await pages(memory, wanted), wanted
+
+
+async def test_a_row_is_the_same_from_a_file_and_from_memory(path: Path) -> None:
+    async with both(path, rows(300)) as (store, memory):
+        assert await store.runs(Filter(limit=300)) == await memory.runs(Filter(limit=300))
+
+
+async def test_a_title_and_labels_that_change_are_found_as_they_are_now(path: Path) -> None:
+    """Also beyond what is listed one by one; nothing of what they were is left in the index."""
+    found = rows(600)
+    async with both(path, found) as (store, _):
+        db = connect(str(path))
+        for n in (3, 590):
+            db.execute("update run set title = 'Erased by Ann', labels = '{\"tenant\":\"nobody\"}' where n = ?", (n,))
+        ids = [found[589].id, found[2].id]
+        assert [row.id for row in await store.runs(Filter(text="erased by"))] == ids
+        assert [row.id for row in await store.runs(Filter(label=("tenant", "nobody")))] == ids
+        old = Filter(text=found[2].title, limit=1_000)
+        assert found[2].id not in {row.id for row in await store.runs(old)}
+        db.execute("insert into run_text (run_text) values ('integrity-check')")
+        db.close()
+
+
+async def test_a_number_that_was_given_again_is_found_by_what_it_is_now(path: Path) -> None:
+    found = rows(512)
+    async with both(path, found) as (store, _):
+        db = connect(str(path))
+        db.execute("delete from run where n > 500")
+        again = [replace_row(row, id=f"again-{row.n}", title="second life", created_at=9_000.0) for row in found[500:]]
+        insert(path, again)
+        assert [row.id for row in await store.runs(Filter(text="second life"))] == [x.id for x in reversed(again)]
+        assert [row.id for row in await store.runs(Filter(since=8_000.0))] == [x.id for x in reversed(again)]
+        assert await store.runs(Filter(text=found[505].id)) == []
+        db.close()
