@@ -1,19 +1,21 @@
 """`adjourn audit`: look at it, seal it, anchor it, check it, carry it elsewhere."""
 
 import json
-import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from tests.cli import shop
 from tests.cli.conftest import Run
 
+from adjourn.stores.connection import connect
+
 SECRET = "0123456789abcdef" * 2
 
 
 def change(sql: str) -> None:
-    with sqlite3.connect("adjourn.db") as db:
-        db.executescript(sql)
+    with closing(connect("adjourn.db")) as db:
+        db.execute(sql)
 
 
 def test_what_there_is_is_said_as_what_can_be_known(adjourn: Run, waiting: str) -> None:

@@ -13,6 +13,7 @@ from tests.control.world import LIMIT, act, call, does, says, script
 
 from adjourn import AdjournError, Completed, Halted, Paused, Runtime, StoreError
 from adjourn.stores.audit import Broken
+from adjourn.stores.connection import connect
 from adjourn.stores.sqlite import SQLiteStore
 
 
@@ -109,7 +110,7 @@ class Forger:
         for end in ("", "-wal"):
             if Path(self.original + end).exists():
                 shutil.copy(self.original + end, path + end)
-        db: Any = apsw.Connection(path)
+        db: Any = connect(path)
         forge(db)
         db.close()
         store = SQLiteStore(path)

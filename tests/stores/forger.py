@@ -3,11 +3,11 @@
 import json
 from typing import Any, Protocol
 
-import apsw
 import msgspec
 
 from adjourn.core.records import parse
 from adjourn.stores.audit import AuditRow, chain
+from adjourn.stores.connection import connect
 from adjourn.stores.letter import Endpoint
 from adjourn.stores.memory import MemoryStore
 from adjourn.stores.seals import Seal, seal_hash
@@ -56,8 +56,7 @@ class FileForger:
     """With SQL."""
 
     def __init__(self, path: str) -> None:
-        self._db: Any = apsw.Connection(path)
-        self._db.set_busy_timeout(10_000)
+        self._db: Any = connect(path)
 
     def _do(self, sql: str, *values: Any) -> list[Any]:
         return self._db.execute(sql, values).fetchall()

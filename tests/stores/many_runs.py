@@ -28,11 +28,21 @@ def rows(count: int, seed: int = 0) -> list[RunRow]:
         opens = chance.choice((0, 0, 1, 2)) if status not in ENDED else 0
         began = 100.0 + n if chance.random() < 0.95 else chance.uniform(0, 100.0 + count)
         row = RunRow(
-            f"{chance.choice(('run', 'job'))}-{chance.getrandbits(40):010x}-{n}", "agent", chance.choice(PROGRAMS), chance.choice(("", "", "chat-1", "chat-2")),
-            chance.choice(({}, {}, {"tenant": "acme"}, {"tenant": "o'neil", "env": "prod"})), chance.choice(TITLES).format(chance.randrange(1000)),
-            status=status, opens=opens, errors=chance.randint(0, opens), stopped=status == Status.COMPLETED and chance.random() < 0.3,
-            worker=chance.choice(("", "", *WORKERS)) if status not in ENDED else "", created_at=began, updated_at=began + chance.uniform(0, 50), n=n,
-        )  # fmt: skip
+            id=f"{chance.choice(('run', 'job'))}-{chance.getrandbits(40):010x}-{n}",
+            kind="agent",
+            program=chance.choice(PROGRAMS),
+            session=chance.choice(("", "", "chat-1", "chat-2")),
+            labels=chance.choice(({}, {}, {"tenant": "acme"}, {"tenant": "o'neil", "env": "prod"})),
+            title=chance.choice(TITLES).format(chance.randrange(1000)),
+            status=status,
+            opens=opens,
+            errors=chance.randint(0, opens),
+            stopped=status == Status.COMPLETED and chance.random() < 0.3,
+            worker=chance.choice(("", "", *WORKERS)) if status not in ENDED else "",
+            created_at=began,
+            updated_at=began + chance.uniform(0, 50),
+            n=n,
+        )
         found.append(row)
     return found
 

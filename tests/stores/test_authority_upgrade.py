@@ -25,6 +25,21 @@ def clerk() -> Agent:
     return Agent("clerk", model=ScriptedModel([call("pay", cents=5)], "done"), tools=[pay], policy=policy)
 
 
+def without_lists(db: Any) -> None:
+    """Without what later schemas keep for lists."""
+    for (trigger,) in db.execute("select name from sqlite_master where type = 'trigger'").fetchall():
+        db.execute(f"drop trigger {trigger}")
+    for index in ("run_shown", "run_program", "run_session", "run_rested", "audit_time", "audit_security"):
+        db.execute(f"drop index {index}")
+    for table in ("run_term", "run_text", "zone", "label"):
+        db.execute(f"drop table {table}")
+    db.execute("alter table run drop column shown")
+    db.execute("create index run_status on run (status, n)")
+    db.execute("create index run_program on run (program, n)")
+    db.execute("create index run_session on run (session, n) where session <> ''")
+    db.execute("create index audit_time on audit (json_extract(body, '$.at'), scope, n)")
+
+
 def as_before(path: Path) -> None:
     """The file as schema 4 had it: rows without requesters and lives, votes as a list of names."""
     db: Any = apsw.Connection(str(path))
@@ -36,6 +51,7 @@ def as_before(path: Path) -> None:
     db.execute("insert into old select run, seq, epoch, body, head from journal")
     db.execute("drop table journal")
     db.execute("alter table old rename to journal")
+    without_lists(db)
     db.execute("alter table run drop column salt")
     db.execute("alter table run drop column erased")
     db.execute("alter table run drop column requesters")

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
+from tests.stores.many_runs import PROGRAMS, WORKERS, insert, rows
 
 from adjourn.core.status import Status
 from adjourn.stores import sqlite_lists
@@ -16,9 +17,9 @@ from adjourn.stores.connection import connect
 from adjourn.stores.memory import MemoryStore
 from adjourn.stores.sqlite import SQLiteStore
 from adjourn.stores.store import Filter, RunRow, Store
-from tests.stores.many_runs import PROGRAMS, WORKERS, insert, rows
 
 NOW = 1_000.0
+TEXTS = ("ÅÄÖ", "%", "_", '"', "'", "\0", "xyzzy", "οδοσ", "ss", "\n\n", "İ")
 
 
 @asynccontextmanager
@@ -47,7 +48,7 @@ def filters(chance: random.Random, found: list[RunRow]) -> Filter:
         "session": chance.choice(("chat-1", "chat-2", "chat-3")),
         "label": chance.choice((("tenant", "acme"), ("tenant", "o'neil"), ("env", "prod"), ("env", ""))),
         "run": some.id,
-        "text": chance.choice((text[start : start + chance.randint(1, 12)], "ÅÄÖ", "%", "_", '"', "'", "\0", "xyzzy", "οδοσ", "ss", "\n\n", "İ")),
+        "text": chance.choice((text[start : start + chance.randint(1, 12)], *TEXTS)),
         "since": chance.uniform(0, 100 + len(found)),
         "until": chance.uniform(0, 100 + len(found)),
         "changed": chance.uniform(0, 150 + len(found)),

@@ -42,5 +42,11 @@ def _authority(db: Any) -> None:
             db.execute("update interrupt set votes = ? where run = ? and i = ?", (encode(votes).decode(), n, i))
 
 
-STEPS: Mapping[int, Callable[[Any], None]] = {5: _authority}
+def _texts(db: Any) -> None:
+    """The index of what runs are found by."""
+    sql = "insert into run_text (rowid, words) select n, run_words(title, id, program) from run where n <= (select max(last) from zone)"
+    db.execute(sql)
+
+
+STEPS: Mapping[int, Callable[[Any], None]] = {5: _authority, 12: _texts}
 """What a migration needs beyond SQL, in its transaction: a function over the connection."""

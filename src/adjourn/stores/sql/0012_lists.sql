@@ -68,7 +68,6 @@ create trigger run_gone after delete on run begin
 end;
 
 insert into label select j.key, j.value, run.n from run, json_each(run.labels) j where run.labels <> '{}';
-insert into run_text (rowid, words) select n, run_words(title, id, program) from run where n <= (select max(n) from run) / 256 * 256;
 insert into zone
     select max(n), min(n), min(created_at), max(created_at) from run where n <= (select max(n) from run) / 256 * 256
     group by (n - 1) / 256;
