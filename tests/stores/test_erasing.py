@@ -5,12 +5,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import apsw
 import pytest
 from tests.stores.test_sqlite import opened
 
 from adjourn.core.records import CancelAsked, Cancelled, Completed, Decided, Emitted, Parked, Said, Stepped
 from adjourn.stores import scrub
+from adjourn.stores.connection import connect
 from adjourn.stores.letter import Endpoint
 from adjourn.stores.misfit import Misfit
 from adjourn.stores.sqlite import SQLiteStore
@@ -68,7 +68,7 @@ async def test_of_a_hundred_canaries_none_is_in_a_byte_of_the_files(path: Path) 
         assert len(canary.words) > 100
         await store.verify()
         before = canary.found(path.parent)
-        assert sum(before.values()) >= len(canary.words), "else nothing is shown here"
+        assert sum(before.values()) > 100, "else nothing is shown here"  # a page may end in the middle of one
         await store.erase("r5", by="ann", reason="asked to")
         assert await store.scrub()
         assert canary.found(path.parent) == {}
@@ -84,7 +84,7 @@ async def test_overwriting_what_is_deleted_would_not_be_enough(path: Path) -> No
     async with opened(path) as store:
         await lived(store, "r5", canary)
         await store.erase("r5", by="ann", reason="asked to")
-        db: Any = apsw.Connection(str(path))
+        db: Any = connect(str(path))
         [(busy, _, _)] = db.execute("pragma wal_checkpoint(truncate)").fetchall()
         db.close()
         assert not busy
@@ -100,7 +100,7 @@ async def test_while_somebody_reads_it_is_said_that_a_part_is_still_there_and_th
     canary = Canaries()
     async with opened(path) as store, opened(path) as other:
         await lived(store, "r5", canary)
-        reader: Any = apsw.Connection(str(path))
+        reader: Any = connect(str(path))
         reader.execute("begin")
         reader.execute("select count(*) from run").fetchall()
         await store.erase("r5", by="ann", reason="asked to")
@@ -115,7 +115,7 @@ async def test_while_somebody_reads_it_is_said_that_a_part_is_still_there_and_th
 async def test_where_nothing_was_erased_a_scrub_writes_nothing(path: Path) -> None:
     async with opened(path) as store:
         await commit(store, await begin(store), (), [Completed()])
-        db: Any = apsw.Connection(str(path))
+        db: Any = connect(str(path))
         before = db.pragma("data_version")
         assert await store.scrub() is True
         assert db.pragma("data_version") == before
@@ -156,7 +156,7 @@ LAST = "select max(key) from journal where run = 1"
 async def test_what_is_left_is_only_what_erasing_leaves(path: Path, attack: str, place: str, why: str) -> None:
     async with opened(path) as store:
         await erased(store)
-        db: Any = apsw.Connection(str(path))
+        db: Any = connect(str(path))
         db.execute(attack)
         db.close()
         found = [str(broken) for broken in await store.verify()]
@@ -167,7 +167,7 @@ async def test_a_run_whose_content_was_taken_by_a_forged_record_is_not_one_that_
     """The file says so; the audit does not."""
     async with opened(path) as store:
         await erased(store)
-        db: Any = apsw.Connection(str(path))
+        db: Any = connect(str(path))
         db.execute("delete from audit where scope = 'r1' and body like '%erase%'")
         db.close()
         assert any("nobody erased it" in str(broken) for broken in await store.verify())

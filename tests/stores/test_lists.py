@@ -11,12 +11,14 @@ import pytest
 from msgspec.structs import replace
 from tests.stores.many_runs import PROGRAMS, WORKERS, insert, rows
 
+from adjourn.core.records import Completed
 from adjourn.core.status import Status
 from adjourn.stores import sqlite_lists
 from adjourn.stores.connection import connect
 from adjourn.stores.memory import MemoryStore
 from adjourn.stores.sqlite import SQLiteStore
 from adjourn.stores.store import Filter, RunRow, Store
+from adjourn.testing.promises.ground import begin
 
 NOW = 1_000.0
 TEXTS = ("ÅÄÖ", "%", "_", '"', "'", "\0", "xyzzy", "οδοσ", "ss", "\n\n", "İ")
@@ -120,4 +122,20 @@ async def test_a_number_that_was_given_again_is_found_by_what_it_is_now(path: Pa
         assert [row.id for row in await store.runs(Filter(text="second life"))] == [x.id for x in reversed(again)]
         assert [row.id for row in await store.runs(Filter(since=8_000.0))] == [x.id for x in reversed(again)]
         assert await store.runs(Filter(text=found[505].id)) == []
+        db.close()
+
+
+async def test_nothing_is_left_of_the_words_of_a_run_that_was_erased(path: Path) -> None:
+    """An index of pieces is content, too: whoever has the pieces could put the title together again."""
+    async with both(path, rows(255)) as (store, _):
+        lease = await begin(store, "secret", program="clerk")
+        db = connect(str(path))
+        db.execute("update run set title = 'qxzj wvqk' where id = 'secret'")  # a title comes from the input
+        assert [row.id for row in await store.runs(Filter(text="xzj w"))] == ["secret"]
+        await store.commit(lease, [], [Completed()], seen=lease.seq)
+        await store.erase("secret", by="ann", reason="asked to")
+        pieces = {term for (term,) in db.execute("select term from run_term")}
+        assert "sec" in pieces, "its id stays; if that is not there, this proves nothing"
+        assert not pieces & {"qxz", "xzj", "zj ", "j w", " wv", "wvq", "vqk"}
+        assert await store.runs(Filter(text="xzj w")) == []
         db.close()

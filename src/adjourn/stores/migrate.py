@@ -48,5 +48,5 @@ def _texts(db: Any) -> None:
     db.execute(sql)
 
 
-STEPS: Mapping[int, Callable[[Any], None]] = {5: _authority, 12: _texts}
+STEPS: Mapping[int, Callable[[Any], None]] = {5: _authority, 13: _texts}
 """What a migration needs beyond SQL, in its transaction: a function over the connection."""
