@@ -16,6 +16,7 @@ from adjourn.core.records import Completed, Intended, Parked, PauseAsked, Said
 from adjourn.errors import AuditBroken, UnknownRun
 from adjourn.stores.audit import SECURITY, Broken
 from adjourn.stores.audit_key import SecretKey
+from adjourn.stores.connection import connect
 from adjourn.stores.letter import Endpoint
 from adjourn.stores.memory import MemoryStore
 from adjourn.stores.seals import Anchor, Seal
@@ -253,6 +254,8 @@ FREE = {
     "run.worker": "who holds the lease", "worker": "until when it lives", "journal.epoch": "nothing is decided by it",
     "interrupt.opened_at": "the order of the inbox", "endpoint.at": "shown, no more", "touched.scope": "one more is sealed",
     "touched.at": "shown, no more",
+    **dict.fromkeys(("label", "zone", "run_term"), "an index: by what a list finds a run"),
+    **dict.fromkeys(("run_text", "run_text_config", "run_text_data", "run_text_idx"), "the same"),
     "request": "what a client may send again", "letter": "what is on its way to others", "misfit": "what a worker said of itself",
 }  # fmt: skip
 """Cells that may change without being noticed, and why. Deleting a row of `touched` is noticed."""
@@ -273,11 +276,11 @@ def cells(path: str) -> list[tuple[str, str, int, Any]]:
     db: Any = apsw.Connection(path)
     found: list[tuple[str, str, int, Any]] = []
     names = "select name from sqlite_schema where type = 'table' and name not like 'sqlite_%'"
-    for (table,) in db.execute(names).fetchall():
+    for table in [name for (name,) in db.execute(names).fetchall() if name not in FREE]:
         columns = [row[1] for row in db.execute(f"pragma table_info({table})")]
         for place, row in enumerate(db.execute(f"select {', '.join(columns)} from {table}").fetchall()):
             for column, value in zip(columns, row, strict=True):
-                if table not in FREE and f"{table}.{column}" not in FREE:
+                if f"{table}.{column}" not in FREE:
                     found.append((table, column, place, value))
     db.close()
     return found
@@ -285,7 +288,7 @@ def cells(path: str) -> list[tuple[str, str, int, Any]]:
 
 def forged(path: str, copy: str, table: str, place: int, change: str, values: tuple[Any, ...] = ()) -> None:
     shutil.copy(path, copy)
-    db: Any = apsw.Connection(copy)
+    db: Any = connect(copy)
     keys = [row[1] for row in db.execute(f"pragma table_info({table})") if row[5]]
     row = db.execute(f"select {', '.join(keys)} from {table} limit 1 offset ?", (place,)).fetchone()
     where = " and ".join(f"{key} = ?" for key in keys)

@@ -35,7 +35,7 @@ BY_LABEL = (
 )
 BY_TEXT = (
     f"select {COLUMNS} from run_text cross join run on run.n = run_text.rowid "
-    "where run_text match :pieces and run_text.rowid <= :listed and run_text.rowid between :low and :high"
+    "where run_text match :pieces and run_text.rowid between :low and :high"
 )
 MANY = 256
 """Pieces with which one or two letters begin; those with which more begin are everywhere."""
@@ -256,16 +256,15 @@ def _by_text(db: Any, asked: _Asked) -> Iterator[tuple[str, Mapping[str, Any]]]:
     if len(text) < 3:
         newest = min(asked.high, db.execute("select coalesce(max(n), 0) from run").fetchone()[0])
         listed = min(listed, newest - NEWEST)
-    yield f"{RUNS} where n > :listed and {where} order by n desc", {**values, "listed": listed}
-    if listed < 1:
-        return
-    pieces = _pieces(db, text, min(listed, asked.high))
+    yield f"{RUNS} where {where} order by n desc", {**values, "low": max(asked.low, listed + 1)}
+    values["high"] = high = min(listed, asked.high)
+    pieces = _pieces(db, text, high) if asked.low <= high else None
     if pieces is None:
         return
     if not pieces:
-        yield f"{RUNS} where n <= :listed and {where} order by n desc", {**values, "listed": listed}
+        yield f"{RUNS} where {where} order by n desc", values
         return
-    yield f"{BY_TEXT} and {where} order by run_text.rowid desc", {**values, "listed": listed, "pieces": pieces}
+    yield f"{BY_TEXT} and {where} order by run_text.rowid desc", {**values, "pieces": pieces}
 
 
 def _pieces(db: Any, text: str, upto: int) -> str | None:
@@ -313,7 +312,8 @@ def recent(db: Any, before: str, limit: int, security: bool) -> list[AuditRow]:
     """See `Store.recent`."""
     where, values = f"scope {'=' if security else '<>'} '{SECURITY}'", list[Any]()
     if before:
-        where += f" and ({AT}, scope, n) < (?, ?, ?)"
-        values += placed(before)
+        at, scope, n = placed(before)
+        where += f" and {AT} <= ? and ({AT}, scope, n) < (?, ?, ?)"  # SQLite sees no range in the latter alone
+        values += at, at, scope, n
     sql = f"select scope, n, body, head from audit where {where} order by {AT} desc, scope desc, n desc limit ?"
     return [AuditRow(*row) for row in db.execute(sql, (*values, limit))]

@@ -352,7 +352,9 @@ class _Check:
             if entry["verb"] == "unhalt":
                 meant.pop(entry["scope"], None)
             else:
-                meant.setdefault(entry["scope"], (entry["by"], entry["reason"], entry["at"]))
+                meant.setdefault(
+                    entry["scope"], (entry["by"], entry["reason"], entry.get("at", 0.0))
+                )  # it may be forged
         there = {halt.scope: (halt.by, halt.reason, round(halt.at, 3)) for halt in self._evidence.halts()}
         for scope in sorted({*meant, *there}):
             if scope not in there:
