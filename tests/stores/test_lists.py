@@ -3,7 +3,6 @@
 import random
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from dataclasses import replace as replace_row
 from pathlib import Path
 from typing import Any
 
@@ -117,7 +116,7 @@ async def test_a_number_that_was_given_again_is_found_by_what_it_is_now(path: Pa
     async with both(path, found) as (store, _):
         db = connect(str(path))
         db.execute("delete from run where n > 500")
-        again = [replace_row(row, id=f"again-{row.n}", title="second life", created_at=9_000.0) for row in found[500:]]
+        again = [replace(row, id=f"again-{row.n}", title="second life", created_at=9_000.0) for row in found[500:]]
         insert(path, again)
         assert [row.id for row in await store.runs(Filter(text="second life"))] == [x.id for x in reversed(again)]
         assert [row.id for row in await store.runs(Filter(since=8_000.0))] == [x.id for x in reversed(again)]
