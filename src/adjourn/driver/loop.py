@@ -38,6 +38,7 @@ from adjourn.driver.fence import Fence
 from adjourn.driver.landing import Landing
 from adjourn.driver.late import all_recorded, record_late
 from adjourn.driver.program import Program
+from adjourn.driver.snapshots import folded
 from adjourn.errors import LeaseLost, Unauthorised
 from adjourn.stores.rules.sheet import stamped
 from adjourn.stores.store import Committed, Lease, Store
@@ -270,7 +271,7 @@ class Drive:
         routed = any(isinstance(record, ROUTING) for _, record in done.records)
         if self.state.flow is not None and facts and routed:
             # A word of theirs may have begun a chain before one of ours did: read the journal as it was written.
-            self.state = State(self.state.trust).fold_all(await self.store.load(self.state.run))
+            self.state = await folded(self.store, self.state.run, self.state.trust)
             self._disown()
             return
         # Their words stand before these facts in the journal, so they cannot have closed what the facts opened.

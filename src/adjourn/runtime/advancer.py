@@ -20,6 +20,7 @@ from adjourn.driver.identity import Life, here, life_of
 from adjourn.driver.keys import BadDeciders, StoreTrust
 from adjourn.driver.loop import Drive
 from adjourn.driver.program import Program
+from adjourn.driver.snapshots import captured, folded, write_down
 from adjourn.errors import AdjournError, LeaseBusy, LeaseLost, ProgramChanged, StoreError
 from adjourn.runtime.advance import Advanced, Budget, Busy, Rested, Unfit
 from adjourn.runtime.fitness import MISFITS, Fitness
@@ -113,7 +114,7 @@ class Advancer:
                 return Unfit(why=f"there is no program {row.program!r} here")
             if row.status in ENDED:
                 return Rested(status=row.status.value, seq=row.seq)
-            state.fold_all(await self._store.load(run))
+            state.become(await folded(self._store, run, self.trust))
         program = await self._fitness.program_for(state)
         if program is None:
             return Unfit(why=f"there is no {state.started.kind} {state.started.program!r} here")
@@ -147,7 +148,7 @@ class Advancer:
         try:
             state.fold_all(lease.records)
         except FoldAgain:
-            state = State(self.trust).fold_all(await self._store.load(run))
+            state = await folded(self._store, run, self.trust)
         state = await self._fitness.upgraded(lease, state, program)
         drive = Drive(
             self._store,
@@ -170,6 +171,8 @@ class Advancer:
         self.errors.forget(run)
         if drive.errors:
             self.errors.keep(run, next(iter(drive.errors.values())))
+        if found := await captured(self._store, drive.state):
+            self._beside(write_down(self._store, found))
         self._keep(run, drive.state)
         if timers.error is not None:
             raise timers.error
@@ -192,6 +195,9 @@ class Advancer:
 
     def _hand_back(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Whoever advanced a run gave up; this goes on nevertheless."""
+        return self._beside(work)
+
+    def _beside(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.get_running_loop().create_task(work, name="adjourn-hand-back")
         self._handing.add(task)
         task.add_done_callback(self._handing.discard)

@@ -12,6 +12,7 @@ from adjourn.core.state import State
 from adjourn.core.status import CANCELS
 from adjourn.driver.keys import StoreTrust
 from adjourn.driver.program import Program
+from adjourn.driver.snapshots import folded
 from adjourn.driver.upgrade import Upgrade, upgrade_of, upgrader_of
 from adjourn.errors import AdjournError, MissingResource, NotTrusted, ProgramChanged, Refused
 from adjourn.stores.misfit import Misfit
@@ -100,7 +101,7 @@ class Fitness:
             return await self._upgrade(lease, state, program)
         except (ProgramChanged, Refused) as e:
             await self._store.release(lease, Released(why="its upgrade failed"))
-            state = State(self._trust).fold_all(await self._store.load(lease.run))
+            state = await folded(self._store, lease.run, self._trust)
             error = e if isinstance(e, ProgramChanged) else ProgramChanged(program.name, [*found, str(e)])
             await self._say(state, error)
             raise error from e

@@ -21,6 +21,7 @@ from adjourn.driver.answers import MISSING, answered, check_event
 from adjourn.driver.checkpoint import Checkpoint
 from adjourn.driver.events import Event
 from adjourn.driver.inside import check_outside
+from adjourn.driver.snapshots import folded
 from adjourn.errors import AlreadyResumed, Invalid, NotFound, Refused, RequestReused
 from adjourn.flow.picture import mermaid
 from adjourn.runtime.changed_program import changed, noted, version
@@ -106,7 +107,7 @@ class Run(Generic[T]):
         return self._rt.watch(self.id, after)
 
     async def _fold(self) -> State:
-        return State().fold_all(await self._rt.store.load(self.id))
+        return await folded(self._rt.store, self.id)
 
     async def messages(self) -> list[Message]:
         """The conversation so far."""

@@ -26,6 +26,7 @@ from adjourn.stores.rules import filters, journal, sheet
 from adjourn.stores.rules.lease import misfitting
 from adjourn.stores.rules.sheet import Failed, Rule
 from adjourn.stores.seals import Anchor, Seal
+from adjourn.stores.snapshots import MemorySnapshots
 from adjourn.stores.store import Bell, Filter, RunRow
 from adjourn.stores.verification import Verification, verified
 
@@ -88,6 +89,10 @@ class MemoryStore(Ruled, MemoryBook):
     def pulse(self) -> MemoryPulse:
         """See `Store.pulse`."""
         return MemoryPulse(self.now, self._workers)
+
+    def snapshots(self) -> MemorySnapshots:
+        """See `Store.snapshots`."""
+        return MemorySnapshots(self._chains, self._snapshots)
 
     async def audit(self, scope: str | None = None, *, after: int = 0, limit: int = 100) -> list[AuditRow]:
         """See `Store.audit`."""

@@ -10,6 +10,7 @@ from adjourn.stores.letter import Endpoint, Letter
 from adjourn.stores.misfit import Misfit
 from adjourn.stores.rules.sheet import LAST, Ask, InterruptRow, Seen, Writes
 from adjourn.stores.seals import Covered, Seal, sealed_head
+from adjourn.stores.snapshots import Kept
 from adjourn.stores.store import Halt, RunRow
 
 
@@ -21,6 +22,7 @@ class MemoryBook:
     def __init__(self) -> None:
         self._runs: dict[str, RunRow] = {}
         self._journals: dict[str, list[str | None]] = {}
+        self._snapshots: dict[str, Kept] = {}
         self._chains: dict[str, list[bytes]] = {}
         self._interrupts: dict[str, dict[str, InterruptRow]] = {}
         self._requests: dict[tuple[str, str], tuple[int, str]] = {}
@@ -141,6 +143,7 @@ class MemoryBook:
 
     def _wipe(self, run: str) -> None:
         size = len(self._journals[run])
+        self._snapshots.pop(run, None)
         self._journals[run], self._chains[run] = [None] * size, [b""] * (size - 1) + self._chains[run][-1:]
         self._interrupts[run] = {}
         self._requests = {at: found for at, found in self._requests.items() if at[0] != run}

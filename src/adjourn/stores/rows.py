@@ -339,7 +339,7 @@ class Rows:
         db.pragma("secure_delete", 1)  # what is deleted is overwritten at once; the rest is for `scrub`
         db.execute("update journal set body = null where key between ? and ?", whole)
         db.execute("update journal set head = x'' where key between ? and ? - 1", (whole[0], key(row.n, last)))
-        for table in ("interrupt", "request", "misfit"):
+        for table in ("interrupt", "request", "misfit", "snapshot", "segment"):
             db.execute(f"delete from {table} where run = ?", (row.n,))
         db.execute("delete from letter where run = ?", (row.id,))
         sql = "update run set labels = ?, title = ?, input_digest = ?, salt = ?, erased = ? where n = ?"

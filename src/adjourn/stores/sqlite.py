@@ -27,6 +27,7 @@ from adjourn.stores.rules.lease import misfitting
 from adjourn.stores.rules.sheet import Failed, Rule
 from adjourn.stores.scrub import is_unscrubbed, scrub
 from adjourn.stores.sqlite_audit import SQLiteAudit
+from adjourn.stores.sqlite_snapshots import SQLiteSnapshots
 from adjourn.stores.store import Bell, Filter, RunRow
 from adjourn.stores.write_ahead_log import WriteAheadLog
 from adjourn.stores.writer import Request, Worker
@@ -193,6 +194,10 @@ class SQLiteStore(SQLiteAudit):
     def pulse(self) -> SQLitePulse:
         """See `Store.pulse`."""
         return SQLitePulse(self._connect, self.now)
+
+    def snapshots(self) -> SQLiteSnapshots:
+        """See `Store.snapshots`."""
+        return SQLiteSnapshots(self._reader, self._connect)
 
     async def scrub(self) -> bool:
         """See `Store.scrub`. It takes as long as writing the whole file anew."""

@@ -14,6 +14,7 @@ from adjourn.stores.audit_key import AuditKey
 from adjourn.stores.letter import Endpoint, Letter, Sent
 from adjourn.stores.misfit import Misfit
 from adjourn.stores.seals import MOST, Anchor, Seal
+from adjourn.stores.snapshots import Snapshots
 
 if TYPE_CHECKING:
     from adjourn.stores.verification import Verification
@@ -227,6 +228,10 @@ class Store(Protocol):
 
     def pulse(self) -> Pulse:
         """Where workers beat: a connection of its own, for a thread of its own."""
+        ...
+
+    def snapshots(self) -> Snapshots:
+        """Where states are kept that were written down, so that a cold start costs the end of a journal."""
         ...
 
     async def renew(self, lease: Lease, ttl: float) -> None:

@@ -12,6 +12,7 @@ from adjourn.stores.audit import AuditRow
 from adjourn.stores.letter import Endpoint, Letter, Sent
 from adjourn.stores.misfit import Misfit
 from adjourn.stores.seals import Seal
+from adjourn.stores.snapshots import Snapshots
 from adjourn.stores.store import Bell, Committed, Erasure, Filter, Halt, Lease, Pulse, RunRow, Store
 from adjourn.stores.verification import Verification
 
@@ -108,6 +109,10 @@ class Faulty:
     def pulse(self) -> Pulse:
         """See `Store.pulse`."""
         return self.store.pulse()
+
+    def snapshots(self) -> Snapshots:
+        """See `Store.snapshots`."""
+        return self.store.snapshots()
 
     async def renew(self, lease: Lease, ttl: float) -> None:
         """See `Store.renew`."""

@@ -19,6 +19,7 @@ from adjourn.stores.misfit import Misfit
 from adjourn.stores.rules import sheet as sheets
 from adjourn.stores.rules.sheet import Ask, Book, InterruptRow, Rule, Sheet, Writes
 from adjourn.stores.seals import Seal
+from adjourn.stores.snapshots import Snapshots
 from adjourn.stores.store import Bell, Committed, Erasure, Filter, Halt, Lease, Pulse, RunRow, Store
 from adjourn.stores.verification import Verification
 
@@ -128,6 +129,10 @@ class Watched:
     def pulse(self) -> Pulse:
         """See `Store.pulse`."""
         return self.store.pulse()
+
+    def snapshots(self) -> Snapshots:
+        """See `Store.snapshots`."""
+        return self.store.snapshots()
 
     async def renew(self, lease: Lease, ttl: float) -> None:
         """See `Store.renew`."""

@@ -1,0 +1,159 @@
+"""A state written down, and read again: what a snapshot is made of. A cache, never the truth: the journal is.
+
+What only ever grows at its end is cut into *stretches* of one length, which are written once: the messages of each
+conversation, and what was done and may be undone. The *rest* is everything else, with what stands behind the last stretch.
+"""
+
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any, cast, overload
+
+import msgspec
+
+from adjourn.core.call import Call
+from adjourn.core.messages import Assistant, Message
+from adjourn.core.state import State
+from adjourn.core.transcript import SEGMENT, Segment, Transcript
+
+FORMAT = 1
+"""Of what is written here. What says another one is not read."""
+EFFECTS = "!effects"
+"""Where what was done is kept. Every other path is a conversation's."""
+
+
+class Stretch(msgspec.Struct, frozen=True):
+    """Where a stretch belongs: it is the `k`-th of `path`, in this `edition` of the journal."""
+
+    edition: str
+    path: str
+    k: int
+
+
+# Writing it down
+
+
+def edition(state: State) -> str:
+    """Another one whenever earlier records are read differently: after an upgrade, or when one no longer counts."""
+    return f"{max(state.belief.upgrades, default=0)}.{len(state.belief.void)}"
+
+
+def is_fit(state: State) -> bool:
+    """Whether it can be written down: its place in the chain is known, nobody's trust was asked for, what was done is not
+    being taken back, and the turns before it are not left out."""
+    whole = not any(thread.transcript.absent for thread in state.threads.values())
+    return bool(state.head) and state.trust is None and state.cancel is None and state.erased is None and whole
+
+
+def stretches(state: State) -> list[Stretch]:
+    """All that it has in stretches."""
+    of = edition(state)
+    counts = {EFFECTS: _done(state) // SEGMENT}
+    counts |= {path: len(thread.transcript.segments) for path, thread in state.threads.items()}
+    return [Stretch(of, path, k) for path, count in counts.items() for k in range(count)]
+
+
+def stretch(state: State, which: Stretch) -> Any:
+    """One of them, for `packed`. It shares nothing with the state that may still change: calls are in bytes already."""
+    if which.path == EFFECTS:
+        return _encoder.encode(dict(islice(state.effects.items(), which.k * SEGMENT, (which.k + 1) * SEGMENT)))
+    return state.threads[which.path].transcript.segments[which.k]
+
+
+def rest(state: State) -> bytes:
+    """All that it has besides."""
+    threads = {path: msgspec.structs.replace(thread, transcript=_behind(thread.transcript))
+               for path, thread in state.threads.items()}  # fmt: skip
+    effects = dict(islice(state.effects.items(), _done(state) // SEGMENT * SEGMENT, None))
+    return _encoder.encode(msgspec.structs.replace(state, threads=threads, effects=effects))
+
+
+def _behind(transcript: Transcript) -> Transcript:
+    return Transcript().begin((), transcript.tail, transcript.replies)
+
+
+def _done(state: State) -> int:
+    """How many calls stand before the first one that was done and is still going on."""
+    return next((n for n, id in enumerate(state.effects) if id in state.live), len(state.effects))
+
+
+def packed(part: Any) -> bytes:
+    """A stretch, or the rest, as it is kept."""
+    return zlib.compress(part if isinstance(part, bytes) else _encoder.encode(part), 1)
+
+
+# Reading it again
+
+
+class Packed(Sequence[Message]):
+    """A segment of a conversation that nobody has read since it was written down. It is opened when somebody does."""
+
+    __slots__ = ("_body", "_messages")
+
+    def __init__(self, body: bytes) -> None:
+        self._body, self._messages = body, cast("Segment | None", None)
+
+    def open(self) -> Segment:
+        """What is in it. It takes a millisecond or two, once."""
+        if self._messages is None:
+            self._messages = _messages.decode(zlib.decompress(self._body))
+            self._body = b""
+        return self._messages
+
+    def __len__(self) -> int:
+        return SEGMENT
+
+    def __iter__(self) -> Iterator[Message]:
+        return iter(self.open())
+
+    @overload
+    def __getitem__(self, place: int) -> Message: ...
+    @overload
+    def __getitem__(self, place: slice) -> Segment: ...
+    def __getitem__(self, place: int | slice) -> Message | Segment:
+        return self.open()[place]
+
+
+def unpacked(which: Stretch, body: bytes) -> Any:
+    """A stretch again: calls, or a segment that is opened later. Raises `msgspec.MsgspecError` or `zlib.error`."""
+    return _calls.decode(zlib.decompress(body)) if which.path == EFFECTS else Packed(body)
+
+
+def read(rest: bytes, parts: Mapping[Stretch, Any]) -> State:
+    """The state again. `parts`: its stretches, in order. Raises `msgspec.MsgspecError` or `zlib.error`."""
+    state = _state.decode(zlib.decompress(rest))
+    effects: dict[str, Call] = {}
+    segments: dict[str, list[Segment]] = {}
+    for which, part in parts.items():
+        if which.path == EFFECTS:
+            effects |= part
+        else:
+            segments.setdefault(which.path, []).append(part)
+    effects |= state.effects
+    state.effects = {id: state.live.get(id, call) for id, call in effects.items()}  # the same call, not one like it
+    for path, before in segments.items():
+        transcript = state.threads[path].transcript
+        transcript.begin(before, transcript.tail, transcript.replies)
+    return state
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Transcript):
+        return (value.replies, list(value))
+    if isinstance(value, Packed):
+        return value.open()
+    raise NotImplementedError(f"a {type(value).__name__} is no part of a state")
+
+
+def _from_plain(kind: type, plain: Any) -> Any:
+    if kind is not Transcript:
+        raise NotImplementedError(f"a {kind.__name__} is no part of a state")
+    replies, messages = msgspec.convert(plain, tuple[int, list[Message]])
+    here = sum(type(message) is Assistant for message in messages)
+    return Transcript(messages, replies=replies - here)
+
+
+_encoder = msgspec.msgpack.Encoder(enc_hook=_plain)
+_state = msgspec.msgpack.Decoder(State, dec_hook=_from_plain)
+_messages = msgspec.msgpack.Decoder(Segment)
+_calls = msgspec.msgpack.Decoder(dict[str, Call])

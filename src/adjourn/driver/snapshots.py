@@ -1,0 +1,101 @@
+"""A run's state from what a store has of it, without holding up the event loop; and writing it down for the next time.
+
+A fold of a long journal takes seconds. It is done in slices, between which others have their turn; a snapshot saves most of
+it. A snapshot that cannot be read costs nothing but the fold: the journal is the truth.
+"""
+
+import asyncio
+import logging
+import zlib
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from adjourn.core import image
+from adjourn.core.belief import FoldAgain
+from adjourn.core.records import AnyRecord
+from adjourn.core.signatures import Trust
+from adjourn.core.state import State
+from adjourn.errors import AdjournError
+from adjourn.stores.snapshots import Snapshot
+from adjourn.stores.store import Store
+
+log = logging.getLogger("adjourn.driver")
+
+SLICE = 250
+"""So many records are folded before others have their turn: a few milliseconds."""
+OFTEN = 1_000
+"""So many records must have come before a state is written down again. Most runs never have as many."""
+
+
+async def fold_in_slices(state: State, records: Iterable[tuple[int, AnyRecord]]) -> State:
+    """Fold many records; gives the state. Raises `FoldAgain`, and has changed nothing, as `State.fold_all` does."""
+    for count, (seq, record, counts) in enumerate(state.belief.sifted(state, records), 1):
+        state.fold(seq, record, counts=counts)
+        if count % SLICE == 0:
+            await asyncio.sleep(0)
+    return state
+
+
+async def folded(store: Store, run: str, trust: Trust | None = None) -> State:
+    """The run's state, from its snapshot and what came since, or from its whole journal. Raises `UnknownRun`.
+
+    With `trust`, always from the whole journal: nobody else's fold says whom this one believes.
+    """
+    state = await _restored(store, run) if trust is None else None
+    if state is not None:
+        try:
+            return await fold_in_slices(state, await store.load(run, state.seq))
+        except FoldAgain:
+            pass
+    return await fold_in_slices(State(trust), await store.load(run))
+
+
+async def _restored(store: Store, run: str) -> State | None:
+    """The state that was written down; None if there is none, or none that this version can read."""
+    found = await store.snapshots().last(run)
+    if found is None or found[0].format != image.FORMAT:
+        return None
+    snapshot, bodies = found
+    try:
+        parts = {which: await asyncio.to_thread(image.unpacked, which, body) for which, body in bodies.items()}
+        state = await asyncio.to_thread(image.read, snapshot.rest, parts)
+    except (msgspec.MsgspecError, zlib.error, KeyError, ValueError):
+        log.warning("run %s: its snapshot cannot be read; its journal is folded from the beginning", run)
+        return None
+    return state if (state.run, state.seq, state.head) == (run, snapshot.seq, snapshot.head) else None
+
+
+class Captured(msgspec.Struct, frozen=True):
+    """All that is to be written of a state. The state may go on meanwhile."""
+
+    run: str
+    seq: int
+    head: bytes
+    rest: bytes
+    stretches: tuple[image.Stretch, ...]
+    parts: dict[image.Stretch, Any]
+
+
+async def captured(store: Store, state: State) -> Captured | None:
+    """What is to be written of a state, if enough has come since one of its run was. Nobody else may go on with it meanwhile."""
+    if state.seq < OFTEN or not image.is_fit(state):
+        return None
+    seq, known = await store.snapshots().known(state.run)
+    if state.seq - seq < OFTEN:
+        return None
+    wanted = image.stretches(state)
+    parts = {which: image.stretch(state, which) for which in wanted if which not in known}
+    return Captured(state.run, state.seq, state.head, image.rest(state), tuple(wanted), parts)
+
+
+async def write_down(store: Store, found: Captured) -> None:
+    """Keep it. Nobody depends on that: what goes wrong is said in the log, and nothing else."""
+    try:
+        bodies = {which: await asyncio.to_thread(image.packed, part) for which, part in found.parts.items()}
+        rest = await asyncio.to_thread(image.packed, found.rest)
+        snapshot = Snapshot(found.seq, found.head, image.FORMAT, rest, found.stretches)
+        await store.snapshots().keep(found.run, snapshot, bodies)
+    except (AdjournError, OverflowError) as e:
+        log.warning("run %s: no snapshot was written, its next cold start takes longer: %s", found.run, e)

@@ -1,0 +1,74 @@
+"""Snapshots: states that were written down, so that a cold start costs the end of a journal. Caches, never the truth.
+
+One for a run, bound to its chain: it is given out only while the journal has that head at that record. Whoever reads it decides
+whether they know its format; whoever cannot read it folds the journal.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+import msgspec
+
+from adjourn.core.image import Stretch
+
+
+class Snapshot(msgspec.Struct, frozen=True):
+    """A state at `seq`, where the chain has this `head`: the rest of it, and which stretches belong to it, in order."""
+
+    seq: int
+    head: bytes
+    format: int
+    rest: bytes
+    stretches: tuple[Stretch, ...] = ()
+
+
+class Snapshots(Protocol):
+    """Where a store keeps them."""
+
+    async def known(self, run: str) -> tuple[int, tuple[Stretch, ...]]:
+        """At which record the run's snapshot is, and which stretches it has; 0 if there is none."""
+        ...
+
+    async def last(self, run: str) -> "Kept | None":
+        """The run's snapshot and its stretches; None if there is none of this journal, or not all of it."""
+        ...
+
+    async def keep(self, run: str, snapshot: Snapshot, parts: Mapping[Stretch, bytes]) -> None:
+        """Put it in the place of the one before. `parts`: its stretches; those that are kept already may be left out. Nothing is
+        kept of a run that is not there, or whose chain has another head at that record."""
+        ...
+
+
+Kept = tuple[Snapshot, dict[Stretch, bytes]]
+
+
+class MemorySnapshots:
+    """See `Snapshots`. Over the hashes of each run's chain, which are empty where a run was erased."""
+
+    def __init__(self, chains: Mapping[str, Sequence[bytes]], kept: dict[str, Kept]) -> None:
+        self._chains, self._kept = chains, kept
+
+    def _is_there(self, run: str, snapshot: Snapshot) -> bool:
+        heads = self._chains.get(run, ())
+        return 0 < snapshot.seq <= len(heads) and heads[snapshot.seq - 1] == snapshot.head
+
+    async def known(self, run: str) -> tuple[int, tuple[Stretch, ...]]:
+        """See `Snapshots.known`."""
+        found = await self.last(run)
+        return (found[0].seq, found[0].stretches) if found else (0, ())
+
+    async def last(self, run: str) -> Kept | None:
+        """See `Snapshots.last`."""
+        found = self._kept.get(run)
+        if found is not None and not self._is_there(run, found[0]):
+            del self._kept[run]
+            return None
+        return found
+
+    async def keep(self, run: str, snapshot: Snapshot, parts: Mapping[Stretch, bytes]) -> None:
+        """See `Snapshots.keep`."""
+        if not self._is_there(run, snapshot):
+            return
+        known = {**(self._kept[run][1] if run in self._kept else {}), **parts}
+        if all(which in known for which in snapshot.stretches):
+            self._kept[run] = snapshot, {which: known[which] for which in snapshot.stretches}
