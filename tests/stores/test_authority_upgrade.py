@@ -34,6 +34,9 @@ def without_lists(db: Any) -> None:
     for table in ("run_term", "run_text", "zone", "label"):
         db.execute(f"drop table {table}")
     db.execute("alter table run drop column shown")
+    db.execute("drop index interrupt_open")
+    for column in ("type", "tool", "groups"):
+        db.execute(f"alter table interrupt drop column {column}")
     db.execute("create index run_status on run (status, n)")
     db.execute("create index run_program on run (program, n)")
     db.execute("create index run_session on run (session, n) where session <> ''")
@@ -57,7 +60,6 @@ def as_before(path: Path) -> None:
     db.execute("alter table run drop column requesters")
     db.execute("alter table interrupt drop column lives")
     db.execute("alter table interrupt drop column disowned")
-    db.execute("drop index interrupt_open")
     db.execute("alter table interrupt drop column rank")
     db.execute("create index interrupt_open on interrupt (opened_at, run, seq) where state = 'open'")
     db.execute("drop index run_worker")

@@ -1,6 +1,8 @@
 """Lists of runs in SQL: the same as those of the store in memory, whatever is asked; and no more work in a longer file."""
 
+import asyncio
 import random
+import threading
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -17,7 +19,8 @@ from adjourn.stores.connection import connect
 from adjourn.stores.memory import MemoryStore
 from adjourn.stores.sqlite import SQLiteStore
 from adjourn.stores.store import Filter, RunRow, Store
-from adjourn.testing.promises.ground import begin
+from adjourn.testing import FakeClock
+from adjourn.testing.promises.ground import approval, begin, started, suspend, wait_for
 
 NOW = 1_000.0
 TEXTS = ("ÅÄÖ", "%", "_", '"', "'", "\0", "xyzzy", "οδοσ", "ss", "\n\n", "İ")
@@ -90,6 +93,42 @@ async def test_a_file_lists_what_memory_lists_whatever_is_asked(
             assert await pages(store, wanted) == await pages(memory, wanted), wanted
 
 
+async def test_a_list_that_takes_long_delays_no_status_and_no_journal(path: Path) -> None:
+    async with both(path, rows(3)) as (store, _):
+        await store.create(started())
+        busy, free = threading.Event(), threading.Event()
+
+        def hold(_: Any) -> None:
+            busy.set()
+            free.wait()
+
+        held = asyncio.ensure_future(store._lists.ask(hold))
+        await asyncio.to_thread(busy.wait)
+        listed = asyncio.ensure_future(store.runs(Filter()))
+        assert (await store.get("r1")).seq == 1 and len(await store.load("r1")) == 1
+        assert not listed.done()
+        free.set()
+        await held
+        assert len(await listed) == 4
+
+
+async def test_a_page_that_is_full_leaves_no_reader_behind(path: Path) -> None:
+    """One that had not ended would keep the log from being cut, for ever."""
+    async with both(path, rows(600)) as (store, _):
+        for wanted in (
+            Filter(),
+            Filter(text="or"),
+            Filter(text="Refund"),
+            Filter(status="completed"),
+            Filter(program="clerk"),
+        ):
+            assert len(await store.runs(replace(wanted, limit=2))) == 2
+            await store.create(started(f"after {wanted.text}{wanted.status}{wanted.program}"))
+            db = connect(str(path))
+            assert db.execute("pragma wal_checkpoint(truncate)").fetchall()[0][0] == 0, wanted
+            db.close()
+
+
 async def test_a_row_is_the_same_from_a_file_and_from_memory(path: Path) -> None:
     async with both(path, rows(300)) as (store, memory):
         assert await store.runs(Filter(limit=300)) == await memory.runs(Filter(limit=300))
@@ -138,3 +177,50 @@ async def test_nothing_is_left_of_the_words_of_a_run_that_was_erased(path: Path)
         assert not pieces & {"qxz", "xzj", "zj ", "j w", " wv", "wvq", "vqk"}
         assert await store.runs(Filter(text="xzj w")) == []
         db.close()
+
+
+ASKED = ("SEND", "pay", "k ap", "question", "r1", "%")
+
+
+async def ask_both(stores: tuple[SQLiteStore, MemoryStore], chance: random.Random) -> list[str]:
+    """The same runs in both, each of which asks somebody something."""
+    ids: list[str] = []
+    for n in range(60):
+        run, kind = f"r{n}", chance.randrange(4)
+        fields: dict[str, Any] = {
+            "program": chance.choice(PROGRAMS), "input": f"Pay {n}", "session": chance.choice(("", "chat-1")),
+            "labels": chance.choice(({}, {"tenant": "acme"})),
+        }  # fmt: skip
+        ids.append(run)
+        asked = approval(
+            tool=chance.choice(("Send", "pay")), groups=chance.choice(((), ("boss",), ("boss", "clerks"))),
+            escalated=chance.random() < 0.2, expires=chance.choice((0.0, 5.0, 1e12)),
+        )  # fmt: skip
+        for store in stores:
+            if kind:
+                await wait_for(store, asked, run=run, **fields)
+            else:
+                await suspend(store, await begin(store, run, **fields), "given")
+    return ids
+
+
+async def test_an_inbox_in_a_file_is_the_inbox_in_memory_whatever_is_asked(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chance, clock = random.Random(5), FakeClock()
+    stores = SQLiteStore(str(path), clock.now), MemoryStore(clock.now)
+    ids = await ask_both(stores, chance)
+    for few in (10, 500):
+        monkeypatch.setattr(sqlite_lists, "FEW", few)
+        for _ in range(150):
+            fields: dict[str, Any] = {
+                "program": chance.choice(PROGRAMS), "session": "chat-1", "label": ("tenant", "acme"), "run": chance.choice(ids),
+                "kind": chance.choice(("approval", "question", "error")), "text": chance.choice(ASKED),
+                "group": chance.choice(("boss", "clerks", "nobody")), "members": chance.choice(((), ("clerks",), ("x", "boss"))),
+                "since": clock.now() - 1, "until": clock.now(), "changed": clock.now(), "brief": True,
+                "after": chance.choice((f"{chance.choice(ids)}:1.0?0", f"{chance.choice(ids)}:given", "nobody")),
+            }  # fmt: skip
+            wanted = Filter(**{name: value for name, value in fields.items() if chance.random() < 0.2}, limit=7)
+            found, means = [await store.inbox(wanted) for store in stores]
+            assert found == means, wanted
+    await stores[0].close()

@@ -10,7 +10,7 @@ import apsw
 
 from adjourn.errors import StoreError
 from adjourn.stores import migrate
-from adjourn.stores.listing import padded
+from adjourn.stores.listing import inbox_words, padded
 
 BUSY_SECONDS = 30.0
 
@@ -24,6 +24,7 @@ def connect(path: str) -> Any:  # apsw's types are not complete
         new = not os.path.exists(path)
         db: Any = apsw.Connection(path)
         db.create_scalar_function("run_words", padded, 3, deterministic=True)
+        db.create_scalar_function("inbox_words", inbox_words, 5, deterministic=True)
         started = time.monotonic()
 
         def busy(tries: int) -> bool:

@@ -17,11 +17,16 @@ def padded(title: str, id: str, program: str) -> str:
     return f"{words(title, id, program)}\n\n"
 
 
+def inbox_words(title: str, id: str, program: str, type: str, tool: str) -> str:
+    """What a text is looked for in, in an inbox."""
+    return f"{words(title, id, program)} {type.lower()} {tool.lower()}"
+
+
 def belongs(item: Interrupt, title: str, program: str, filter: Filter) -> bool:
     """Whether an interrupt belongs in an inbox; its run and its kind are looked at elsewhere."""
     if filter.text:
-        more = f" {item.type} {item.call.tool if item.call else ''}".lower()
-        if filter.text.lower() not in words(title, item.run_id, program) + more:
+        tool = item.call.tool if item.call else ""
+        if filter.text.lower() not in inbox_words(title, item.run_id, program, item.type, tool):
             return False
     groups = set(item.groups)
     return (

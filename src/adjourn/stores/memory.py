@@ -138,7 +138,9 @@ class MemoryStore(Ruled, MemoryBook):
     async def inbox(self, filter: Filter) -> list[Interrupt]:
         """See `Store.inbox`."""
         now, start = self.now(), (0, 0.0, 0, 0)
-        of_run = Filter(run=filter.run, program=filter.program, session=filter.session, label=filter.label)
+        of_run = Filter(
+            run=filter.run, program=filter.program, session=filter.session, label=filter.label, changed=filter.changed
+        )
         found: list[tuple[tuple[int, float, int, int], Interrupt]] = []
         for n, (id, interrupts) in enumerate(self._interrupts.items()):
             row = self._runs[id]

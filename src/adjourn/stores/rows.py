@@ -45,9 +45,12 @@ _MISFIT = (
 )
 KNOWN = 4096
 """How many rows of runs are remembered between transactions."""
-INTERRUPT = "i, seq, kind, state, digest, event, expires, undoing, approvers, by, votes, lives, disowned, rank"
+INTERRUPT = (
+    "i, seq, kind, state, digest, event, expires, undoing, approvers, by, votes, lives, disowned, rank, opened_at, type, tool, "
+    "groups"
+)
 _INTERRUPT = (
-    f"insert into interrupt (run, {INTERRUPT}, opened_at) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
+    f"insert into interrupt (run, {INTERRUPT}) values ({', '.join('?' * 19)}) "
     "on conflict (run, i) do update set state = excluded.state, by = excluded.by, votes = excluded.votes, "
     "lives = excluded.lives, disowned = excluded.disowned"
 )
@@ -72,12 +75,13 @@ def run_row(row: Any) -> RunRow:
 
 
 def interrupt_row(row: Any) -> InterruptRow:
-    """A row of `INTERRUPT` and `opened_at` as an `InterruptRow`."""
-    i, seq, kind, state, digest, event, expires, undoing, approvers, by, votes, lives, disowned, rank, opened_at = row
+    """A row of `INTERRUPT` as an `InterruptRow`."""
+    (i, seq, kind, state, digest, event, expires, undoing, approvers, by, votes, lives, disowned, rank, opened_at,
+     type, tool, groups) = row  # fmt: skip
     named: dict[str, int] = decode(votes) if votes not in ("[]", "{}") else {}
     return InterruptRow(
         i, seq, kind, state, digest, event, expires, bool(undoing), approvers, by, named, lives, names_of(disowned),
-        rank, opened_at,
+        rank, opened_at, type, tool, names_of(groups),
     )  # fmt: skip
 
 
@@ -226,7 +230,7 @@ class Rows:
         found: dict[str, InterruptRow] = {}
 
         def look(where: str, *values: Any) -> None:
-            sql = f"select {INTERRUPT}, opened_at from interrupt where run = ? and {where}"
+            sql = f"select {INTERRUPT} from interrupt where run = ? and {where}"
             found.update((x.i, x) for x in map(interrupt_row, self._db.execute(sql, (row.n, *values))))
 
         if ask.all_interrupts:
@@ -464,7 +468,7 @@ def _changing(row: RunRow) -> tuple[Any, ...]:
 def _put(run: int, x: InterruptRow) -> tuple[Any, ...]:
     return (
         run, x.i, x.seq, x.kind, x.state, x.digest, x.event, x.expires, int(x.undoing), x.approvers, x.by,
-        encode(x.votes).decode(), x.lives, _names(x.disowned), x.rank, x.opened_at,
+        encode(x.votes).decode(), x.lives, _names(x.disowned), x.rank, x.opened_at, x.type, x.tool, _names(x.groups),
     )  # fmt: skip
 
 

@@ -63,7 +63,11 @@ class SQLiteStore(SQLiteAudit):
         self._rows = Rows(self._db, now)
         self._level = "full"
         self._writer = Worker("adjourn-writer", self._transact, self._db.close)
-        self._reader = Worker("adjourn-reader", self._read_batch, self._reading.close)
+        self._reader = Worker(
+            "adjourn-reader", lambda batch: self._read(batch, lambda: self._reading), self._reading.close
+        )
+        self._listing: Any = None
+        self._lists = Worker("adjourn-lists", lambda batch: self._read(batch, self._for_lists), self._end_lists)
 
     # The writer thread
 
@@ -156,15 +160,25 @@ class SQLiteStore(SQLiteAudit):
             raise result.error
         return result
 
-    def _read_batch(self, batch: list[Request]) -> None:
+    def _read(self, batch: list[Request], connection: Callable[[], Any]) -> None:
         for request in batch:
             try:
                 self._check_file()
-                request.result = request.work(self._reading)
+                request.result = request.work(connection())
             except AdjournError as e:
                 request.error = e
             except Exception as e:
                 request.error = StoreError(f"{self.path}: {type(e).__name__}: {e}")
+
+    def _for_lists(self) -> Any:
+        """A connection of their own, in a thread of their own: nobody who wants to know one thing waits for a long list."""
+        if self._listing is None:  # many processes never list anything
+            self._listing = self._connect()
+        return self._listing
+
+    def _end_lists(self) -> None:
+        if self._listing is not None:
+            self._listing.close()
 
     # Store
 
@@ -234,12 +248,12 @@ class SQLiteStore(SQLiteAudit):
     async def inbox(self, filter: Filter) -> list[Interrupt]:
         """See `Store.inbox`."""
         now = self.now()
-        return await self._reader.ask(lambda db: lists.inbox(db, filter, now))
+        return await self._lists.ask(lambda db: lists.inbox(db, filter, now))
 
     async def runs(self, filter: Filter) -> list[RunRow]:
         """See `Store.runs`."""
         now = self.now()
-        return await self._reader.ask(lambda db: lists.runs(db, filter, now))
+        return await self._lists.ask(lambda db: lists.runs(db, filter, now))
 
     async def misfits(self, put: Misfit | None = None, *, runs: Sequence[str] = ()) -> list[Misfit]:
         """See `Store.misfits`."""
@@ -320,6 +334,7 @@ class SQLiteStore(SQLiteAudit):
                 await self._watch
         await self._writer.close()
         await self._reader.close()
+        await self._lists.close()
         self._watching.close()
 
 

@@ -20,16 +20,17 @@ from adjourn.stores.writer import Worker
 class SQLiteAudit(Ruled):
     """The part of `SQLiteStore` that is about the audit."""
 
+    _lists: Worker
     _reader: Worker
     _connect: Callable[[], Any]
 
     async def audit(self, scope: str | None = None, *, after: int = 0, limit: int = 100) -> list[AuditRow]:
         """See `Store.audit`."""
-        return await self._reader.ask(lambda db: lists.audit(db, scope, after, limit))
+        return await self._lists.ask(lambda db: lists.audit(db, scope, after, limit))
 
     async def recent(self, before: str = "", limit: int = 100, *, security: bool = False) -> list[AuditRow]:
         """See `Store.recent`."""
-        return await self._reader.ask(lambda db: lists.recent(db, before, limit, security))
+        return await self._lists.ask(lambda db: lists.recent(db, before, limit, security))
 
     async def identity(self) -> str:
         """See `Store.identity`."""
@@ -113,8 +114,7 @@ class _Evidence:
 
     def interrupts(self, row: RunRow) -> Iterable[InterruptRow]:
         return [
-            interrupt_row(x)
-            for x in self._db.execute(f"select {INTERRUPT}, opened_at from interrupt where run = ?", (row.n,))
+            interrupt_row(x) for x in self._db.execute(f"select {INTERRUPT} from interrupt where run = ?", (row.n,))
         ]
 
     def record_head(self, run: str, seq: int) -> bytes | None:

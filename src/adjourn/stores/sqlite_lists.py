@@ -3,28 +3,32 @@
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any
 
+from adjourn.core.codec import encode
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.status import Status
 from adjourn.stores.audit import SECURITY, AuditRow, placed
-from adjourn.stores.listing import belongs, briefly
+from adjourn.stores.listing import briefly
 from adjourn.stores.rows import COLUMNS, inbox_item, run_row
 from adjourn.stores.rules import filters
 from adjourn.stores.store import Filter, RunRow
 
 AT = "json_extract(body, '$.at')"
-OF_RUN = "exists (select 1 from label where label.key = ? and label.value = ? and label.run = r.n)"
-PLACE = (
-    "select x.rank, x.opened_at, x.run, x.seq from interrupt x join run r on r.n = x.run "
-    "where x.i = ? and ? in ('', r.id)"
+PLACE = "select rank, opened_at, run, seq from interrupt where i = ? order by run limit 1"
+PLACE_IN_RUN = "select rank, opened_at, run, seq from interrupt where run = (select n from run where id = ?) and i = ?"
+OPENED = (("x.opened_at >=", "since"), ("x.opened_at <=", "until"), ("r.updated_at >=", "changed"))
+WAITING = "x.state = 'open' and x.kind not in ('timer', 'event') and (x.expires = 0 or x.expires > :now)"
+DECIDABLE = "(case when r.status in ('cancelling', 'stuck') then x.undoing else 1 end)"
+BRIEF = "r.id, x.i, x.seq, x.kind, x.opened_at, x.expires"
+WHOLE = "r.id, x.seq, j.body, r.title, r.program, x.votes, r.requesters, r.n, x.disowned"
+WORDS = "instr(inbox_words(r.title, r.id, r.program, x.type, x.tool), :text)"
+GIVEN = "x.groups <> '' and exists (select 1 from json_each(x.groups) g where g.value = :group)"
+FOR_MEMBERS = (
+    "(x.groups = '' or exists (select 1 from json_each(x.groups) g join json_each(:members) m on m.value = g.value))"
 )
-BRIEF = "select r.id, x.i, x.seq, x.kind, x.opened_at, x.expires from interrupt x join run r on r.n = x.run"
-WHOLE = (
-    "select r.id, x.seq, j.body, r.title, r.program, x.votes, r.requesters, r.n, x.disowned "
-    "from interrupt x join run r on r.n = x.run join journal j on j.key = (x.run << 32 | x.seq)"
-)
+OF_RUN = "cross join run r on r.n = x.run"
+RECORD = "join journal j on j.key = (x.run << 32 | x.seq)"
 RUNS = f"select {COLUMNS} from run"
 NUMBER = "select n from run where id = ?"
 BETWEEN = "n between :low and :high"
@@ -57,6 +61,8 @@ SHOWN: dict[str, tuple[str, ...]] = {
     "stopped": ("stopped",),
 }
 """Under which views runs of a status are, or of a view."""
+GOES_ON = tuple(view for view in SHOWN[""] if view not in ("completed", "cancelled", "stopped"))
+"""The views of runs that may have open interrupts."""
 END = 1 << 40
 FEW = 500
 """Rows that are looked at one by one."""
@@ -68,43 +74,67 @@ PROBED, PROBES, ENOUGH = 12, 20, 3
 
 def inbox(db: Any, filter: Filter, now: float) -> list[Interrupt]:
     """See `Store.inbox`."""
-    where = ["x.state = 'open'", "x.kind not in ('timer', 'event')", "(x.expires = 0 or x.expires > ?)"]
-    where.append("(case when r.status in ('cancelling', 'stuck') then x.undoing else 1 end)")
-    values: list[Any] = [now]
-    if filter.interrupt:
-        where, values = [], []
+    values: dict[str, Any] = {"now": now, "limit": filter.limit}
+    terms = ["1"] if filter.interrupt else [WAITING, DECIDABLE]
     wanted = {
         "r.id": filter.run, "r.program": filter.program, "r.session": filter.session, "x.kind": filter.kind,
         "x.i": filter.interrupt,
     }  # fmt: skip
     for column, value in wanted.items():
         if value:
-            where.append(f"{column} = ?")
-            values.append(value)
+            terms.append(f"{column} = :{column[2:]}")
+            values[column[2:]] = value
+    for term, name in OPENED:
+        if bound := getattr(filter, name):
+            terms.append(f"{term} :{name}")
+            values[name] = bound
     if filter.label:
-        where.append(OF_RUN)
-        values += filter.label
-    for bound, value in (("x.opened_at >= ?", filter.since), ("x.opened_at <= ?", filter.until)):
-        if value:
-            where.append(bound)
-            values.append(value)
+        terms.append(LABELLED.replace("= n)", "= r.n)"))
+        values |= {"key": filter.label[0], "value": filter.label[1]}
     if last := _place(db, filter.after):
-        where.append("(x.rank, x.opened_at, x.run, x.seq) > (?, ?, ?, ?)")
-        values.extend(last)
-    ordered = f"where {' and '.join(where)} order by x.rank, x.opened_at, x.run, x.seq"
+        terms.append("(x.rank, x.opened_at, x.run, x.seq) > (:rank, :opened_at, :number, :seq)")
+        values |= dict(zip(("rank", "opened_at", "number", "seq"), last, strict=True))
+    for term, name, value in (
+        (WORDS, "text", filter.text.lower()),
+        (GIVEN, "group", filter.group),
+        (FOR_MEMBERS, "members", "" if filter.members is None else encode(list(filter.members)).decode()),
+    ):
+        if value:
+            terms.append(term)
+            values[name] = value
+    source = _of_few_runs(db, filter, values) or "interrupt x"
+    rest = f"where {' and '.join(terms)} order by x.rank, x.opened_at, x.run, x.seq limit :limit"
     if filter.brief:
-        return [briefly(*row) for row in db.execute(f"{BRIEF} {ordered} limit ?", (*values, filter.limit))]
-    if not (filter.text or filter.group or filter.members is not None):
-        found = db.execute(f"{WHOLE} {ordered} limit ?", (*values, filter.limit)).fetchall()
-        return [inbox_item(db, row) for row in found]
-    rows = ((inbox_item(db, row), row[3], row[4]) for row in db.execute(f"{WHOLE} {ordered}", values))
-    return list(islice((x for x, title, program in rows if belongs(x, title, program, filter)), filter.limit))
+        return [briefly(*row) for row in db.execute(f"select {BRIEF} from {source} {OF_RUN} {rest}", values)]
+    found = db.execute(f"select {WHOLE} from {source} {OF_RUN} {RECORD} {rest}", values).fetchall()
+    return [inbox_item(db, row) for row in found]
+
+
+def _of_few_runs(db: Any, filter: Filter, values: Mapping[str, Any]) -> str:
+    """Interrupts by their runs, if those are few; "" if there are so many that it is better to go through the inbox."""
+    if filter.run:
+        runs = "select n from run where id = :id"
+    elif filter.changed:
+        runs = " union all ".join(
+            f"select n from run indexed by {index} and updated_at >= :changed" for index in CHANGING
+        )
+        return f"({runs}) d cross join interrupt x on x.run = d.n"
+    elif filter.session or filter.program:
+        index, equal = _by(filter)
+        runs = " union all ".join(
+            f"select n from run indexed by {index} where {equal} shown = '{view}'" for view in GOES_ON
+        )
+    elif filter.label:
+        runs = LABELS.replace("select 1", "select run as n").replace(" and label.run between :low and :high", "")
+    else:
+        return ""
+    return f"({runs}) d cross join interrupt x on x.run = d.n" if _few(db, runs, values) else ""
 
 
 def _place(db: Any, after: str) -> Any:
     """Where in the inbox an interrupt is, or was, by its public id or as `run:id`; None if there is no such thing."""
-    both = [(after[k + 1 :], after[:k]) for k, c in enumerate(after) if c == ":"]
-    found = (db.execute(PLACE, names).fetchone() for names in [*both, (after, "")])
+    both = [(PLACE_IN_RUN, (after[:k], after[k + 1 :])) for k, c in enumerate(after) if c == ":"]
+    found = (db.execute(sql, names).fetchone() for sql, names in [*both, (PLACE, (after,))])
     return next((place for place in found if place), None) if after else None
 
 

@@ -125,7 +125,7 @@ class Halt(msgspec.Struct, frozen=True):
 class Filter(msgspec.Struct, frozen=True):
     """What a list shows. Empty fields do not filter. `after` is the last id of the page before (in an inbox also as
     `run:id`, which is unique where authors gave ids). `text` is a part of the title, the id or the program, in an inbox also
-    of the tool or the type. `since` and `until` are times of the beginning; `changed`, for runs, of the last record.
+    of the tool or the type. `since` and `until` are times of the beginning; `changed` of the run's last record.
 
     For runs: `prefix`, how their ids begin; they are then in the order of their ids, and only those are looked at.
 

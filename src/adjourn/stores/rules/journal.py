@@ -285,6 +285,10 @@ def _restore(sheet: Sheet, row: RunRow, record: Restored) -> None:
                 close(sheet, row, found, "void")
 
 
+CALLS = ("approval", "in_doubt")
+"""Kinds of interrupts that are about a call of a tool."""
+
+
 def _opened(seq: int, record: Asked | Suspended) -> InterruptRow:
     asked = isinstance(record, Asked)
     return InterruptRow(
@@ -296,6 +300,9 @@ def _opened(seq: int, record: Asked | Suspended) -> InterruptRow:
         approvers=record.approvers if asked else 1,
         rank=0 if asked and record.escalated else 1,
         opened_at=record.at,
+        type=record.kind if asked else record.type,
+        tool=record.tool if asked and record.call and record.kind in CALLS else "",
+        groups=record.groups if asked else (),
     )  # fmt: skip
 
 

@@ -43,6 +43,9 @@ class InterruptRow(msgspec.Struct):
     disowned: tuple[str, ...] = ()  # whose decisions did not count, because nobody trusted signed them
     rank: int = 1  # where it stands in an inbox: 0 for what was escalated
     opened_at: float = 0.0
+    type: str = ""
+    tool: str = ""
+    groups: tuple[str, ...] = ()  # to whom it is given; none: to everybody
 
 
 class Ask(msgspec.Struct, frozen=True, gc=False):
