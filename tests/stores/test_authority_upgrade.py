@@ -65,7 +65,7 @@ def as_before(path: Path) -> None:
     db.execute("drop index run_worker")
     db.execute("alter table run add column lease_until real not null default 0")
     for table in [name for (name,) in db.execute("select name from sqlite_master where type = 'table'").fetchall()]:
-        if table in ("seal", "touched", "meta", "worker", "misfit"):
+        if table in ("seal", "touched", "meta", "worker", "misfit", "snapshot", "segment"):
             db.execute(f"drop table {table}")
     db.execute("pragma user_version = 4")
     db.close()
