@@ -20,7 +20,9 @@ settings.load_profile("adjourn")
 def pytest_configure(config: pytest.Config) -> None:
     for name in SECRETS:
         os.environ.pop(name, None)
-    config.addinivalue_line("markers", "unwatched: rows and fold are not compared, because statements are counted")
+    config.addinivalue_line(
+        "markers", "unwatched: rows and fold are not compared, because statements are counted or memory is measured"
+    )
 
 
 @pytest.fixture(scope="session")

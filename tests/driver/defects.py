@@ -11,6 +11,7 @@ from adjourn.driver.landing import Landing
 from adjourn.driver.loop import Drive
 from adjourn.runtime import advancer, run
 from adjourn.runtime.advancer import Advancer
+from adjourn.runtime.hot import HotStates
 from adjourn.runtime.worker import Worker
 from adjourn.stores.rules import lease as leases
 from adjourn.stores.sqlite import SQLiteStore
@@ -132,5 +133,15 @@ LIVENESS: dict[str, Defect] = {
             "await self._take(run, state, replaces); program = await self._fitness.program_for(state)",
         ),
         ADVANCE + "a_run_that_fits_no_program_here_keeps_its_answers",
+    ),
+    "kept_by_number": Defect(
+        "states are kept although they are large",
+        rewriting(HotStates, "keep", "weight = folded.weight", "weight = 1"),
+        "tests/runtime/test_hot.py::test_the_oldest_make_room_by_the_bytes_they_hold",
+    ),
+    "what_is_driven_weighs_nothing": Defect(
+        "a state weighs no more although its run went on",
+        rewriting(Advancer, "_hold", "folded.size + lease.size + drive.size", "folded.size"),
+        "tests/runtime/test_hot.py::test_a_state_weighs_what_its_journal_has_by_whichever_way_it_came_here[sqlite]",
     ),
 }

@@ -72,3 +72,17 @@ async def test_a_run_that_failed_is_not_in_memory_because_of_its_error(address: 
         gc.collect()
         drives = [x for x in gc.get_objects() if isinstance(x, Drive)]
         assert [x for x in drives if x.state.run.startswith("unlucky-")] == []
+
+
+def test_errors_that_say_a_lot_are_fewer() -> None:
+    kept = KeptErrors[Exception](limit=1_000_000)
+    for n in range(20):
+        error = ValueError("x" * 200_000)
+        error.__cause__ = KeyError("y" * 10)
+        kept.keep(f"r{n}", error)
+        kept.keep(f"r{n}", error)
+    assert len(kept) == 4
+    for n in range(20):
+        kept.forget(f"r{n}")
+    kept.keep("big", ValueError("x" * 900_000))
+    assert len(kept) == 1

@@ -99,6 +99,7 @@ class Drive:
         self._max_deaths, self._cleared = max_deaths, cleared
         self._stopping = self._cuts = False
         self.handed_back = False
+        self.size = 0
         self._over = self._gone = False
         self.left: list[str] = []
         self._aborted = Usage()
@@ -241,6 +242,7 @@ class Drive:
             raise
         _settle(own, None)
         self._halts = done.halts
+        self.size += done.size
         first = done.seq - len(facts) - (len(moves) if done.clean else 0) + 1
         for seq, fact in enumerate(facts, first):
             if isinstance(fact, Suspended) and fact.i in self.state.open:
@@ -414,6 +416,7 @@ class Drive:
         _settle(self._posted, LeaseLost(HANDED_BACK))
         self._posted = []
         for step, task, desk in running:
+            self.feed.written(self.state.run, step.path)  # nobody goes on with what it was writing
             self._leave(step, task)
             _cut(task, desk)
         if cut := [task for _, task, desk in running if not desk.in_thread]:

@@ -22,9 +22,12 @@ from adjourn.stores.snapshots import Snapshot
 from adjourn.stores.store import Store
 
 log = logging.getLogger("adjourn.driver")
+_encode = msgspec.json.Encoder().encode
 
 SLICE = 250
 """So many records are folded before others have their turn: a few milliseconds."""
+UNPACKED = 4
+"""How many times as large a part of a snapshot is when it is opened, about."""
 OFTEN = 1_000
 """So many records must have come before a state is written down again. Most runs never have as many."""
 
@@ -38,21 +41,34 @@ async def fold_in_slices(state: State, records: Iterable[tuple[int, AnyRecord]])
     return state
 
 
+def size_of(records: Iterable[tuple[int, AnyRecord]]) -> int:
+    """Bytes of these records in a journal."""
+    return sum(len(_encode(record)) for _, record in records)
+
+
 async def folded(store: Store, run: str, trust: Trust | None = None) -> State:
     """The run's state, from its snapshot and what came since, or from its whole journal. Raises `UnknownRun`.
 
     With `trust`, always from the whole journal: nobody else's fold says whom this one believes.
     """
-    state = await _restored(store, run) if trust is None else None
-    if state is not None:
+    return (await folded_and_sized(store, run, trust))[0]
+
+
+async def folded_and_sized(store: Store, run: str, trust: Trust | None = None) -> tuple[State, int]:
+    """The same, and about how many bytes of a journal are in it."""
+    found = await _restored(store, run) if trust is None else None
+    if found is not None:
+        state, size = found
         try:
-            return await fold_in_slices(state, await store.load(run, state.seq))
+            tail = await store.load(run, state.seq)
+            return await fold_in_slices(state, tail), size + size_of(tail)
         except FoldAgain:
             pass
-    return await fold_in_slices(State(trust), await store.load(run))
+    records = await store.load(run)
+    return await fold_in_slices(State(trust), records), size_of(records)
 
 
-async def _restored(store: Store, run: str) -> State | None:
+async def _restored(store: Store, run: str) -> tuple[State, int] | None:
     """The state that was written down; None if there is none, or none that this version can read."""
     found = await store.snapshots().last(run)
     if found is None or found[0].format != image.FORMAT:
@@ -64,7 +80,9 @@ async def _restored(store: Store, run: str) -> State | None:
     except (msgspec.MsgspecError, zlib.error, KeyError, ValueError):
         log.warning("run %s: its snapshot cannot be read; its journal is folded from the beginning", run)
         return None
-    return state if (state.run, state.seq, state.head) == (run, snapshot.seq, snapshot.head) else None
+    if (state.run, state.seq, state.head) != (run, snapshot.seq, snapshot.head):
+        return None
+    return state, UNPACKED * (len(snapshot.rest) + sum(map(len, bodies.values())))
 
 
 class Captured(msgspec.Struct, frozen=True):

@@ -20,12 +20,12 @@ from adjourn.driver.identity import Life, here, life_of
 from adjourn.driver.keys import BadDeciders, StoreTrust
 from adjourn.driver.loop import Drive
 from adjourn.driver.program import Program
-from adjourn.driver.snapshots import captured, folded, write_down
+from adjourn.driver.snapshots import captured, folded_and_sized, write_down
 from adjourn.errors import AdjournError, LeaseBusy, LeaseLost, ProgramChanged, StoreError
 from adjourn.runtime.advance import Advanced, Budget, Busy, Rested, Unfit
 from adjourn.runtime.fitness import MISFITS, Fitness
 from adjourn.runtime.heartbeat import BEATS, Heartbeat
-from adjourn.runtime.hot import HotStates
+from adjourn.runtime.hot import BYTES, Folded, HotStates
 from adjourn.runtime.kept_errors import KeptErrors
 from adjourn.runtime.session_queue import ahead
 from adjourn.runtime.slots import Slots
@@ -57,12 +57,13 @@ class Advancer:
         grace: float,
         trust: StoreTrust | None = None,
         max_deaths: int = MAX_DEATHS,
+        hot_bytes: int = BYTES,
     ) -> None:
         self.id = id
         self.refusals = KeptErrors[AdjournError]()
         self.errors = KeptErrors[BaseException]()
         self.running: dict[str, Drive] = {}
-        self.hot = HotStates()
+        self.hot = HotStates(hot_bytes)
         self.heartbeat = Heartbeat(store, id, ttl, self._beat_late)
         self.left: list[str] = []
         self._left_runs: set[str] = set()
@@ -107,14 +108,17 @@ class Advancer:
 
     async def _advance(self, run: str, budget: Budget, replaces: str, stops: bool) -> Advanced:
         """Take the run and drive it until it rests."""
-        state = self._kept(run)
+        folded = self._kept(run)
+        state = folded.state
         if not state.seq:
             row = await self._store.get(run)
             if row.program not in self._fitness.programs:
                 return Unfit(why=f"there is no program {row.program!r} here")
             if row.status in ENDED:
                 return Rested(status=row.status.value, seq=row.seq)
-            state.become(await folded(self._store, run, self.trust))
+            restored, size = await folded_and_sized(self._store, run, self.trust)
+            state.become(restored)
+            folded = Folded(state, size)
         program = await self._fitness.program_for(state)
         if program is None:
             return Unfit(why=f"there is no {state.started.kind} {state.started.program!r} here")
@@ -130,25 +134,25 @@ class Advancer:
             self._hand_back(self._untake(run))
             raise
         if lease is None:
-            self._keep(run, state)
+            self._keep(run, folded)
             row = await self._store.get(run)
             return Rested(status=row.status.value, seq=row.seq, wake_at=row.wake_at, blocked=row.blocked)
         self.heartbeat.fence.keep(mark)
         try:
-            return await self._hold(lease, state, program, budget)
+            return await self._hold(lease, folded, program, budget)
         except asyncio.CancelledError:
             handing = self._hand_back(self._release(lease))
             if not flights.are_at_work({run}):
                 await asyncio.shield(handing)
             raise
 
-    async def _hold(self, lease: Lease, state: State, program: Program, budget: Budget) -> Rested:
+    async def _hold(self, lease: Lease, folded: Folded, program: Program, budget: Budget) -> Rested:
         """Drive a run that was taken."""
-        run = lease.run
+        run, state = lease.run, folded.state
         try:
             state.fold_all(lease.records)
         except FoldAgain:
-            state = await folded(self._store, run, self.trust)
+            state, _ = await folded_and_sized(self._store, run, self.trust)
         state = await self._fitness.upgraded(lease, state, program)
         drive = Drive(
             self._store,
@@ -173,7 +177,7 @@ class Advancer:
             self.errors.keep(run, next(iter(drive.errors.values())))
         if found := await captured(self._store, drive.state):
             self._beside(write_down(self._store, found))
-        self._keep(run, drive.state)
+        self._keep(run, Folded(drive.state, folded.size + lease.size + drive.size))
         if timers.error is not None:
             raise timers.error
         return _rested(drive)
@@ -227,18 +231,19 @@ class Advancer:
         if lease is not None:
             await self._release(lease)
 
-    def _kept(self, run: str) -> State:
+    def _kept(self, run: str) -> Folded:
         """The state that was put away, or an empty one. What was believed under other deciders is not kept."""
         if self.trust is not None:
             self.trust.deciders.check()
             if self.trust.deciders.version != self._ring:
                 self._ring, self._complaint = self.trust.deciders.version, ""
                 self.hot.clear()
-        return self.hot.take(run) or State(self.trust)
+        return self.hot.take(run) or Folded(State(self.trust))
 
-    def _keep(self, run: str, state: State) -> None:
+    def _keep(self, run: str, folded: Folded) -> None:
+        state = folded.state
         if state.seq and state.status not in ENDED and not state.belief.disowns:
-            self.hot.keep(run, state)
+            self.hot.keep(run, folded)
 
     async def _take(self, run: str, state: State, replaces: str) -> Lease | None:
         """The run's lease. An owner that died on this machine is replaced at once, not by the next sweep; one that lives

@@ -20,6 +20,8 @@ from adjourn.stores.store import Lease, RunRow, Store
 
 log = logging.getLogger("adjourn.worker")
 
+REFUSED = 10_000
+"""So many refusals are remembered; what is forgotten is looked at once more."""
 MISFITS = (ProgramChanged, MissingResource, NotTrusted)
 """Why a run that has a program of its name here cannot go on with it."""
 
@@ -125,6 +127,8 @@ class Fitness:
 
     async def _say(self, state: State, error: AdjournError) -> None:
         """Leave it alone until it moves, and leave a note for people."""
+        if len(self._refused_at) >= REFUSED:
+            del self._refused_at[next(iter(self._refused_at))]
         self._refused_at[state.run] = state.seq, upgrader_of(state.started.program)
         program = self.programs.get(state.started.program)
         changed = isinstance(error, ProgramChanged) and program is not None

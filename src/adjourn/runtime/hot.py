@@ -2,40 +2,57 @@
 
 from collections import OrderedDict
 
+import msgspec
+
 from adjourn.core.state import State
 
-RECORDS = 100_000
-"""How much is kept, in records that were folded; a turn is three or four of them."""
+BYTES = 64_000_000
+"""How much is kept, by the journals that were folded."""
+RECORD = 500
+"""What a record costs beside its text: the objects that it becomes."""
+
+
+class Folded(msgspec.Struct, frozen=True):
+    """A state, and the size of the journal that it was folded from."""
+
+    state: State
+    size: int = 0
+
+    @property
+    def weight(self) -> int:
+        """About what it takes to keep it."""
+        return self.size + self.state.seq * RECORD
 
 
 class HotStates:
     """The states that were put away last, as many as fit. Whoever takes one has it alone."""
 
-    def __init__(self, limit: int = RECORDS) -> None:
-        self._limit, self._size = limit, 0
-        self._states: OrderedDict[str, tuple[State, int]] = OrderedDict()
+    def __init__(self, limit: int = BYTES) -> None:
+        self._limit, self.size = limit, 0
+        self._states: OrderedDict[str, tuple[Folded, int]] = OrderedDict()
 
-    def take(self, run: str) -> State | None:
+    def take(self, run: str) -> Folded | None:
         """The state of a run, if it is here; it no longer is afterwards."""
         found = self._states.pop(run, None)
         if found is None:
             return None
-        self._size -= found[1]
+        self.size -= found[1]
         return found[0]
 
-    def keep(self, run: str, state: State) -> None:
+    def keep(self, run: str, folded: Folded) -> None:
         """Put a state away; the oldest make room."""
         self.take(run)
-        self._states[run] = (state, state.seq)
-        self._size += state.seq
-        while self._size > self._limit:
-            _, (_, size) = self._states.popitem(last=False)
-            self._size -= size
+        weight = folded.weight
+        self._states[run] = (folded, weight)
+        self.size += weight
+        while self.size > self._limit:
+            _, (_, weight) = self._states.popitem(last=False)
+            self.size -= weight
 
     def clear(self) -> None:
         """Let go of all of them."""
         self._states.clear()
-        self._size = 0
+        self.size = 0
 
     def __len__(self) -> int:
         return len(self._states)

@@ -6,36 +6,43 @@ from typing import Generic, TypeVar, cast
 
 E = TypeVar("E", bound=BaseException)
 
-MOST = 1000
-"""So many are kept, the latest."""
+MOST, BYTES = 1000, 8_000_000
+"""So many are kept, the latest, and so much of what they say."""
+OBJECT = 2_000
+"""What an error costs beside its words."""
 
 
 class KeptErrors(Generic[E]):
     """The last error of each run. It still says where it was raised; the variables there are let go, and with them the run."""
 
-    def __init__(self, most: int = MOST) -> None:
-        self._most = most
-        self._errors: OrderedDict[str, E] = OrderedDict()
+    def __init__(self, most: int = MOST, limit: int = BYTES) -> None:
+        self._most, self._limit, self._size = most, limit, 0
+        self._errors: OrderedDict[str, tuple[E, int]] = OrderedDict()
 
     def get(self, run: str) -> E | None:
         """The error of a run, if one is kept."""
-        return self._errors.get(run)
+        found = self._errors.get(run)
+        return found[0] if found else None
 
     def keep(self, run: str, error: E) -> None:
         """Keep it, as the run's only one; the oldest makes room."""
-        _let_go(error)
-        self._errors[run] = error
-        self._errors.move_to_end(run)
-        if len(self._errors) > self._most:
-            self._errors.popitem(last=False)
+        self.forget(run)
+        size = _let_go(error)
+        self._errors[run] = error, size
+        self._size += size
+        while len(self._errors) > self._most or self._size > self._limit:
+            _, (_, size) = self._errors.popitem(last=False)
+            self._size -= size
 
     def forget(self, run: str) -> None:
         """The run goes on."""
-        self._errors.pop(run, None)
+        if found := self._errors.pop(run, None):
+            self._size -= found[1]
 
     def clear(self) -> None:
         """Forget all of them."""
         self._errors.clear()
+        self._size = 0
 
     def __contains__(self, run: str) -> bool:
         return run in self._errors
@@ -44,8 +51,9 @@ class KeptErrors(Generic[E]):
         return len(self._errors)
 
 
-def _let_go(error: BaseException) -> None:
-    """Clear the frames of an error and of all that it came from. Frames that still run are left as they are."""
+def _let_go(error: BaseException) -> int:
+    """Clear the frames of an error and of all that it came from. Frames that still run are left as they are. About what is left."""
+    size = 0
     seen: set[int] = set()
     waiting: list[BaseException | None] = [error]
     while waiting:
@@ -53,7 +61,9 @@ def _let_go(error: BaseException) -> None:
         if one is None or id(one) in seen:
             continue
         seen.add(id(one))
+        size += OBJECT + len(str(one))
         traceback.clear_frames(one.__traceback__)
         waiting += [one.__cause__, one.__context__]
         if isinstance(one, BaseExceptionGroup):
             waiting += cast("BaseExceptionGroup[BaseException]", one).exceptions
+    return size

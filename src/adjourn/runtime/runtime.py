@@ -55,6 +55,7 @@ from adjourn.runtime.arguments import (
 from adjourn.runtime.audit import AuditVerbs
 from adjourn.runtime.erasure import ErasureVerbs, check_content
 from adjourn.runtime.halts import HaltVerbs
+from adjourn.runtime.hot import BYTES
 from adjourn.runtime.live import LiveChannel
 from adjourn.runtime.near import did_you_mean
 from adjourn.runtime.retries import RetryVerbs
@@ -79,6 +80,7 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
     Use it as `async with Runtime("sqlite:///adjourn.db", [agent]) as rt:`. Leaving it waits `grace` seconds for tools
     in flight, aborts model calls and hands the runs back: another process, or the next one, goes on with them.
     A run whose body was at work when its worker died, `max_deaths` times in a row, waits for a person.
+    Of runs that rest, up to `hot_bytes` of journals stay folded in memory: an answer then costs what is new.
     With `work=False` it starts runs of its programs, and leaves it to other processes to advance them.
     `audit_key` signs the seals of the audit, and checks them: the file of an Ed25519 key (`adjourn keys new`), or of public
     lines, which only check. Without it, `ADJOURN_AUDIT_SECRET` does (HMAC), and without that nothing is signed.
@@ -102,6 +104,7 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
         on_change: Literal["refuse", "warn"] = "refuse",
         work: bool = True,
         audit_key: KeySource | Sequence[KeySource] | None = None,
+        hot_bytes: int = BYTES,
     ) -> None:
         check_on_change(on_change)
         self._max_deaths = whole("max_deaths", max_deaths)
@@ -111,7 +114,7 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
         self._programs = list(programs)
         self._lease, self._concurrency, self._on_change = float(lease), whole("concurrency", concurrency), on_change
         self._grace = seconds(grace, "grace")
-        self._works, self._marked = work, False
+        self._works, self._marked, self._hot_bytes = work, False, whole("hot_bytes", hot_bytes)
         self._resources = dict(resources or {})
         if secret is not None:
             key_ring(secret)  # a secret that protects nothing is refused here, not at the first checkpoint
@@ -139,17 +142,10 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
             await self._let_go()
             raise
         self._worker = Worker(
-            self._store,
-            self.feed,
-            self.clock,
-            resources=self._resources,
-            ttl=self._lease,
-            grace=self._grace,
-            concurrency=self._concurrency,
-            on_change=self._on_change,
-            trust=self._signatures.trust,
-            max_deaths=self._max_deaths,
-        )
+            self._store, self.feed, self.clock, resources=self._resources, ttl=self._lease, grace=self._grace,
+            concurrency=self._concurrency, on_change=self._on_change, trust=self._signatures.trust, max_deaths=self._max_deaths,
+            hot_bytes=self._hot_bytes,
+        )  # fmt: skip
         self._audit_keys = audit_keys(self._audit_key)
         self._sealer = Sealer(self._store, self.clock, self._audit_keys)
         path = getattr(self._store, "path", "")

@@ -14,10 +14,12 @@ from adjourn.driver.feed import Feed
 from adjourn.driver.identity import Life, new_worker_id, retire
 from adjourn.driver.keys import StoreTrust
 from adjourn.driver.program import Program
+from adjourn.driver.snapshots import size_of
 from adjourn.errors import StoreError, UnknownRun
 from adjourn.runtime.advance import Advanced, Budget, Busy, Rested
 from adjourn.runtime.advancer import Advancer
 from adjourn.runtime.fitness import Fitness
+from adjourn.runtime.hot import BYTES, Folded
 from adjourn.runtime.slots import Slots
 from adjourn.runtime.waiters import Waiter, Waiters
 from adjourn.stores.store import Filter, RunRow, Store
@@ -28,6 +30,8 @@ SWEEP = 1.0
 SCRUB = 60.0
 """Seconds between two looks for what was erased and is still in the store's files."""
 PAGE = 100
+WAKES = 10_000
+"""Times to wake runs that are kept here, so that they are woken on time; those of more runs are found by the sweep."""
 HAND_BACK = 0.8
 """Seconds that runs get to be handed back once the grace for their bodies is over."""
 STOPS = frozenset({Status.PAUSING, Status.CANCELLING})
@@ -50,6 +54,7 @@ class Worker:
         on_change: str,
         trust: StoreTrust | None = None,
         max_deaths: int = MAX_DEATHS,
+        hot_bytes: int = BYTES,
     ) -> None:
         self.id = new_worker_id()
         self._store, self._clock = store, clock
@@ -57,7 +62,7 @@ class Worker:
         self._fitness = Fitness(store, self.id, resources=resources, on_change=on_change, trust=trust)
         self.advancer = Advancer(
             self.id, store, feed, clock, self._fitness, self._slots, resources=resources, ttl=ttl, grace=grace, trust=trust,
-            max_deaths=max_deaths,
+            max_deaths=max_deaths, hot_bytes=hot_bytes,
         )  # fmt: skip
         self.refusals, self.errors, self.left = self.advancer.refusals, self.advancer.errors, self.advancer.left
         self._works = False
@@ -83,7 +88,8 @@ class Worker:
     def begin(self, started: Started) -> None:
         """A run that this process has just created: its state is known, so there is nothing to look up."""
         if self._works and started.program in self._fitness.programs and started.run not in self._drives:
-            self.advancer.hot.keep(started.run, State(self.advancer.trust).fold_all([(1, started)]))
+            records = [(1, started)]
+            self.advancer.hot.keep(started.run, Folded(State(self.advancer.trust).fold_all(records), size_of(records)))
         self.wake(started.run)
 
     def wake(self, run: str, *, replaces: str = "", stops: bool = False) -> None:
@@ -128,7 +134,7 @@ class Worker:
         finally:
             self._slots.leave(run)
         self._wakes.pop(run, None)
-        if isinstance(done, Rested) and done.wake_at and self._works:
+        if isinstance(done, Rested) and done.wake_at and self._works and len(self._wakes) < WAKES:
             self._wakes[run] = done.wake_at
             self._bell.set()
         return done

@@ -74,6 +74,7 @@ class Lease(msgspec.Struct, frozen=True):
     chain at `seq`.
 
     `trust` is the worker's: whose signatures it believes. A store asks it, too, before a call that needs an agreement.
+    `size`: characters of the records that it carries.
     """
 
     run: str
@@ -84,17 +85,19 @@ class Lease(msgspec.Struct, frozen=True):
     halts: frozenset[str]
     trust: Trust | None = None
     head: bytes = b""
+    size: int = 0
 
 
 class Committed(msgspec.Struct, frozen=True):
     """What a commit found. `clean` False: others had spoken, or a halt forbade an intent; the moves are void.
-    `head` is the hash of the chain at `seq`."""
+    `head` is the hash of the chain at `seq`; `size`: characters of the records after `seen`, those of others and these."""
 
     records: Sequence[tuple[int, AnyRecord]]
     seq: int
     clean: bool
     halts: frozenset[str]
     head: bytes = b""
+    size: int = 0
 
 
 class Erasure(msgspec.Struct, frozen=True):

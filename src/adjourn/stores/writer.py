@@ -71,6 +71,7 @@ class Worker:
             if batch:
                 self._transact(batch)
                 _settle(batch)
+            del batch, item  # whatever they brought is not held until the next ones come
         self._done()
 
 

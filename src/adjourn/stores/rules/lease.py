@@ -84,8 +84,9 @@ def acquire(sheet: Sheet, taken: Taken) -> Lease | None:
     sheet.save(row)
     if owner and owner != taken.worker:
         sheet.forget_worker(owner)
-    records = [(seq, parse(body)) for seq, body in sheet.tail(taken.after)]
-    return Lease(row.id, taken.worker, row.epoch, row.seq, records, halts, head=row.head)
+    tail = sheet.tail(taken.after)
+    records = [(seq, parse(body)) for seq, body in tail]
+    return Lease(row.id, taken.worker, row.epoch, row.seq, records, halts, head=row.head, size=_size(tail))
 
 
 def _is_held(owner: str, until: float, now: float, taken: Taken) -> bool:
@@ -180,7 +181,11 @@ def commit(sheet: Sheet, lease: Lease, facts: Sequence[Fact], moves: Sequence[Mo
         append(sheet, row, lease.epoch, record)
     sheet.save(row)
     tell(sheet, row, appended)
-    return Committed(unseen, row.seq, clean, halts, row.head)
+    return Committed(unseen, row.seq, clean, halts, row.head, _size(sheet.tail(seen)))
+
+
+def _size(lines: Sequence[tuple[int, str]]) -> int:
+    return sum(len(body) for _, body in lines)
 
 
 def _landed(
@@ -203,7 +208,7 @@ def _landed(
     head = sheet.head_at(seen)
     for body in bodies[: last + 1]:
         head = chain(head, body)
-    return Committed(unseen, seq, clean and not first, halts, head)
+    return Committed(unseen, seq, clean and not first, halts, head, _size(tail[: last + 1]))
 
 
 def _admit_upgrade(sheet: Sheet, row: RunRow, upgraded: Upgraded, worker: str) -> None:
