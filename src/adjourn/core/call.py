@@ -29,7 +29,7 @@ OWING = frozenset({Phase.NEW, Phase.APPROVED, Phase.CLEARED, Phase.DOUBT, Phase.
 """Phases in which a call owes the plan a decision."""
 
 
-class Grant(msgspec.Struct):
+class Grant(msgspec.Struct, gc=False):
     """What people were asked and said about a call. `lives`: the call whose execution lives on it."""
 
     asked: r.Asked
@@ -42,7 +42,7 @@ class Grant(msgspec.Struct):
         return bool(self.decisions) and all(x.scope == "run" for x in self.decisions)
 
 
-class Basis(msgspec.Struct, frozen=True):
+class Basis(msgspec.Struct, frozen=True, gc=False):
     """What a call was begun on: its intent, what people were asked, and what they decided."""
 
     intended: r.Intended
@@ -50,7 +50,7 @@ class Basis(msgspec.Struct, frozen=True):
     decisions: tuple[r.Decided, ...]
 
 
-class Call(msgspec.Struct):
+class Call(msgspec.Struct, gc=False):
     """The unit of work: a tool call, a nested agent, an undo, a chunk's activation (`of` is the chunk's flow).
 
     In doubt for the `doubts`-th time; the world is not asked before `settles`, and its first "not" (`denied`) is asked
@@ -106,7 +106,7 @@ class Call(msgspec.Struct):
         return sorted((n for n in keys if n not in self.compensated), reverse=True)
 
 
-class Open(msgspec.Struct):
+class Open(msgspec.Struct, gc=False):
     """An open interrupt. `seq` is for people to find its record; the fold never compares it. `heard`: how many events had
     come before it."""
 
