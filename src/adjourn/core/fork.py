@@ -12,6 +12,7 @@ import msgspec
 
 from adjourn.core.authority import chosen, requesters
 from adjourn.core.call import Call, Phase
+from adjourn.core.chapter import without_content
 from adjourn.core.ids import local_event
 from adjourn.core.records import (
     AnyRecord,
@@ -124,7 +125,7 @@ def forked(
     _check_boundary(at, where.boundaries, len(records))
     if answers == "reopen":
         at = where.before_answers(at)
-    first, *rest = records[:at]
+    first, *rest = map(without_content, records[:at])
     assert isinstance(first, Started)
     begun = msgspec.structs.replace(first, run=run, by=by, forked_from=f"{first.run}@{at}", **changed)
     here = Forked(

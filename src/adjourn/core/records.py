@@ -404,6 +404,16 @@ class Upgraded(Record, frozen=True, tag="upgraded"):
     began: dict[str, tuple[str, Any]] = {}
 
 
+class Chapter(Record, frozen=True, tag="chapter"):
+    """A new chapter of the same run begins: whoever reads it may begin here. `state`: all that the records before this one mean,
+    in this `format`; of a fork nothing, as it says what the original was. `why`: what for, and `by` whom, `@size` if it had become long."""
+
+    state: dict[str, Any] = {}
+    format: int = 0
+    by: str = ""
+    why: str = ""
+
+
 class Completed(Record, frozen=True, tag="completed"):
     """The end. `stopped` is the limit that tripped, `by` the condition of success that did, if one did."""
 
@@ -428,7 +438,7 @@ Move = Intended | Asked | Closed | Reminded | Parked | Upgraded | Completed | Ca
 AnyRecord = (
     Started | Decided | PauseAsked | Resumed | CancelAsked | Said | Emitted | Accepted | Forked
     | Claimed | Released | Replied | Broke | Summarised | Returned | Suspended | Stepped | Yielded | Faulted | Doubted | Verified | Late
-    | Disowned | Restored | Erased | Intended | Asked | Closed | Reminded | Parked | Upgraded | Completed | Cancelled
+    | Disowned | Restored | Erased | Intended | Asked | Closed | Reminded | Parked | Upgraded | Chapter | Completed | Cancelled
 )  # fmt: skip
 
 

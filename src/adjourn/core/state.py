@@ -14,6 +14,7 @@ from adjourn.core import records as r
 from adjourn.core.authority import Vote, goes_on, shapes
 from adjourn.core.belief import Belief
 from adjourn.core.call import OWING, Basis, Call, Fault, Grant, Open, Phase, is_undo, natural, undo_target
+from adjourn.core.chapter import begun
 from adjourn.core.conversation import Pending, Thread, late_result
 from adjourn.core.deciding import DECIDED, LOST, forked, is_settled, memo_of
 from adjourn.core.erasing import erased
@@ -27,7 +28,8 @@ from adjourn.core.status import ENDED, Status, after
 
 class State(msgspec.Struct):
     """A run, folded: plain data, which can be written down and read again. Mutable and fast; only `fold` changes it. With
-    `trust`, only decisions count that it believes. `head`: the hash of its journal's chain at `seq`, if somebody has said it."""
+    `trust`, only decisions count that it believes. `head`: the hash of its journal's chain at `seq`, if somebody has said it.
+    `chapter`: the record at which the last chapter begins."""
 
     trust: Trust | None = None
     belief: Belief = msgspec.field(default_factory=Belief)
@@ -70,6 +72,7 @@ class State(msgspec.Struct):
     ended: r.Completed | r.Cancelled | None = None
     late: dict[str, r.Late] = {}
     erased: r.Erased | None = None
+    chapter: int = 0
 
     def fold(self, seq: int, record: r.AnyRecord, *, counts: bool = True) -> None:
         """Take in one record; `seq` 0 means: mine, its place is not known yet. If it does not count, only the status moves."""
@@ -407,7 +410,7 @@ _ON: dict[type, Callable[[State, int, Any], None]] = {
     r.Asked: State._asked, r.Closed: State._closed, r.Reminded: words.reminded,
     r.Decided: State._decided, r.PauseAsked: words.pause_asked,
     r.Resumed: words.resumed, r.CancelAsked: words.cancel_asked, r.Said: words.said, r.Emitted: events.emitted, r.Forked: forked,
-    r.Accepted: words.accepted, r.Upgraded: words.upgraded, r.Erased: erased,
+    r.Accepted: words.accepted, r.Upgraded: words.upgraded, r.Erased: erased, r.Chapter: begun,
     r.Parked: words.parked, r.Completed: words.completed, r.Cancelled: words.completed,
 }  # fmt: skip
 

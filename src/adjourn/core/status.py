@@ -5,6 +5,7 @@ from enum import StrEnum
 from adjourn.core.records import (
     CancelAsked,
     Cancelled,
+    Chapter,
     Claimed,
     Completed,
     Decided,
@@ -67,6 +68,8 @@ def after(status: Status | None, record: Record) -> Status | None:
     """The status after `record`, or None if the table does not admit it. Other worker records keep the status."""
     if type(record) is Erased:  # all that is left of a journal, also for whoever knew only its beginning
         return S(record.status)
+    if status is None and type(record) is Chapter:
+        return Status(record.state.get("status", ""))
     if status is None:
         return S.READY if isinstance(record, Started) else None
     kind = type(record)

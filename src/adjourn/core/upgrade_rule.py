@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from adjourn.core import chapter_rule
 from adjourn.core.authority import violations
 from adjourn.core.call import Call
 from adjourn.core.messages import ToolCall
@@ -12,6 +13,7 @@ from adjourn.core.records import (
     Accepted,
     AnyRecord,
     Asked,
+    Chapter,
     Closed,
     Decided,
     Faulted,
@@ -39,6 +41,7 @@ STAYS: Mapping[type[Any], frozenset[str]] = {
     Upgraded: frozenset({"fingerprint", "changes", "now", "began"}),
     Parked: frozenset({"blocked"}),
     Faulted: frozenset({"error"}),
+    Chapter: frozenset({"state"}),
 }  # fmt: skip
 """What an upgrader may name differently without effect: it stays what people saw, and what was begun."""
 
@@ -49,6 +52,7 @@ def objections(records: Sequence[AnyRecord]) -> Iterator[str]:
     for place, record in enumerate(records):
         if isinstance(record, Upgraded) and (why := flaw(records[:place], record)):
             yield f"record {place + 1}: the upgrade is none: {why}"
+    yield from chapter_rule.objections(records)
 
 
 def flaw(before: Sequence[AnyRecord], x: Upgraded) -> str:

@@ -8,6 +8,7 @@ import asyncio
 import logging
 import zlib
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -57,15 +58,17 @@ async def folded(store: Store, run: str, trust: Trust | None = None) -> State:
 async def folded_and_sized(store: Store, run: str, trust: Trust | None = None) -> tuple[State, int]:
     """The same, and about how many bytes of a journal are in it."""
     found = await _restored(store, run) if trust is None else None
+    if found is None and trust is None and (chapter := (await store.get(run)).chapter):
+        found = State(), 0
+        after = chapter - 1
+    else:
+        after = found[0].seq if found is not None else 0
     if found is not None:
-        state, size = found
-        try:
-            tail = await store.load(run, state.seq)
-            return await fold_in_slices(state, tail), size + size_of(tail)
-        except FoldAgain:
-            pass
+        with suppress(FoldAgain):  # an upgrade, or a word that no longer counts: what came before is read differently
+            tail = await store.load(run, after)
+            return await fold_in_slices(found[0], tail), found[1] + await asyncio.to_thread(size_of, tail)
     records = await store.load(run)
-    return await fold_in_slices(State(trust), records), size_of(records)
+    return await fold_in_slices(State(trust), records), await asyncio.to_thread(size_of, records)
 
 
 async def _restored(store: Store, run: str) -> tuple[State, int] | None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from adjourn.core import chapter
 from adjourn.core.belief import FoldAgain
 from adjourn.core.quarantine import MAX_DEATHS, is_suspect
 from adjourn.core.records import Released
@@ -175,6 +176,7 @@ class Advancer:
         self.errors.forget(run)
         if drive.errors:
             self.errors.keep(run, next(iter(drive.errors.values())))
+        await self._begin_chapter(drive.state)
         if found := await captured(self._store, drive.state):
             self._beside(write_down(self._store, found))
         self._keep(run, Folded(drive.state, folded.size + lease.size + drive.size))
@@ -196,6 +198,14 @@ class Advancer:
             if drive.left:
                 self._left_runs.add(run)
             self.heartbeat.need(bool(self.running))
+
+    async def _begin_chapter(self, state: State) -> None:
+        """A run that has become long, and rests, continues as new. If somebody took it in between, it does so later."""
+        if chapter.is_due(state) and state.parked is not None:
+            try:
+                await self._store.chapter(state.run, by="@size", why=f"it has {state.seq} records")
+            except AdjournError as e:
+                log.info("run %s: no chapter begins now: %s", state.run, e)
 
     def _hand_back(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Whoever advanced a run gave up; this goes on nevertheless."""

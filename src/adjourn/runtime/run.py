@@ -204,6 +204,18 @@ class Run(Generic[T]):
         """Remove everything that was in it, once it has ended; see `Runtime.erase`. Twice is the same as once."""
         return await self._rt.erase(self.id, by=by, reason=reason, scrub=scrub)
 
+    async def continue_as_new(self, *, by: str, why: str = "") -> int:
+        """Begin a new chapter of this run, so that whoever reads it next begins there; the number of its record.
+
+        It stays the same run: its id, what people are asked, what can be undone, what was used and agreed. Nothing may be in flight:
+        wait until it rests, or pause it. Raises `Refused` otherwise. A run that has become very long does it by itself.
+
+        Args:
+            by: who does it.
+            why: what for.
+        """
+        return await self._rt.store.chapter(self.id, by=by, why=why, origin=self._rt.origin)
+
     async def cancel_preview(self) -> CancelPreview:
         """What a cancel would do now: settle, undo (in this order), leave behind."""
         return cancel_preview(await self._fold())

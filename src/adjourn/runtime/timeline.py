@@ -364,6 +364,8 @@ class Timeline:
                 self._add("accept", "", "accepted", at=x.at, text=_by(x.by, "; ".join(x.changes)))
             case r.Upgraded():
                 self._upgraded(x)
+            case r.Chapter():
+                self._add("chapter", "", "new chapter", at=x.at, text=_by(x.by, x.why))
             case r.Completed() | r.Cancelled():
                 self._finish(x)
             case r.Erased():

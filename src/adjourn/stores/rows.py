@@ -20,14 +20,14 @@ from adjourn.stores.store import Halt, RunRow
 _NAMES = (
     "id", "kind", "program", "session", "labels", "title", "input_digest", "seq", "head", "status", "epoch", "worker",
     "lease_until", "wake_at", "blocked", "opens", "errors", "stopped", "created_at", "updated_at", "requesters", "salt", "erased",
-    "n",
+    "chapter", "n",
 )  # fmt: skip
 _UNTIL = "coalesce((select until from worker where worker.id = run.worker), 0.0) as lease_until"
 COLUMNS = ", ".join(_UNTIL if name == "lease_until" else name for name in _NAMES)
 _STORED = tuple(name for name in _NAMES[:-1] if name != "lease_until")
 _CHANGING = (
     "seq", "head", "status", "epoch", "worker", "wake_at", "blocked", "opens", "errors", "stopped",
-    "requesters", "updated_at",
+    "requesters", "updated_at", "chapter",
 )  # fmt: skip
 _SELECT = f"select {COLUMNS} from run where id = ?"
 _INSERT = f"insert into run ({', '.join(_STORED)}) values ({', '.join('?' * len(_STORED))}) returning n"
@@ -66,11 +66,11 @@ def key(run: int, seq: int) -> int:
 def run_row(row: Any) -> RunRow:
     """A row of `COLUMNS` as a `RunRow`."""
     (id, kind, program, session, labels, title, input_digest, seq, head, status, epoch, worker,
-     lease_until, wake_at, blocked, opens, errors, stopped, created_at, updated_at, requesters, salt, erased, n) = row  # fmt: skip
+     lease_until, wake_at, blocked, opens, errors, stopped, created_at, updated_at, requesters, salt, erased, chapter, n) = row  # fmt: skip
     return RunRow(
         id, kind, program, session, decode(labels) if labels != "{}" else {}, title, input_digest, seq, head, _STATUS[status],
         epoch, worker, lease_until, wake_at, tuple(blocked.split("\n")) if blocked else (), opens, errors, bool(stopped),
-        created_at, updated_at, n, names_of(requesters), salt, erased,
+        created_at, updated_at, n, names_of(requesters), salt, erased, chapter,
     )  # fmt: skip
 
 
@@ -317,6 +317,7 @@ class Rows:
             values = (
                 row.id, row.kind, row.program, row.session, encode(row.labels).decode(), row.title, row.input_digest,
                 *_changing(row)[:10], row.created_at, row.updated_at, _names(row.requesters), row.salt, row.erased,
+                row.chapter,
             )  # fmt: skip
             [(row.n,)] = self._db.execute(_INSERT, values).fetchall()
         elif writes.wiped:
@@ -455,13 +456,14 @@ def _steering(row: RunRow) -> tuple[Any, ...]:
         row.errors,
         row.stopped,
         row.requesters,
+        row.chapter,
     )
 
 
 def _changing(row: RunRow) -> tuple[Any, ...]:
     return (
         row.seq, row.head, row.status.value, row.epoch, row.worker, row.wake_at, "\n".join(row.blocked),
-        row.opens, row.errors, int(row.stopped), _names(row.requesters), row.updated_at,
+        row.opens, row.errors, int(row.stopped), _names(row.requesters), row.updated_at, row.chapter,
     )  # fmt: skip
 
 

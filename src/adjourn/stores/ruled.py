@@ -7,7 +7,7 @@ from adjourn.core.records import AnyRecord, Command, Fact, Move, Released, Start
 from adjourn.stores import outbox
 from adjourn.stores.audit_key import AuditKey
 from adjourn.stores.letter import Endpoint, Letter, Sent
-from adjourn.stores.rules import commands, erasing, halts, journal, sealing, signing
+from adjourn.stores.rules import chapters, commands, erasing, halts, journal, sealing, signing
 from adjourn.stores.rules import lease as leases
 from adjourn.stores.rules.sheet import Rule
 from adjourn.stores.seals import MOST, Seal
@@ -58,6 +58,10 @@ class Ruled:
     async def deliver(self, run: str, command: Command, *, request: str = "", origin: str = "", at: int = 0) -> int:
         """See `Store.deliver`."""
         return await self._write(commands.delivering(run, command, request, origin, at), ring=run)
+
+    async def chapter(self, run: str, *, by: str = "", why: str = "", origin: str = "") -> int:
+        """See `Store.chapter`."""
+        return await self._write(chapters.beginning(run, by, why, origin), ring=run)
 
     async def erase(self, run: str, *, by: str = "", reason: str = "", origin: str = "") -> Erasure:
         """See `Store.erase`."""

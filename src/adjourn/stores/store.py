@@ -25,6 +25,7 @@ class RunRow(msgspec.Struct):
 
     `lease_until` is its worker's: until when the last heartbeat lasts, 0 without a worker. `salt` is what the chain of its
     journal begins with. `erased`: when its content was erased; 0 if it was not. Its title then says by whom, and why.
+    `chapter`: the record at which its last chapter begins; 0 if it has none.
     """
 
     id: str
@@ -51,6 +52,7 @@ class RunRow(msgspec.Struct):
     requesters: tuple[str, ...] = ()
     salt: bytes = b""
     erased: float = 0.0
+    chapter: int = 0
 
     def view(self, now: float) -> str:
         """The status that people see: `running`, `failed` and `stopped` are derived."""
@@ -267,6 +269,14 @@ class Store(Protocol):
         Raises `UnknownRun`, `Refused`, `UnknownInterrupt`, `AlreadyDecided`, `InterruptClosed`, `StaleDecision`, `NotAllowed`,
         `Halted`; `Invalid` for what cannot be recorded, `InvalidAnswer` for a decision of the wrong kind. Every attempt, also a
         refused one, is a line of the audit in the same transaction (`origin`: from where); if that cannot be written, nothing is.
+        """
+        ...
+
+    async def chapter(self, run: str, *, by: str = "", why: str = "", origin: str = "") -> int:
+        """Begin a new chapter of a run that nobody drives and in which nothing is in flight; the seq of its record.
+
+        It says all that the records before it mean, as they are in this transaction. Raises `UnknownRun` and `Refused`; a refusal is a
+        line of the audit, like the chapter itself.
         """
         ...
 

@@ -130,6 +130,10 @@ class Faulty:
         """See `Store.deliver`."""
         return await self._do("deliver", lambda: self.store.deliver(run, command, **options))
 
+    async def chapter(self, run: str, **options: Any) -> int:
+        """See `Store.chapter`."""
+        return await self._do("chapter", lambda: self.store.chapter(run, **options))
+
     async def erase(self, run: str, **options: Any) -> Erasure:
         """See `Store.erase`."""
         return await self._do("erase", lambda: self.store.erase(run, **options))

@@ -46,6 +46,7 @@ def disagreements(row: RunRow, state: State) -> list[str]:
         ("stopped", row.stopped, stopped),
         ("program", row.program, state.started.program),
         ("requesters", row.requesters, tuple(sorted(state.requesters))),
+        ("chapter", row.chapter, state.chapter),
     ]
     return [f"{name}: the row has {has!r}, the journal means {means!r}" for name, has, means in pairs if has != means]
 
@@ -149,6 +150,10 @@ class Watched:
     async def deliver(self, run: str, command: Command, **options: Any) -> int:
         """See `Store.deliver`."""
         return await self._checked(run, self.store.deliver(run, command, **options))
+
+    async def chapter(self, run: str, **options: Any) -> int:
+        """See `Store.chapter`."""
+        return await self._checked(run, self.store.chapter(run, **options))
 
     async def erase(self, run: str, **options: Any) -> Erasure:
         """See `Store.erase`."""

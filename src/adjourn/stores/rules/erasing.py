@@ -36,7 +36,7 @@ def erase(sheet: Sheet, run: str, by: str, reason: str, origin: str) -> Erasure 
         Erased(run=row.id, kind=row.kind, program=row.program, status=status, by=by, reason=reason), sheet.now
     )
     row.title, row.labels, row.input_digest, row.requesters, row.salt = tombstone(record), {}, "", (), b""
-    row.worker, row.epoch, row.stopped, row.erased = "", 0, False, record.at
+    row.worker, row.epoch, row.stopped, row.chapter, row.erased = "", 0, False, 0, record.at
     sheet.wipe()
     append(sheet, row, 0, record)
     sheet.save(row)

@@ -20,6 +20,7 @@ from adjourn.core.records import (
     AnyRecord,
     Asked,
     Cancelled,
+    Chapter,
     Claimed,
     Closed,
     Completed,
@@ -264,6 +265,8 @@ def _index(sheet: Sheet, row: RunRow, record: AnyRecord) -> None:
         case Upgraded():
             if row.status in (Status.WAITING, Status.STUCK):  # it comes with a checkpoint: somebody has to look again
                 row.wake_at = record.at
+        case Chapter():
+            row.chapter = row.seq if record.state else row.chapter
         case Claimed() | PauseAsked():
             row.wake_at, row.blocked = 0.0, ()
         case Completed() | Cancelled():

@@ -13,7 +13,7 @@ from adjourn.stores.store import RunRow
 
 ROW = (
     "kind", "program", "title", "session", "labels", "input_digest", "status", "epoch", "wake_at", "blocked", "opens", "errors",
-    "stopped", "requesters", "created_at", "updated_at",
+    "stopped", "requesters", "chapter", "created_at", "updated_at",
 )  # fmt: skip
 """What of a run's row follows from its journal. The lease does not: it is time."""
 INTERRUPT = tuple(name for name in InterruptRow.__struct_fields__ if name != "opened_at")

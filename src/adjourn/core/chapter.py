@@ -1,0 +1,103 @@
+"""Chapters: where the journal of a long run begins anew. Same run, same interrupts, same chain.
+
+A chapter says everything that the records before it mean. Whoever folds those finds nothing new in it; whoever begins with it
+needs none of them. It brings nothing of its own: the store makes it, from the fold of what stands before, in the transaction
+that appends it, and whoever takes over or verifies a journal makes it again and compares.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from adjourn.core.call import Phase
+from adjourn.core.messages import Assistant, Message
+from adjourn.core.records import AnyRecord, Chapter
+from adjourn.core.status import CANCELS, ENDED, Status
+from adjourn.core.transcript import Transcript
+
+if TYPE_CHECKING:
+    from adjourn.core.state import State
+
+LONG = 20_000
+"""So many records a run has before a chapter begins by itself."""
+FORMAT = 1
+"""Of what a chapter says. Every one that was ever written is read for ever; a new form has a new number."""
+
+
+def is_due(state: State) -> bool:
+    """Whether the run has become so long that a chapter begins by itself. The next one begins when it is twice as long, so that
+    all of them together are no longer than what they are about."""
+    return state.seq - state.chapter >= max(LONG, state.chapter) and not hindrance(state)
+
+
+def hindrance(state: State) -> str:
+    """Why no chapter can begin now; "" if one can."""
+    if state.status in ENDED:
+        return "it has ended"
+    if state.status in CANCELS or state.status == Status.PAUSING:
+        return "something is being stopped in it"
+    if state.belief.disowns or state.trust is not None:
+        return "it is read by somebody who does not believe all of it"
+    if any(thread.transcript.absent for thread in state.threads.values()):
+        return "the turns before it are not here"
+    flying = [
+        call.id
+        for call in state.live.values()
+        if call.phase in (Phase.INTENDED, Phase.DOUBT) and call.id not in state.threads
+    ]
+    return f"{', '.join(flying)} is in flight" if flying else ""
+
+
+def content(state: State) -> dict[str, Any]:
+    """What a chapter says: all that the records before it mean, in plain JSON. The same for the same fold, whoever makes it."""
+    whole = msgspec.structs.replace(state, trust=None, head=b"")
+    said: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(whole, enc_hook=_plain))
+    nothing: dict[str, Any] = {"called": list[str](), "joins": dict[str, Any]()}
+    flow: dict[str, Any] = said["flow"] or nothing
+    unordered: list[list[Any]] = [said[name] for name in ("ids", "flags", "called", "requesters")]
+    unordered += [said["belief"][name] for name in ("void", "upgrades", "nonces")]
+    unordered += [flow["called"], *(join["lent"] for join in flow["joins"].values())]
+    unordered += [thread["called"] for thread in said["threads"].values()]
+    unordered += [call["compensated"] for call in (*said["live"].values(), *said["effects"].values())]
+    for names in unordered:
+        names.sort()  # sets have no order, and lists of them must not depend on who made them
+    return said
+
+
+def meant(x: Chapter, kind: type[State]) -> State:
+    """The state that a chapter says; raises `msgspec.ValidationError` if it says none."""
+    said = msgspec.convert(x.state, kind, str_keys=True, dec_hook=_from_plain)
+    said.effects = {id: said.live.get(id, call) for id, call in said.effects.items()}  # the same call, not one like it
+    return said
+
+
+def begun(state: State, seq: int, x: Chapter) -> None:
+    """Of whoever has folded what stands before it, nothing changes. Otherwise the fold begins here."""
+    if state.run:
+        state.chapter = seq if x.state else state.chapter
+        return
+    if x.format != FORMAT or not x.state:
+        raise ValueError(f"the chapter at record {seq} cannot be read without the records before it")
+    said = meant(x, type(state))
+    said.trust, said.seq, said.chapter, said.at = state.trust, seq, seq, x.at
+    state.become(said)
+
+
+def without_content(record: AnyRecord) -> AnyRecord:
+    """The record, for the journal of another run: a chapter is only a mark there, as it says what its own run was."""
+    return Chapter(at=record.at, by=record.by, why=record.why) if isinstance(record, Chapter) else record
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Transcript):
+        return [value.replies, list(value)]
+    return list(value)  # a segment that was not read yet
+
+
+def _from_plain(kind: type, plain: Any) -> Any:
+    if kind is not Transcript:
+        raise NotImplementedError(f"a {kind.__name__} is no part of a state")
+    replies, messages = msgspec.convert(plain, tuple[int, list[Message]])
+    return Transcript(messages, replies=replies - sum(type(message) is Assistant for message in messages))

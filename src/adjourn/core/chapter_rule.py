@@ -1,0 +1,32 @@
+"""What a chapter may be: it says what the records before it mean, and nothing else."""
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from adjourn.core.chapter import FORMAT, content, hindrance, meant
+from adjourn.core.records import AnyRecord, Chapter
+from adjourn.core.state import State
+
+
+def flaw(before: Sequence[AnyRecord], chapter: Chapter) -> str:
+    """Why this cannot follow these records as their chapter; "" if it can. One that says nothing is only a mark."""
+    if not chapter.state:
+        return ""
+    if chapter.format != FORMAT:
+        return f"its format is {chapter.format}, which this version does not know"
+    try:
+        state = State().fold_all(list(enumerate(before, 1)))
+        why, means, says = hindrance(state), content(state), content(meant(chapter, State))
+    except Exception as e:  # whatever a forged one makes the fold stumble over
+        return f"its records do not make a run: {type(e).__name__}: {e}"
+    # As texts: what was done is undone in its order, so the order counts too.
+    changed = [name for name in means if msgspec.json.encode(means[name]) != msgspec.json.encode(says[name])]
+    return why or (f"it says something else than the records before it: {changed[0]}" if changed else "")
+
+
+def objections(records: Sequence[AnyRecord]) -> Iterator[str]:
+    """The chapters of a journal that say something else than the records before them, in words."""
+    for place, record in enumerate(records):
+        if isinstance(record, Chapter) and (why := flaw(records[:place], record)):
+            yield f"record {place + 1}: the chapter is none: {why}"

@@ -1,0 +1,269 @@
+"""A run that continues as new: a chapter says what stands before it, and nothing else changes."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, given, settings
+from tests.core.test_commute import lived, meddlings, scripts
+from tests.runtime.world import LIMIT
+
+from adjourn import Agent, Policy, Runtime, ToolContext, allow, ask, tool
+from adjourn.core import chapter, chapter_rule
+from adjourn.core.belief import FoldAgain
+from adjourn.core.records import AnyRecord, Chapter, Claimed, Decided, Released, Started
+from adjourn.core.state import State
+from adjourn.driver.snapshots import folded
+from adjourn.errors import Refused, StoreError
+from adjourn.models.scripted import ScriptedModel, call
+from adjourn.testing.faults import Fault, Faulty
+
+EVERY: Any = list(HealthCheck)
+
+
+def with_chapter(journal: Sequence[AnyRecord], at: int) -> list[AnyRecord] | None:
+    """The journal with a chapter behind its first `at` records, and those after it as they would stand then; None if there can
+    be none."""
+    state = State().fold_all(list(enumerate(journal[:at], 1)))
+    if chapter.hindrance(state):
+        return None
+    return [*journal[:at], Chapter(state=chapter.content(state), format=chapter.FORMAT, at=state.at)]
+
+
+def read_from(journal: Sequence[AnyRecord], at: int) -> State:
+    return State().fold_all(list(enumerate(journal, 1))[at:])
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=EVERY)
+@given(scripts, meddlings)
+def test_whoever_begins_with_a_chapter_knows_all_that_was_before_it(
+    script: list[list[str]], meddling: dict[int, list[str]]
+) -> None:
+    async def main() -> None:
+        _, store = await lived(script, meddling)
+        journal = [record for _, record in await store.load("r1")]
+        found = 0
+        for at in range(1, len(journal)):
+            if (cut := with_chapter(journal, at)) is None:
+                continue
+            found += 1
+            assert not list(chapter_rule.objections(cut))
+            # From a chapter, and from the very beginning: the same, at once and after every record that follows.
+            begun, whole = read_from(cut, at), State().fold_all(list(enumerate(cut, 1)))
+            assert begun == whole
+            try:
+                for seq, record in enumerate(journal[at:], at + 2):
+                    begun.fold_all([(seq, record)])
+                    whole.fold_all([(seq, record)])
+                    assert begun == whole
+            except (FoldAgain, ValueError):
+                continue
+            assert list(begun.effects) == list(whole.effects)
+        assert found
+
+    asyncio.run(main())
+
+
+def test_a_chapter_that_says_anything_else_is_none() -> None:
+    records: list[AnyRecord] = [Started(run="r", kind="agent", program="a", input="go", at=1.0)]
+    [*_, true] = with_chapter(records, 1) or []
+    assert isinstance(true, Chapter) and not chapter_rule.flaw(records, true)
+    asked = {"i": "0.0?0", "kind": "approval", "t": "asked"}
+    said = msgspec.to_builtins(Decided(i="0.0?0", verdict="approve", by="ana"))
+    for name, forged in {
+        "grants": {"0.0?0": {"asked": asked, "decisions": [said], "lives": ""}},
+        "granted": {"digest": "0.0?0"},
+        "requesters": ["somebody"],
+        "status": "paused",
+        "usage": {"requests": -5},
+        "threads": {},
+    }.items():
+        wrong = msgspec.structs.replace(true, state={**true.state, name: forged})
+        assert name in chapter_rule.flaw(records, wrong), name
+    less = {name: value for name, value in true.state.items() if name != "threads"}
+    assert "threads" in chapter_rule.flaw(records, msgspec.structs.replace(true, state=less))
+    assert "format" in chapter_rule.flaw(records, msgspec.structs.replace(true, format=9))
+
+
+# In a store
+
+
+def traveller(undone: list[str]) -> Agent:
+    """Books something that can be undone, asks a question, pays with somebody's agreement, and ends."""
+
+    async def unbook(ctx: ToolContext, args: dict[str, Any], result: Any) -> None:
+        undone.append(args["what"])
+
+    @tool(effect="idempotent", undo=unbook)
+    async def book(what: str) -> str:
+        """Book it."""
+        return f"booked {what}"
+
+    @tool(effect="read")
+    async def choose(ctx: ToolContext) -> str:
+        """Ask somebody."""
+        ctx.pause_for("choice", "which?")
+
+    @tool
+    async def pay(what: str) -> str:
+        """Pay it."""
+        return f"paid {what}"
+
+    steps: list[Any] = [
+        [call("book", what="a")],
+        [call("choose")],
+        [call("book", what="b")],
+        [call("pay", what="c")],
+        "done",
+    ]
+    policy = Policy([ask("pay"), allow("*")])
+    return Agent("traveller", model=ScriptedModel(*steps), tools=[book, choose, pay], policy=policy)
+
+
+async def travel(address: str, chapters: bool, then: str = "") -> tuple[Any, list[str], list[AnyRecord]]:
+    """Its outcome, what was undone, and its journal without chapters; each part of it in a runtime of its own."""
+    undone: list[str] = []
+    run_id = f"r-{chapters}-{then}"
+    for part in ("start", "answer", "approve"):
+        async with Runtime(address, [agent := traveller(undone)]) as rt:
+            run = await (rt.start(agent, "go", run_id=run_id, by="ana") if part == "start" else rt.get(run_id))
+            if part != "start":
+                [waiting] = await rt.inbox()
+                if then and part == "approve":
+                    await run.cancel(by="ann")
+                elif part == "answer":
+                    await run.answer(waiting, "the red one", by="ann")
+                else:
+                    await run.approve(waiting, by="ann")
+            outcome: Any = await run.wait(LIMIT)
+            if chapters and part != "approve":
+                await run.continue_as_new(by="ann", why="long enough")
+                await run.continue_as_new(by="ann")  # two in a row
+                assert await rt.store.verify() == []
+    async with Runtime(address) as rt:
+        assert await rt.store.verify() == []
+        journal = [record for _, record in await rt.store.load(run_id)]
+        state = await (await rt.get(run_id)).state()
+    assert any(isinstance(x, Chapter) for x in journal) == chapters
+    kept: list[Any] = [type(x) for x in journal if not isinstance(x, Chapter | Claimed | Released)]
+    told: Any = (
+        outcome.undone if then else outcome.output,
+        state.done,
+        state.usage,
+        state.steps,
+        kept,
+    )
+    return told, undone, journal
+
+
+@pytest.mark.parametrize("then", ["", "cancel"])
+async def test_a_run_with_chapters_ends_as_the_one_without(address: str, then: str) -> None:
+    plain, undone, _ = await travel(address, False, then)
+    told, taken_back, _ = await travel(address, True, then)
+    assert told == plain
+    assert taken_back == undone == (["b", "a"] if then else [])
+
+
+async def test_reading_begins_at_the_last_chapter(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with Runtime(address, [agent := traveller([])]) as rt:
+        run = await rt.start(agent, "go", by="ana")
+        await run.wait(LIMIT)
+        seq = await run.continue_as_new(by="ann")
+        load, read = rt.store.load, list[int]()
+
+        async def counted(run: str, after: int = 0) -> Any:
+            read.append(after)
+            return await load(run, after)
+
+        monkeypatch.setattr(rt.store, "load", counted)
+        state = await folded(rt.store, run.id)
+        assert read == [seq - 1]
+        assert state == State().fold_all(await load(run.id))
+        assert (await run.state()).interrupts[0].kind == "question"
+
+
+async def test_a_chapter_begins_while_a_run_is_paused_and_it_goes_on_from_there(address: str) -> None:
+    async with Runtime(address, [agent := traveller([])]) as rt:
+        run = await rt.start(agent, "go", by="ana")
+        await run.wait(LIMIT)
+        await run.pause(by="ann")
+        await run.continue_as_new(by="ann")
+        assert await run.status() == "paused"
+        await run.resume(by="ann")
+        [waiting] = await rt.inbox()
+        await run.answer(waiting, "x", by="ann")
+        await run.wait(LIMIT)
+        assert (await run.state()).done[-1]["result"] == "booked b"
+
+
+async def test_no_chapter_begins_in_a_run_that_has_ended_or_is_at_work(address: str) -> None:
+    busy, free = asyncio.Event(), asyncio.Event()
+
+    @tool(effect="idempotent")
+    async def work() -> str:
+        """Works."""
+        busy.set()
+        await free.wait()
+        return "done"
+
+    agent = Agent("busy", model=ScriptedModel([call("work")], "done"), tools=[work])
+    async with Runtime(address, [agent]) as rt:
+        run = await rt.start(agent, "go", by="ana")
+        await asyncio.wait_for(busy.wait(), LIMIT)
+        with pytest.raises(Refused, match="at work in it"):
+            await run.continue_as_new(by="ann")
+        free.set()
+        await run.wait(LIMIT)
+        with pytest.raises(Refused, match="it has ended"):
+            await run.continue_as_new(by="ann")
+        told = [row.entry for row in await rt.store.audit(run.id) if row.entry.get("verb") == "chapter"]
+        assert len(told) == 2 and all(entry["refused"] for entry in told)
+
+
+@pytest.mark.parametrize("where", ["before", "after"])
+async def test_a_fork_may_be_cut_before_and_after_a_chapter(address: str, where: str) -> None:
+    async with Runtime(address, [agent := traveller([])]) as rt:
+        run = await rt.start(agent, "go", by="ana")
+        await run.wait(LIMIT)
+        seq = await run.continue_as_new(by="ann")
+        fork = await run.fork(at=seq - 1 if where == "before" else seq, by="ann")
+        await fork.wait(LIMIT)
+        assert (await fork.state()).interrupts[0].kind == "question"
+        assert await rt.store.verify() == []
+
+
+async def test_a_run_that_has_become_long_continues_as_new_by_itself(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chapter, "LONG", 4)
+    async with Runtime(address, [agent := traveller([])]) as rt:
+        run = await rt.start(agent, "go", by="ana")
+        await run.wait(LIMIT)
+        await rt.worker.rested(run.id)
+        first = (await rt.store.get(run.id)).chapter
+        assert first > 4
+        [waiting] = await rt.inbox()
+        await run.answer(waiting, "x", by="ann")
+        await run.wait(LIMIT)
+        await rt.worker.rested(run.id)
+        records = [x for _, x in await rt.store.load(run.id) if isinstance(x, Chapter)]
+        assert [x.by for x in records] == ["@size"]  # the next one when it is twice as long
+        assert await rt.store.verify() == []
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+async def test_a_crash_around_a_chapter_leaves_all_of_it_or_nothing(address: str, when: str) -> None:
+    undone: list[str] = []
+    async with Runtime(address, [agent := traveller(undone)]) as rt:
+        run = await rt.start(agent, "go", by="ana", run_id="r")
+        await run.wait(LIMIT)
+        with pytest.raises(StoreError):
+            await Faulty(rt.store, 0, Fault(when)).chapter("r", by="ann")
+        assert ((await rt.store.get("r")).chapter > 0) == (when == "after")
+    async with Runtime(address, [traveller(undone)]) as rt:
+        run = await rt.get("r")
+        await run.cancel(by="ann")
+        await run.wait(LIMIT)
+        assert undone == ["a"] and await rt.store.verify() == []
