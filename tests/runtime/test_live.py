@@ -7,14 +7,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from tests.runtime.test_watch import collect
 from tests.runtime.world import LIMIT, Ledger, notes
 
 from adjourn import Runtime, TextArrived
 from adjourn.driver.feed import Feed, Live
-from adjourn.runtime import live
-from adjourn.runtime.live import LiveChannel
+from adjourn.runtime.live import LiveText
+from adjourn.stores import sqlite_channel
+from adjourn.stores.sqlite import SQLiteStore
+from adjourn.stores.sqlite_channel import SQLiteChannel
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="rights of files are those of POSIX")
 
@@ -68,28 +71,29 @@ async def test_a_word_that_comes_while_somebody_joins_is_sent_once(
     address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whoever joins gets all that was written so far: what arrives just then is in it, and must not follow once more."""
-    feed = Feed()
-    channel = LiveChannel(address.removeprefix("sqlite:///"), feed)
+    feed, store = Feed(), SQLiteStore(address.removeprefix("sqlite:///"))
+    live = LiveText(store, feed)
+    channel: Any = live._channel
     sent: list[Live] = []
 
     async def ask(work: Any) -> Any:
-        if work is live._interested:
+        if work is sqlite_channel._interested:
             if len(sent) == 0:
                 feed.send(TextArrived("r", "", "two "))
             return {"r": 1.0}
-        sent.extend(work.args[0])
+        sent.extend(msgspec.json.decode(line, type=TextArrived) for _, line in work.args[0])
         return None
 
     monkeypatch.setattr(channel, "_ask", ask)
     feed.send(TextArrived("r", "", "one "))
-    assert channel._sender is not None
     await channel._sender
     heard = ""
     for item in sent:
         assert isinstance(item, TextArrived)
         heard = item.text if item.whole else heard + item.text
     assert heard == "one two "
-    await channel.close()
+    await live.close()
+    await store.close()
 
 
 async def test_what_a_sender_has_in_hand_when_its_run_is_erased_is_not_written(
@@ -97,23 +101,26 @@ async def test_what_a_sender_has_in_hand_when_its_run_is_erased_is_not_written(
 ) -> None:
     """It took the words, asked who listens, and somebody in another process erased the run before it wrote them."""
     path = address.removeprefix("sqlite:///")
-    feed = Feed()
-    sending, erasing = LiveChannel(path, feed), LiveChannel(path, Feed())
+    feed, store = Feed(), SQLiteStore(path)
+    live, elsewhere = LiveText(store, feed), LiveText(store, Feed())
+    sending, erasing = live._channel, elsewhere._channel
+    assert isinstance(sending, SQLiteChannel)
     real = sending._ask
 
     async def ask(work: Any) -> Any:
         found = await real(work)
-        if work is live._interested:
+        if work is sqlite_channel._interested:
             feed.forget("r1")
             assert set(found) == {"r1", "r2"} and await erasing.forget("r1")
         return found
 
-    await real(lambda db: live._note(["r1", "r2"], set(), db))
+    await real(lambda db: sqlite_channel._note(["r1", "r2"], set(), db))
     monkeypatch.setattr(sending, "_ask", ask)
     for run in ("r1", "r2"):
         feed.send(TextArrived(run, "", f"said in {run}"))
     assert sending._sender is not None
     await sending._sender
     assert await real(lambda db: db.execute("select run from said").fetchall()) == [("r2",)]
-    await sending.close()
-    await erasing.close()
+    await live.close()
+    await elsewhere.close()
+    await store.close()

@@ -56,7 +56,7 @@ from adjourn.runtime.audit import AuditVerbs
 from adjourn.runtime.erasure import ErasureVerbs, check_content
 from adjourn.runtime.halts import HaltVerbs
 from adjourn.runtime.hot import BYTES
-from adjourn.runtime.live import LiveChannel
+from adjourn.runtime.live import LiveText
 from adjourn.runtime.near import did_you_mean
 from adjourn.runtime.retries import RetryVerbs
 from adjourn.runtime.run import Run
@@ -128,7 +128,7 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
         self.clock: Clock = SystemClock()
         self._store: Store | None = None
         self._worker: Worker | None = None
-        self._live: LiveChannel | None = None
+        self._live: LiveText | None = None
 
     async def __aenter__(self) -> Self:
         if self._store is not None:
@@ -148,8 +148,7 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
         )  # fmt: skip
         self._audit_keys = audit_keys(self._audit_key)
         self._sealer = Sealer(self._store, self.clock, self._audit_keys)
-        path = getattr(self._store, "path", "")
-        self._live = LiveChannel(path, self.feed) if path else None
+        self._live = LiveText(self._store, self.feed)
         for program in self._programs:
             self._register(program)
         return self

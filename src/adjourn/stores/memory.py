@@ -15,6 +15,7 @@ from adjourn.errors import UnknownRun
 from adjourn.stores.audit import SECURITY, AuditRow, placed
 from adjourn.stores.audit_key import AuditKey
 from adjourn.stores.bells import Bells
+from adjourn.stores.channel import Ears, MemoryChannel
 from adjourn.stores.letter import Letter
 from adjourn.stores.listing import belongs, briefly
 from adjourn.stores.memory_book import MemoryBook
@@ -38,6 +39,7 @@ class MemoryStore(Ruled, MemoryBook):
         super().__init__()
         self.now = now
         self._bells = Bells()
+        self._ends: set[MemoryChannel] = set()
 
     async def _write(self, rule: Rule, *, ring: str | None = None, own: bool = False) -> Any:
         return self._do(rule, ring, own)
@@ -89,6 +91,10 @@ class MemoryStore(Ruled, MemoryBook):
     def pulse(self) -> MemoryPulse:
         """See `Store.pulse`."""
         return MemoryPulse(self.now, self._workers)
+
+    def channel(self, ears: Ears) -> MemoryChannel:
+        """See `Store.channel`."""
+        return MemoryChannel(self._ends, ears)
 
     def snapshots(self) -> MemorySnapshots:
         """See `Store.snapshots`."""

@@ -17,6 +17,7 @@ from adjourn.core.records import AnyRecord, parse
 from adjourn.errors import AdjournError, StoreError, UnknownRun
 from adjourn.stores import sqlite_lists as lists
 from adjourn.stores.bells import Bells
+from adjourn.stores.channel import Ears
 from adjourn.stores.connection import bring_up_to_date, connect
 from adjourn.stores.letter import Endpoint, Letter
 from adjourn.stores.misfit import Misfit
@@ -27,6 +28,7 @@ from adjourn.stores.rules.lease import misfitting
 from adjourn.stores.rules.sheet import Failed, Rule
 from adjourn.stores.scrub import is_unscrubbed, scrub
 from adjourn.stores.sqlite_audit import SQLiteAudit
+from adjourn.stores.sqlite_channel import SQLiteChannel
 from adjourn.stores.sqlite_snapshots import SQLiteSnapshots
 from adjourn.stores.store import Bell, Filter, RunRow
 from adjourn.stores.write_ahead_log import WriteAheadLog
@@ -208,6 +210,10 @@ class SQLiteStore(SQLiteAudit):
     def pulse(self) -> SQLitePulse:
         """See `Store.pulse`."""
         return SQLitePulse(self._connect, self.now)
+
+    def channel(self, ears: Ears) -> SQLiteChannel:
+        """See `Store.channel`."""
+        return SQLiteChannel(self.path, ears)
 
     def snapshots(self) -> SQLiteSnapshots:
         """See `Store.snapshots`."""

@@ -11,6 +11,7 @@ from adjourn.core.signatures import Trust
 from adjourn.core.status import RUNNABLE, Status
 from adjourn.stores.audit import AuditRow
 from adjourn.stores.audit_key import AuditKey
+from adjourn.stores.channel import Channel, Ears
 from adjourn.stores.letter import Endpoint, Letter, Sent
 from adjourn.stores.misfit import Misfit
 from adjourn.stores.seals import MOST, Anchor, Seal
@@ -233,6 +234,10 @@ class Store(Protocol):
 
     def pulse(self) -> Pulse:
         """Where workers beat: a connection of its own, for a thread of its own."""
+        ...
+
+    def channel(self, ears: Ears) -> Channel:
+        """This process's end of what carries live text to others, and theirs to `ears`. Whoever opens it closes it."""
         ...
 
     def snapshots(self) -> Snapshots:

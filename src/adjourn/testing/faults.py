@@ -9,6 +9,7 @@ from adjourn.core.interrupt import Interrupt
 from adjourn.core.records import AnyRecord, Command, Fact, Move, Released, Started
 from adjourn.errors import AdjournError, StoreError
 from adjourn.stores.audit import AuditRow
+from adjourn.stores.channel import Channel, Ears
 from adjourn.stores.letter import Endpoint, Letter, Sent
 from adjourn.stores.misfit import Misfit
 from adjourn.stores.seals import Seal
@@ -109,6 +110,10 @@ class Faulty:
     def pulse(self) -> Pulse:
         """See `Store.pulse`."""
         return self.store.pulse()
+
+    def channel(self, ears: Ears) -> Channel:
+        """See `Store.channel`."""
+        return self.store.channel(ears)
 
     def snapshots(self) -> Snapshots:
         """See `Store.snapshots`."""

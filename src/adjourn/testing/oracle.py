@@ -14,6 +14,7 @@ from adjourn.core.records import AnyRecord, Asked, Command, Completed, Fact, Mov
 from adjourn.core.state import Open, State
 from adjourn.core.status import ENDED
 from adjourn.stores.audit import AuditRow, chain
+from adjourn.stores.channel import Channel, Ears
 from adjourn.stores.letter import Endpoint, Letter, Sent
 from adjourn.stores.misfit import Misfit
 from adjourn.stores.rules import sheet as sheets
@@ -130,6 +131,10 @@ class Watched:
     def pulse(self) -> Pulse:
         """See `Store.pulse`."""
         return self.store.pulse()
+
+    def channel(self, ears: Ears) -> Channel:
+        """See `Store.channel`."""
+        return self.store.channel(ears)
 
     def snapshots(self) -> Snapshots:
         """See `Store.snapshots`."""
