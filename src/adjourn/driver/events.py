@@ -1,7 +1,7 @@
 """What watchers see: records as they are appended, and what is live."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Literal
 
 import msgspec
@@ -44,6 +44,7 @@ class ToolCallApprovalRequired(msgspec.Struct, frozen=True):
 FEW, MANY, TOGETHER = 64, 10_000, 4096
 """How many items a watcher may be behind: until text grows together (to so many characters), until items are dropped."""
 
+Load = Callable[[str, int], Awaitable[list[tuple[int, AnyRecord]]]]
 Event = Recorded | ToolCallApprovalRequired | TextArrived | Published
 
 
@@ -65,9 +66,19 @@ def _goes_on(last: TextArrived, item: TextArrived) -> bool:
 
 
 async def watch(
-    store: Store, feed: Feed, run: str, after: int = 0, *, until: Callable[[], bool] = lambda: False
+    store: Store,
+    feed: Feed,
+    run: str,
+    after: int = 0,
+    *,
+    until: Callable[[], bool] = lambda: False,
+    load: Load | None = None,
 ) -> AsyncIterator[Event]:
-    """Every record after `after`, once and in order, and live items as they come; ends with the run, or when `until()`."""
+    """Every record after `after`, once and in order, and live items as they come; ends with the run, or when `until()`.
+
+    `load` reads records instead of `store.load`.
+    """
+    load = load or store.load
     bell = asyncio.Event()
     live: list[TextArrived | Published] = []
     written: dict[str, int] = {}  # text from another process may come later than the record of the whole reply
@@ -85,7 +96,7 @@ async def watch(
         while True:
             bell.clear()
             last = until()
-            records = await store.load(run, after)
+            records = await load(run, after)
             while live:
                 item = live.pop(0)
                 if isinstance(item, Published) or item.upto > written.get(item.path, -1):

@@ -23,7 +23,7 @@ from adjourn.core.status import Status
 from adjourn.driver.answers import MISSING, answered, answers_for, describe, is_answer_needed
 from adjourn.driver.checkpoint import Checkpoint, key_ring, taken_over
 from adjourn.driver.clock import Clock, SystemClock
-from adjourn.driver.events import Event, watch
+from adjourn.driver.events import Event, Load, watch
 from adjourn.driver.feed import Feed
 from adjourn.driver.identity import new_run_id
 from adjourn.driver.inside import check_outside, mark, unmark
@@ -207,12 +207,12 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
             self._marked = True
             mark()
 
-    async def watch(self, run_id: str, after: int = 0) -> AsyncIterator[Event]:
-        """See `Run.watch`."""
+    async def watch(self, run_id: str, after: int = 0, *, load: Load | None = None) -> AsyncIterator[Event]:
+        """See `Run.watch`. `load` reads records instead of the store: for several who watch the same run."""
         async with AsyncExitStack() as stack:
             if self._live is not None and not self.worker.drives(run_id):
                 await stack.enter_async_context(self._live.follow(run_id))
-            async for event in watch(self.store, self.feed, run_id, after):
+            async for event in watch(self.store, self.feed, run_id, after, load=load):
                 yield event
 
     # Runs

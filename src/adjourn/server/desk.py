@@ -14,6 +14,7 @@ from adjourn.server.folds import Folds
 from adjourn.server.gists import Gists
 from adjourn.server.hub import Hub
 from adjourn.server.security_log import SecurityLog
+from adjourn.server.tape import Tapes
 from adjourn.server.views import Glances
 
 KNOWN = 50_000
@@ -30,6 +31,7 @@ class Desk:
         self.hub = Hub(runtime)
         self.security = SecurityLog(lambda: runtime.store)
         self.glances, self.gists = Glances(), Gists()
+        self.tapes = Tapes()
         self.guide: Guide | None = None
         self.closing = asyncio.Event()
         self.verifying, self.parsing = asyncio.Lock(), asyncio.Lock()

@@ -1,7 +1,8 @@
 """The one stream about everything: what opened and closed in the inbox, which runs changed, which halts are on.
 
-However many watch, the store is looked at once. Changes are numbered and kept for a while: a client that returns gets those
-it missed, each once and in order; one that was away for too long, or comes from before a restart, gets the whole again.
+However many watch, the store is looked at once, and after the first time only at what has changed since: a look does not cost
+what the inbox or the store is long. Changes are numbered and kept for a while: a client that returns gets those it missed, each
+once and in order; one that was away for too long, or comes from before a restart, gets the whole again.
 """
 
 import asyncio
@@ -12,16 +13,21 @@ from collections import deque
 from collections.abc import AsyncIterator
 from typing import Any, NamedTuple
 
+from msgspec.structs import replace
+
+from adjourn.core.interrupt import Interrupt
 from adjourn.errors import AdjournError
 from adjourn.runtime.runtime import Runtime
+from adjourn.server.open_interrupts import OpenInterrupts
 from adjourn.server.translate import halt_json, run_json
-from adjourn.stores.store import Filter
+from adjourn.stores.store import Filter, RunRow
 
 log = logging.getLogger("adjourn.server")
 
 KEPT = 300
 RUNS = 100
-AT_ONCE = 100_000
+PAGE = 500
+"""Runs or interrupts that are read at once: others have their turn in between."""
 PAUSE, SHARE = 0.1, 10
 """A burst becomes one change; and looking may take a tenth of the time."""
 LATE = 2.0
@@ -49,10 +55,10 @@ class Hub:
         self._bells: set[asyncio.Event] = set()
         self._task: asyncio.Task[None] | None = None
         self._looking = asyncio.Lock()
-        self._open: dict[str, None] | None = None
+        self._open: OpenInterrupts | None = None
         self._halts: list[dict[str, Any]] = []
         self._runs: dict[str, tuple[int, str, float]] = {}
-        self._looked = 0.0
+        self._looked = (0.0, 0.0)
 
     def id(self, n: int) -> str:
         """An event's id: it means something to this process only."""
@@ -97,7 +103,7 @@ class Hub:
                 self._task = None  # whoever comes next needs another one, also before this one has ended
 
     def _whole(self) -> Change:
-        data = {"open": list(self._open or {}), "halts": self._halts, "now": self._rt.store.now()}
+        data = {"open": list(self._open.refs) if self._open else [], "halts": self._halts, "now": self._rt.store.now()}
         return Change(self._n, "inbox", data)
 
     async def _follow(self) -> None:
@@ -123,37 +129,61 @@ class Hub:
     async def _look(self) -> None:
         """Compare what there is with what there was."""
         async with self._looking:
-            store = self._rt.store
-            found = await store.inbox(Filter(brief=True, limit=AT_ONCE))
+            store, begun = self._rt.store, (self._rt.store.now(), time.monotonic())
             halts = [halt_json(h) for h in await self._rt.halts()]
-            runs, more = await self._changed_runs()
-            now = dict.fromkeys(i.ref for i in found)
-            before, self._open = self._open, now
-            was, self._halts = self._halts, halts
-            if before is None:
+            if self._open is None:
+                there = OpenInterrupts()
+                async for page in self._inbox(Filter()):
+                    there.add(page)
+                self._open, self._halts, self._looked = there, halts, begun
                 return
-            opened, closed = [r for r in now if r not in before], [r for r in before if r not in now]
-            if not (opened or closed or runs or more or halts != was):
+            since = self._since(begun)
+            rows = await self._changed_runs(since)  # first: what is read of the inbox after this is not older
+            found = [i async for page in self._inbox(Filter(changed=since)) for i in page] if rows else []
+            now = store.now()
+            was, self._halts, self._looked = self._halts, halts, begun
+            opened, closed = self._open.replace([row.id for row in rows], found, now)
+            runs = self._fresh(rows, since, now)
+            if not (opened or closed or runs or halts != was):
                 return
             self._n += 1
             data = {
-                "opened": opened, "closed": closed, "halts": halts, "runs": runs,
-                "more": more, "waiting": len(now), "now": store.now(),
+                "opened": opened, "closed": closed, "halts": halts, "runs": [run_json(row, now) for row in runs[:RUNS]],
+                "more": len(runs) > RUNS, "waiting": len(self._open.refs), "now": now,
             }  # fmt: skip
             self._changes.append(Change(self._n, "changed", data))
             for bell in self._bells:
                 bell.set()
 
-    async def _changed_runs(self) -> tuple[list[dict[str, Any]], bool]:
-        """The rows that changed since the last look, and whether there were too many to list."""
-        now, first = self._rt.store.now(), not self._looked
-        since = self._looked - LATE
-        rows = [] if first else await self._rt.store.runs(Filter(changed=since, limit=RUNS + 1))
-        self._looked = now
-        if first:
-            return [], False
+    def _since(self, begun: tuple[float, float]) -> float:
+        """Since when changes are new: since the last look began, also if the clock was set back meanwhile."""
+        (now, ticks), (looked, then) = begun, self._looked
+        return min(looked, now - (ticks - then)) - LATE
+
+    async def _inbox(self, wanted: Filter) -> AsyncIterator[list[Interrupt]]:
+        """All of an inbox, briefly, a page at a time."""
+        wanted = replace(wanted, brief=True, limit=PAGE)
+        while True:
+            page = await self._rt.store.inbox(wanted)
+            yield page
+            if len(page) < PAGE:
+                return
+            wanted = replace(wanted, after=page[-1].ref)
+
+    async def _changed_runs(self, since: float) -> list[RunRow]:
+        """The rows of all runs that changed, newest first."""
+        found: list[RunRow] = []
+        after = ""
+        while True:
+            page = await self._rt.store.runs(Filter(changed=since, limit=PAGE, after=after))
+            found += page
+            if len(page) < PAGE:
+                return found
+            after = page[-1].id
+
+    def _fresh(self, rows: list[RunRow], since: float, now: float) -> list[RunRow]:
+        """Those that nobody was told of yet: the same changes are seen again for a while."""
         self._runs = {id: seen for id, seen in self._runs.items() if seen[2] >= since}
-        fresh = [r for r in rows if self._runs.get(r.id, (0, ""))[:2] != (r.seq, r.view(now))]
-        self._runs.update({r.id: (r.seq, r.view(now), r.updated_at) for r in rows})
-        more = len(rows) > RUNS
-        return [run_json(r, now) for r in fresh[:RUNS]], more
+        fresh = [row for row in rows if self._runs.get(row.id, (0, ""))[:2] != (row.seq, row.view(now))]
+        self._runs.update({row.id: (row.seq, row.view(now), row.updated_at) for row in rows})
+        return fresh

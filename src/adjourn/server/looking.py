@@ -141,7 +141,7 @@ async def watch_run(c: Call) -> Any:
     row = await c.rt.store.get(c.path["run"])
     if row.status in ENDED and row.seq <= int(last):
         return Response(status_code=204)  # a browser would otherwise ask again for ever
-    events = run_events(c.rt, row.id, int(last), follow=c.query.get("follow", True))
+    events = run_events(c.rt, c.desk.tapes, row.id, int(last), follow=c.query.get("follow", True))
     return EventStream(events, c.desk.closing, c.desk.guard.enter(c.who), lambda: _may_still(c))
 
 

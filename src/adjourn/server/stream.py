@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from typing import Any
 
@@ -17,7 +17,7 @@ from adjourn.driver.feed import Published, TextArrived
 from adjourn.errors import AdjournError
 from adjourn.runtime.runtime import Runtime
 from adjourn.server.hub import Hub
-from adjourn.server.translate import record_json
+from adjourn.server.tape import Tapes, event_of
 
 log = logging.getLogger("adjourn.server")
 
@@ -30,20 +30,21 @@ def _event(kind: str, data: Any, id: str = "") -> bytes:
     return f"{head}event: {kind}\ndata: ".encode() + encode(data) + b"\n\n"
 
 
-async def run_events(rt: Runtime, run: str, after: int, *, follow: bool = True) -> AsyncIterator[bytes]:
+async def run_events(rt: Runtime, tapes: Tapes, run: str, after: int, *, follow: bool = True) -> AsyncGenerator[bytes]:
     """Records with their number as id, live text without one; then `end`. Without `follow`, the records that there are.
 
     Nothing is read ahead of the client, so one that is slow holds up nobody, and costs nothing but its own text.
     """
     if not follow:
         for seq, record in await rt.store.load(run, after):
-            yield _event("record", record_json(seq, record), str(seq))
+            yield event_of(seq, record)
         return
-    async for event in rt.watch(run, after):
-        if isinstance(event, Recorded):
-            yield _event("record", record_json(event.seq, event.record), str(event.seq))
-        elif isinstance(event, TextArrived | Published):
-            yield _event("live", msgspec.to_builtins(event))
+    with tapes.of(rt.store, run, after) as tape:
+        async for event in rt.watch(run, after, load=tape.load):
+            if isinstance(event, Recorded):
+                yield tape.event(event.seq, event.record)
+            elif isinstance(event, TextArrived | Published):
+                yield _event("live", msgspec.to_builtins(event))
     yield _event("end", {})
 
 
