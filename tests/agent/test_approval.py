@@ -26,7 +26,7 @@ from adjourn import (
 )
 from adjourn.core.authority import shown_digest
 from adjourn.core.digest import action_digest
-from adjourn.core.records import Asked, CancelAsked, Closed, Decided, Intended, Returned
+from adjourn.core.records import Asked, CancelAsked, Closed, Decided, Intended, Parked, Returned, dump, parse
 from adjourn.testing import FakeClock, ScriptedModel, call
 
 ran: list[Any] = []
@@ -122,6 +122,15 @@ async def test_a_denial_is_the_tools_result_with_its_note_and_the_loop_goes_on()
     assert done.output == "denied by ada: too much. It was not run."
     assert ran == []
     assert not records(done, Returned)
+
+
+async def test_what_was_not_set_is_not_written_and_is_read_as_it_was_where_it_is() -> None:
+    outcome = await paused(make())
+    [asked], [parked] = records(outcome, Asked), records(outcome, Parked)
+    written = dump(asked) + dump(parked)
+    assert not [name for name in ("valid_for", "remind_every", "expires", "wake_at") if name in written]
+    before = dump(asked)[:-1] + ',"valid_for":0.0,"remind_every":0.0,"expires":0.0}'
+    assert parse(before) == asked
 
 
 async def test_an_approval_is_for_one_call() -> None:

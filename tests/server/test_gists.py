@@ -15,6 +15,7 @@ from adjourn.core.codec import encode
 from adjourn.models.scripted import ScriptedModel, call
 from adjourn.server import Serving, serving
 from adjourn.server.gists import LINE, ROOM, WHOLE, cut
+from adjourn.server.kept import Kept
 
 LARGE = 900_000
 
@@ -131,3 +132,18 @@ def test_a_gist_has_the_shape_of_the_value_and_is_short(value: Any) -> None:
     assert len(encode(short)) < 10 * (ROOM + LINE)
     if isinstance(value, str):
         assert value.startswith(short.removesuffix("…"))
+
+
+def test_what_is_kept_is_bounded_by_its_bytes() -> None:
+    kept: Kept[int, str] = Kept(1_000)
+    for n in range(100):
+        kept.put(n, "x" * 90)
+        assert kept.size <= 1_000 and kept.get(n) == "x" * 90
+    assert (len(kept), kept.size, kept.get(89)) == (10, 920, None)
+    kept.get(90)
+    kept.put(100, "y" * 150)
+    assert kept.get(90) and not kept.get(91), "what was wanted last stays"
+    kept.put(90, "z")
+    assert kept.get(90) == "z" and kept.size == sum(len(kept.get(n) or "") + 2 for n in range(101) if kept.get(n))
+    kept.put(101, "x" * 2_000)
+    assert (len(kept), kept.size) == (0, 0), "what does not fit is not kept"

@@ -16,7 +16,7 @@ from adjourn.core.digest import action_digest
 from adjourn.core.messages import Usage
 from adjourn.core.plan import Ask, Go, Judged, Plan, Refuse, Step, interrupt_id, wind_up
 from adjourn.core.policy import DEFAULT, Judgement, Verdict, strictest
-from adjourn.core.records import Asked, Completed, Fact, Intended, Returned
+from adjourn.core.records import NEVER, Asked, Completed, Fact, Intended, Returned
 from adjourn.core.signatures import is_genuine
 from adjourn.core.state import Call, State
 from adjourn.core.stop import External, Leaf, Progress, TextMention, ToolCalled, Tripped
@@ -146,9 +146,9 @@ class Conversations:
             groups=tuple(sorted({g for r in rules for g in r.groups})),
             not_requester=any(r.not_requester for r in rules),
             queue=bool(rules) and all(r.queue for r in rules),
-            valid_for=min((r.valid_for for r in rules if r.valid_for), default=0.0),
-            remind_every=min((r.remind_every for r in rules if r.remind_every), default=0.0),
-            schema=tool.edit_schema, expires=now + first.expires_in if first else 0.0,
+            valid_for=min((r.valid_for for r in rules if r.valid_for), default=NEVER),
+            remind_every=min((r.remind_every for r in rules if r.remind_every), default=NEVER),
+            schema=tool.edit_schema, expires=now + first.expires_in if first else NEVER,
             on_expiry=first.on_expiry if first else "deny", escalate_to=first.escalate_to if first else (),
             escalated_gate=judged.gate(first) if first and first.escalate_to else (), under=state.agents_under(call.path),
         )  # fmt: skip

@@ -19,6 +19,7 @@ from adjourn.core.halt import halted, scopes
 from adjourn.core.likeness import UNAUTHORISED
 from adjourn.core.quarantine import MAX_DEATHS, is_asked, is_poisoned, question
 from adjourn.core.records import (
+    NEVER,
     Asked,
     CancelAsked,
     Cancelled,
@@ -162,7 +163,7 @@ def resting(p: Plan) -> Parked | None:
         return None
     deadlines = [m.expires for m in p.moves if isinstance(m, Asked) and m.expires]
     wakes = [w for w in (p.rest.wake_at, *deadlines) if w]
-    return Parked(wake_at=min(wakes, default=0.0), blocked=p.rest.blocked)
+    return Parked(wake_at=min(wakes, default=NEVER), blocked=p.rest.blocked)
 
 
 def wind_up(p: Plan, state: State, end: Completed) -> None:
@@ -266,7 +267,7 @@ def in_doubt(state: State, call: Call, *, undoing: bool, judged: Judged | None =
     old = state.grants.get(call.grant)
     gate = gate_of(old.asked) if old else ()
     rules, valid_for, definition = (
-        (old.asked.rules, old.asked.valid_for, old.asked.definition) if old else ((), 0.0, "")
+        (old.asked.rules, old.asked.valid_for, old.asked.definition) if old else ((), NEVER, "")
     )
     args = call.args
     if isinstance(judged, Ask):

@@ -22,6 +22,9 @@ class Record(
     at: float = 0.0
 
 
+NEVER = 0.0
+"""A time or a duration that is not there. Where it is this very object it is not written: `omit_defaults` knows an object, no value."""
+
 # People (and timers, webhooks, other runs)
 
 
@@ -352,10 +355,10 @@ class Asked(Record, frozen=True, tag="asked"):
     groups: tuple[str, ...] = ()
     not_requester: bool = False
     queue: bool = False
-    valid_for: float = 0.0
-    remind_every: float = 0.0
+    valid_for: float = NEVER
+    remind_every: float = NEVER
     schema: dict[str, Any] | bool | None = None
-    expires: float = 0.0
+    expires: float = NEVER
     on_expiry: str = "deny"
     undoing: bool = False
     escalated: bool = False
@@ -388,7 +391,7 @@ class Reminded(Record, frozen=True, tag="reminded"):
 class Parked(Record, frozen=True, tag="parked"):
     """Nothing to do until `wake_at`, a person's word, or the lifting of a halt. Gives the lease back."""
 
-    wake_at: float = 0.0
+    wake_at: float = NEVER
     blocked: tuple[str, ...] = ()
 
 

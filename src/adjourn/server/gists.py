@@ -1,12 +1,12 @@
 """What a list shows of an interrupt. A call may have a megabyte of arguments; a list of such calls must stay small."""
 
-from collections import OrderedDict
 from typing import Any, NamedTuple, cast
 
 import msgspec
 
 from adjourn.core.codec import encode
 from adjourn.core.interrupt import Interrupt, PendingToolCall
+from adjourn.server.kept import Kept
 from adjourn.server.translate import action_of, interrupt_json
 
 WHOLE = 4_000
@@ -15,7 +15,8 @@ LINE = 200
 """Characters of each text in a gist."""
 ROOM = 2_000
 """Characters of a gist, about."""
-KEPT = 2_000
+KEPT = 4_000_000
+"""Bytes of gists that are kept."""
 
 
 class _Gist(NamedTuple):
@@ -29,7 +30,7 @@ class Gists:
     """Gists that were made before: what was asked does not change, and its digests take a while."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[tuple[str, int, str], _Gist] = OrderedDict()
+        self._kept: Kept[tuple[str, int, str], _Gist] = Kept(KEPT)
 
     def line(self, i: Interrupt, agent: str) -> dict[str, Any]:
         """An interrupt as a list shows it. `whole` False: `payload` and arguments are cut and the schema is left out; whoever
@@ -39,9 +40,8 @@ class Gists:
         if gist is None:
             if len(encode((i.payload, i.call, i.answer_schema))) <= WHOLE:
                 return {**interrupt_json(i, agent, ""), "whole": True}
-            gist = self._kept[key] = _gist(i)
-            while len(self._kept) > KEPT:
-                self._kept.popitem(last=False)
+            gist = _gist(i)
+            self._kept.put(key, gist)
         short = msgspec.structs.replace(i, payload=gist.payload, call=gist.call, answer_schema=None)
         return {**interrupt_json(short, agent, ""), "digest": gist.digest, "action": gist.action, "whole": False}
 

@@ -1,6 +1,5 @@
 """The operations that show runs as people look at them: each as a line of a list, and one as a timeline."""
 
-from collections import OrderedDict
 from typing import Any
 
 from adjourn.core.codec import encode
@@ -11,6 +10,7 @@ from adjourn.core.status import Status
 from adjourn.errors import Invalid, UnknownRun
 from adjourn.runtime.glance import glance
 from adjourn.runtime.timeline import Span, Step, Timeline
+from adjourn.server.kept import Kept
 from adjourn.server.operation import Call
 from adjourn.stores.store import RunRow
 
@@ -18,7 +18,8 @@ MOST = 50
 """Runs in one request for glances."""
 BARS = 60
 """Stretches of time in a run's shape: more would not be seen."""
-KEPT = 4_000
+KEPT = 8_000_000
+"""Bytes of lines that are kept."""
 LINE = 400
 """Characters of a text in a list; the run's page has all of it."""
 
@@ -52,7 +53,7 @@ class Glances:
     """Lines that were made before; each is good as long as its run has not moved."""
 
     def __init__(self) -> None:
-        self._lines: OrderedDict[str, tuple[Any, dict[str, Any]]] = OrderedDict()
+        self._lines: Kept[str, tuple[Any, dict[str, Any]]] = Kept(KEPT)
 
     def get(self, run: str, key: Any) -> dict[str, Any] | None:
         """The line, if it still is so."""
@@ -61,10 +62,7 @@ class Glances:
 
     def put(self, run: str, key: Any, line: dict[str, Any]) -> None:
         """Keep a line."""
-        self._lines[run] = key, line
-        self._lines.move_to_end(run)
-        while len(self._lines) > KEPT:
-            self._lines.popitem(last=False)
+        self._lines.put(run, (key, line))
 
 
 def _line(row: RunRow, state: State, timeline: Timeline, status: str, doing: str) -> dict[str, Any]:
