@@ -64,6 +64,8 @@ from adjourn.errors import (
     RunErased,
     RunExists,
     RunFailed,
+    RunHeld,
+    RunPruned,
     StaleDecision,
     StoreError,
     ToolFailed,
@@ -106,6 +108,7 @@ __all__ = [
     "Halted", "InDoubt", "InterruptClosed", "Invalid", "InvalidAnswer", "InvalidDefinition", "LeaseLost", "MissingResource",
     "Misused", "ModelError", "NoOutput", "NotAllowed", "NotFound", "NotJSON", "NotTrusted", "PauseRequest", "ProgramChanged",
     "Refused",
-    "RequestReused", "RunErased", "RunExists", "RunFailed", "StaleDecision", "StoreError", "ToolFailed", "Unauthorised",
+    "RequestReused", "RunErased", "RunExists", "RunFailed", "RunHeld", "RunPruned",
+    "StaleDecision", "StoreError", "ToolFailed", "Unauthorised",
     "UnknownInterrupt", "UnknownRun", "can_resume",
 ]  # fmt: skip

@@ -1,5 +1,6 @@
 """Everything Adjourn raises. Each error says what happened and what to do next, and owns its HTTP status."""
 
+import shlex
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -151,6 +152,32 @@ class RunErased(Conflict):
     def __init__(self, run_id: str, said: str = "erased") -> None:
         self.run_id, self.said = run_id, said
         super().__init__(f"run {run_id!r} was {said}; of what was in it nothing is left")
+
+
+class RunHeld(Conflict):
+    """The run is under a legal hold: nothing of it is removed. `scope` is the hold's, `by` who set it."""
+
+    def __init__(self, run_id: str, scope: str, by: str, reason: str) -> None:
+        self.run_id, self.scope, self.by = run_id, scope, by
+        kind, _, name = scope.partition(":")
+        lift = (
+            f"adjourn hold {shlex.quote(name)} --lift"
+            if kind == "run"
+            else f"adjourn hold --label {shlex.quote(name)} --lift"
+        )
+        super().__init__(
+            f"run {run_id!r} is under a legal hold of {scope!r}, set by {by!r}: {reason!r:.200}. Nothing was removed; "
+            f"whoever may lift it says: {lift}"
+        )
+
+
+class RunPruned(Conflict):
+    """A run of this id was pruned: it is not there any more, and its id stays taken."""
+
+    def __init__(self, run_id: str, archive: str = "") -> None:
+        self.run_id, self.archive = run_id, archive
+        said = f"its archive was put into {archive!r}" if archive else "its audit says when, and where its archive is"
+        super().__init__(f"run {run_id!r} was here and was pruned; {said}. Its id stays taken: choose another")
 
 
 class RequestReused(Conflict):

@@ -1,4 +1,4 @@
-"""`adjourn erase`: everything that was in a run is gone, who wanted that and why stays."""
+"""`adjourn erase`: everything that was in a run is gone, who wanted that and why stays. `adjourn hold`: nothing of it may go."""
 
 from typing import Annotated
 
@@ -19,6 +19,7 @@ from adjourn.cli.visible import visible
 from adjourn.cli.words import DIM, count
 from adjourn.errors import Invalid
 from adjourn.runtime.runtime import Runtime
+from adjourn.stores.store import Hold
 
 app = typer.Typer()
 
@@ -77,3 +78,54 @@ def _meant(db: str | None, run: str, reason: str, yes: bool) -> str:
     if not agreed:
         raise Invalid(f"{id!r} was left as it is; nothing was erased")
     return id
+
+
+@app.command()
+@says("Not held")
+def hold(
+    run: Annotated[
+        str, typer.Argument(metavar="[RUN]", help="The run; without it, those that are on.", show_default=False)
+    ] = "",
+    label: Annotated[
+        str,
+        typer.Option(
+            "--label", metavar="KEY=VALUE", help="All runs with this label, also later ones.", show_default=False
+        ),
+    ] = "",
+    reason: Annotated[
+        str, typer.Option("--reason", metavar="TEXT", help="Why; whoever is refused reads it.", show_default=False)
+    ] = "",
+    lift: Annotated[bool, typer.Option("--lift", help="End the hold.")] = False,
+    db: Db = None,
+    as_json: Json = False,
+    by: By = None,
+) -> None:
+    """Put a run, or a label, under a legal hold: it is neither erased nor pruned until somebody lifts that."""
+    if run and label:
+        raise Invalid("name a run, or a label with --label, not both")
+    if not (run or label):
+        _print_holds(with_runtime(db, lambda rt: rt.holds()), as_json)
+        return
+    if not (reason or lift):
+        raise Invalid("say why, with --reason: whoever is refused reads it")
+    name = person(db, by, right="admin", what="a legal hold").name
+
+    async def work(rt: Runtime) -> list[Hold]:
+        scope = f"label:{label}" if label else f"run:{(await find_run(rt, run)).id}"
+        return await rt.hold(scope, by=name, reason=reason, lift=lift)
+
+    _print_holds(with_runtime(db, work), as_json)
+
+
+def _print_holds(holds: list[Hold], as_json: bool) -> None:
+    if as_json:
+        print_json([msgspec.to_builtins(held) for held in holds])
+        return
+    for held in holds:
+        out().print(
+            Text.assemble(
+                ("■ on hold  ", "yellow"), visible(held.scope), f"  by {visible(held.by)}: {visible(held.reason)}"
+            )
+        )
+    if not holds:
+        out().print("Nothing is on hold.")

@@ -1,21 +1,17 @@
 """When something shall end, as people write it: `12h`, `30d`, or a date."""
 
-import re
 from datetime import datetime
 
+from adjourn.core.span import span_of
 from adjourn.errors import Invalid
 
-_UNITS = {"m": 60.0, "h": 3600.0, "d": 86400.0, "w": 7 * 86400.0}
-_SPAN = re.compile(r"(\d{1,6})([mhdw])", re.ASCII)
 LONGEST = 100 * 366 * 86400.0
 
 
 def seconds_until(text: str, now: float) -> float:
     """The seconds from `now` until what `text` says; raises `Invalid` for what is no time, or is over."""
-    if found := _SPAN.fullmatch(text.strip().lower()):
-        left = int(found[1]) * _UNITS[found[2]]
-    else:
-        left = _time(text) - now
+    span = span_of(text)
+    left = _time(text) - now if span is None else span
     if not 0 < left < LONGEST:
         raise Invalid(
             f"{text!r:.40} is not in the future, or too far in it; write 12h, 30d or a date such as 2031-01-31"

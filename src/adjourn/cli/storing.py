@@ -5,6 +5,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
+import msgspec
 import typer
 from rich.text import Text
 
@@ -14,7 +15,7 @@ from adjourn.cli.file import DatabaseFile, newest_schema
 from adjourn.cli.findings import exit_of, print_findings
 from adjourn.cli.health import is_whole
 from adjourn.cli.hints import command, quoted
-from adjourn.cli.options import By, Db, Json
+from adjourn.cli.options import By, Db, Json, Reason
 from adjourn.cli.person import person
 from adjourn.cli.terminal import out, print_json, say
 from adjourn.cli.visible import visible
@@ -26,7 +27,7 @@ from adjourn.stores.restore import restore as restored_from
 from adjourn.stores.rules.restoring import when
 
 app = typer.Typer(
-    name="db", help="The database file: info, migrate, backup, restore, check, scrub.", no_args_is_help=True
+    name="db", help="The database file: info, migrate, backup, restore, check, prune, scrub.", no_args_is_help=True
 )
 
 
@@ -166,15 +167,71 @@ def restore(
 
 
 @app.command()
+@says("Not pruned")
+def prune(
+    older: Annotated[str, typer.Option("--older", metavar="SPAN", help="Whose last record is older: 12h, 30d, 4w.")],
+    status: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--status", metavar="STATUS", help="completed or cancelled; may be repeated.", show_default="completed"
+        ),
+    ] = None,
+    archive: Annotated[
+        str,
+        typer.Option(
+            "--archive", metavar="DIR", help="Write each run there first, as a checkpoint.", show_default=False
+        ),
+    ] = "",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say how many they are, and how large.")] = False,
+    reason: Reason = "",
+    db: Db = None,
+    as_json: Json = False,
+    by: By = None,
+) -> None:
+    """Remove runs that ended long ago, whole. Their audit stays, and their ids stay taken."""
+    _file(db)
+    name = by or "" if dry_run else person(db, by, right="admin", what="pruning").name
+    where = archive or None
+    done = with_runtime(
+        db,
+        lambda rt: rt.prune(
+            older=older,
+            status=status or "completed",
+            archive=where,
+            by=name or "somebody",
+            reason=reason,
+            dry_run=dry_run,
+        ),
+    )
+    if as_json:
+        print_json({**msgspec.to_builtins(done), "dry_run": dry_run})
+        return
+    what = "would be pruned" if dry_run else "pruned"
+    out().print(f"{count(done.runs, 'run')} {what}, {done.bytes:,} bytes of records.")
+    if done.archive and not dry_run and done.runs:
+        say(Text(f"Their checkpoints are in {visible(done.archive)}", style=DIM))
+    if done.held:
+        say(Text(f"{count(done.held, 'run')} on hold stayed: {command(db, 'hold')}", style="yellow"))
+    if done.kept:
+        say(Text(f"{count(done.kept, 'run')} changed meanwhile and stayed.", style="yellow"))
+    if done.runs and not dry_run:
+        say(Text(f"The file uses the room again; to give it back to the disk: {command(db, 'db', 'scrub')}", style=DIM))
+
+
+@app.command()
 @says("Not scrubbed")
 def scrub(db: Db = None, as_json: Json = False) -> None:
-    """Get what was erased out of the bytes of the file and its log. Exits with 1 if somebody who reads is in the way."""
+    """Get what was erased or pruned out of the bytes of the file and its log. Exits with 1 if somebody who reads is in the way."""
     _file(db)
     done = with_runtime(db, lambda rt: rt.scrub())
     if as_json:
         print_json({"scrubbed": done})
     else:
-        out().print("What was erased is in no byte of the files." if done else "Somebody who reads holds a part of it.")
+        out().print(
+            "What was erased or pruned is in no byte of the files."
+            if done
+            else "Somebody who reads holds a part of it."
+        )
     if not done:
         say(Text(f"Once more: {command(db, 'db', 'scrub')}", style=DIM))
         raise typer.Exit(1)

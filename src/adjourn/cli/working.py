@@ -50,6 +50,13 @@ def worker(
     on_change: Annotated[str, typer.Option(help="refuse, or warn: runs of a changed program.")] = "refuse",
     audit_key: AuditKeyFile = "",
     deciders: DecidersFile = "",
+    retain: Annotated[
+        str,
+        typer.Option(metavar="SPAN", help="Prune what ended longer ago: 12h, 30d, 4w.", show_default=False),
+    ] = "",
+    archive: Annotated[
+        str, typer.Option(metavar="DIR", help="With --retain: write each run there first.", show_default=False)
+    ] = "",
 ) -> None:
     """Advance the runs of these programs until Ctrl-C or SIGTERM; then hand them back.
 
@@ -64,10 +71,13 @@ def worker(
         raise
     if on_change not in ("refuse", "warn"):
         raise InvalidDefinition(f"--on-change is 'refuse' or 'warn', not {on_change!r}")
+    if archive and not retain:
+        raise InvalidDefinition("--archive says where what is pruned is put; say --retain as well")
     log_to(say)
     rt = Runtime(
         address_of(db), loaded, resources=given, concurrency=concurrency, lease=lease, grace=grace, on_change=on_change,
         max_deaths=max_deaths, audit_key=sealing_key(audit_key), deciders=deciders or None,
+        retain=retain or None, archive=archive or None,
     )  # fmt: skip
     asyncio.run(_serve(rt, [p.name for p in loaded], address_of(db), as_json))
 

@@ -6,11 +6,14 @@ from typing import Any, Protocol
 import msgspec
 
 from adjourn.core.erasing import tombstone
+from adjourn.core.hold import check_hold
 from adjourn.core.records import AnyRecord, Erased
 from adjourn.driver.checkpoint import Checkpoint
 from adjourn.driver.inside import check_outside
-from adjourn.errors import Invalid, RunErased, UnknownRun
-from adjourn.stores.store import Erasure, Filter, Store
+from adjourn.errors import Invalid, RunErased, RunPruned, UnknownRun
+from adjourn.runtime.pruning import PruneVerbs
+from adjourn.stores.rules.pruning import PRUNE
+from adjourn.stores.store import Erasure, Filter, Hold, Store
 
 LISTED = 1000
 """So many later runs of its session are looked at."""
@@ -24,21 +27,10 @@ class _Live(Protocol):
     async def forget(self, run: str) -> bool: ...
 
 
-class ErasureVerbs:
-    """What `Runtime` can do about what is to be known no more."""
+class ErasureVerbs(PruneVerbs):
+    """What `Runtime` can do about what is to be known no more, or must stay known."""
 
-    origin: str
     _live: Any
-
-    @property
-    def store(self) -> Store:
-        """The store."""
-        raise NotImplementedError
-
-    @property
-    def worker(self) -> Any:
-        """What advances runs in this process."""
-        raise NotImplementedError
 
     async def erase(self, run_id: str, *, by: str, reason: str, scrub: bool = True) -> Erasure:
         """Remove everything that was in a run that has ended; who wanted it, and why, stays. It cannot be undone.
@@ -53,7 +45,11 @@ class ErasureVerbs:
         if not by or not reason:
             raise Invalid("erasing needs by= and reason=: they are what stays")
         check_outside("erase a run")
-        done = await self.store.erase(run_id, by=by, reason=reason, origin=self.origin)
+        try:
+            done = await self.store.erase(run_id, by=by, reason=reason, origin=self.origin)
+        except UnknownRun:
+            await self._check_pruned(run_id)
+            raise
         forgets: _Forgets = self.worker
         forgets.forget(run_id)
         live: _Live | None = self._live
@@ -68,9 +64,36 @@ class ErasureVerbs:
         others = tuple(x.id for x in found if x.id != run_id and not x.erased)
         return msgspec.structs.replace(done, scrubbed=scrubbed and silent, others=others)
 
+    async def _check_pruned(self, run_id: str) -> None:
+        """Raise `RunPruned`, with where its archive is, if there was such a run."""
+        lines = await self.store.audit(run_id, limit=LISTED)
+        entry = next((x.entry for x in reversed(lines) if x.entry["verb"] == PRUNE), None)
+        if entry is not None:
+            raise RunPruned(run_id, entry.get("archive", ""))
+
     async def scrub(self) -> bool:
-        """Get what was erased out of the bytes of the store's files. False: somebody who reads holds a part of it; try again."""
-        return await self.store.scrub()
+        """Get what was erased or pruned out of the bytes of the store's files, which gives room back to the disk as well.
+        False: somebody who reads holds a part of it; try again."""
+        return await self.store.scrub(pruned=True)
+
+    async def hold(self, scope: str, *, by: str, reason: str = "", lift: bool = False) -> list[Hold]:
+        """Put one run (`"run:ID"`), or all that have a label, now or later (`"label:KEY=VALUE"`), under a legal hold, or `lift`
+        it: what is under one is neither erased nor pruned. The holds that are on then.
+
+        Args:
+            scope: what is held.
+            by: who wants it.
+            reason: why; whoever is refused reads it. Lifting needs none.
+            lift: end it.
+        """
+        if not by or not (reason or lift):
+            raise Invalid("a hold needs by= and reason=, and lifting it by=")
+        check_outside("lift a hold" if lift else "set a hold")
+        return await self.store.hold(check_hold(scope), by=by, reason=reason, lift=lift, origin=self.origin)
+
+    async def holds(self) -> list[Hold]:
+        """The legal holds that are on."""
+        return await self.store.hold("")
 
 
 async def check_turn(store: Store, saved: Checkpoint) -> Checkpoint:

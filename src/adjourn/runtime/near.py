@@ -5,6 +5,8 @@ from difflib import get_close_matches
 from adjourn.errors import UnknownRun
 from adjourn.stores.store import Filter, Store
 
+NEAR = 5
+"""Names that an error lists where several could be meant."""
 NEWEST = 50
 """Runs that are compared because they are new."""
 ALIKE = 20

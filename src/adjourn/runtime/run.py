@@ -216,6 +216,10 @@ class Run(Generic[T]):
         """
         return await self._rt.store.chapter(self.id, by=by, why=why, origin=self._rt.origin)
 
+    async def hold(self, *, by: str, reason: str = "", lift: bool = False) -> None:
+        """Put it under a legal hold, or `lift` that: it is neither erased nor pruned; see `Runtime.hold`."""
+        await self._rt.hold(f"run:{self.id}", by=by, reason=reason, lift=lift)
+
     async def cancel_preview(self) -> CancelPreview:
         """What a cancel would do now: settle, undo (in this order), leave behind."""
         return cancel_preview(await self._fold())

@@ -57,7 +57,8 @@ from adjourn.runtime.erasure import ErasureVerbs, check_content
 from adjourn.runtime.halts import HaltVerbs
 from adjourn.runtime.hot import BYTES
 from adjourn.runtime.live import LiveText
-from adjourn.runtime.near import did_you_mean
+from adjourn.runtime.near import NEAR, did_you_mean
+from adjourn.runtime.retention import Folder, Retention, Span
 from adjourn.runtime.retries import RetryVerbs
 from adjourn.runtime.run import Run
 from adjourn.runtime.sealer import Sealer
@@ -70,8 +71,6 @@ from adjourn.stores.rules.sheet import stamped
 from adjourn.stores.store import Filter, RunRow, Store
 
 T = TypeVar("T", default=str)
-NEAR = 5
-"""Names that an error lists where several could be meant."""
 
 
 class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
@@ -86,6 +85,7 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
     lines, which only check. Without it, `ADJOURN_AUDIT_SECRET` does (HMAC), and without that nothing is signed.
     `deciders` (a file of public keys, its lines, or a `Deciders`): only decisions count that one of them has signed.
     `signing_key` (a key's file, or a `SigningKey`) signs what is decided here; it belongs where no tools run.
+    `retain` (`"30d"`, or `{"completed": "30d"}`): what ended longer ago is pruned, into the folder `archive`; see `prune`.
     """
 
     def __init__(
@@ -105,13 +105,14 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
         work: bool = True,
         audit_key: KeySource | Sequence[KeySource] | None = None,
         hot_bytes: int = BYTES,
+        retain: Span | Mapping[str, Span] | None = None,
+        archive: Folder | None = None,
     ) -> None:
         check_on_change(on_change)
         self._max_deaths = whole("max_deaths", max_deaths)
         if seconds(lease, "lease") < 0.1:
             raise InvalidDefinition(f"lease must be at least 0.1 s, not {lease!r}")
-        self._address = store
-        self._programs = list(programs)
+        self._address, self._programs = store, list(programs)
         self._lease, self._concurrency, self._on_change = float(lease), whole("concurrency", concurrency), on_change
         self._grace = seconds(grace, "grace")
         self._works, self._marked, self._hot_bytes = work, False, whole("hot_bytes", hot_bytes)
@@ -122,9 +123,9 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
         self._audit_key, self._audit_keys = audit_key, ()
         self._sealer: Sealer | None = None
         self._signatures = Signatures(deciders, signing_key)
+        self.archive, self._retention = archive, Retention(self, retain, archive)
         self.programs: dict[str, Agent[Any] | Flow] = {}
-        self.feed = Feed()
-        self.origin = f"{socket.gethostname()}:{os.getpid()}"
+        self.feed, self.origin = Feed(), f"{socket.gethostname()}:{os.getpid()}"
         self.clock: Clock = SystemClock()
         self._store: Store | None = None
         self._worker: Worker | None = None
@@ -151,12 +152,14 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
         self._live = LiveText(self._store, self.feed)
         for program in self._programs:
             self._register(program)
+        self._retention.start()
         return self
 
     async def __aexit__(self, *_: object) -> None:
         if self._marked:
             self._marked = False
             unmark()
+        await self._retention.close()
         if self._worker is not None:
             await self._worker.close(self._grace)
         if self._sealer is not None:

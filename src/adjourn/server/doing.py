@@ -250,6 +250,21 @@ def _may_lift(c: Call, halt: Halt) -> bool:
     return c.who.may("admin") or own or (setter is not None and setter.role == "operator")
 
 
+# Legal holds
+
+
+async def hold(c: Call) -> Any:
+    """Set a legal hold."""
+    on = await c.rt.hold(c.body["scope"], reason=c.body["reason"], by=c.who.name)
+    return {"items": [halt_json(h) for h in on], "after": None}
+
+
+async def lift_hold(c: Call) -> Any:
+    """Lift a legal hold."""
+    on = await c.rt.hold(c.body["scope"], reason=c.body["reason"], by=c.who.name, lift=True)
+    return {"items": [halt_json(h) for h in on], "after": None}
+
+
 # Sessions
 
 

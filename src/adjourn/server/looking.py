@@ -1,7 +1,7 @@
 """The operations that look. None of them changes anything."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from itertools import islice
 from typing import Any
 
@@ -18,6 +18,7 @@ from adjourn.core.status import ENDED, Status
 from adjourn.errors import Invalid, NotFound
 from adjourn.flow.flow import Flow
 from adjourn.runtime.changed_program import noted, unfit, version
+from adjourn.runtime.pruning import holds_of
 from adjourn.server.operation import Call, answered
 from adjourn.server.problem import Problem
 from adjourn.server.stream import EventStream, hub_events, run_events
@@ -31,8 +32,9 @@ from adjourn.server.translate import (
     said,
     state_json,
 )
+from adjourn.stores.audit import SECURITY
 from adjourn.stores.misfit import Misfit
-from adjourn.stores.store import Filter, RunRow, Store
+from adjourn.stores.store import Filter, Hold, RunRow, Store
 
 AT_ONCE = 25
 """Interrupts that are read from the store at once."""
@@ -57,13 +59,14 @@ async def list_runs(c: Call) -> Any:
 async def get_run(c: Call) -> Any:
     """A run; 304 if the client has it already."""
     row = await c.rt.store.get(c.path["run"])
-    note = await _note(c, row)
-    tag = _tag(row.seq, row.view(c.rt.store.now()), note)
+    note, holds = await _note(c, row), holds_of(row, await c.rt.holds())
+    tag = _tag(row.seq, row.view(c.rt.store.now()), note, holds)
     if c.request.headers.get("if-none-match") == tag:
         return Response(status_code=304, headers={"ETag": tag})
     row, state = await c.desk.folds.of(row.id)
     now = c.rt.store.now()
-    return answered(state_json(row, state, now, unfit(state, note)), {"ETag": _tag(row.seq, row.view(now), note)})
+    shown = state_json(row, state, now, unfit(state, note), holds)
+    return answered(shown, {"ETag": _tag(row.seq, row.view(now), note, holds)})
 
 
 async def _note(c: Call, row: RunRow) -> Misfit | None:
@@ -71,8 +74,9 @@ async def _note(c: Call, row: RunRow) -> Misfit | None:
     return await noted(c.rt.store, row.id) if row.status == Status.READY else None
 
 
-def _tag(seq: int, status: str, note: Misfit | None) -> str:
+def _tag(seq: int, status: str, note: Misfit | None, holds: Sequence[Hold] = ()) -> str:
     said = f"-{version(note)[:16]}-{digest(note.why)[:8]}" if note else ""  # a worker's note is no record
+    said += f"-{digest([hold.scope for hold in holds])[:8]}" if holds else ""  # neither is a hold
     return f'W/"{seq}-{status}{said}"'
 
 
@@ -128,8 +132,10 @@ async def get_preview(c: Call) -> Any:
 
 async def get_run_audit(c: Call) -> Any:
     """A page of what was wanted of a run."""
-    row, limit = await c.rt.store.get(c.path["run"]), c.query.get("limit", 100)
-    rows = await c.rt.store.audit(row.id, after=c.query.get("after", 0), limit=limit)
+    run, limit = c.path["run"], c.query.get("limit", 100)
+    rows = await c.rt.store.audit(run, after=c.query.get("after", 0), limit=limit)
+    if not rows or run == SECURITY:  # a run that was pruned has an audit, one that never was has none
+        await c.rt.store.get(run)
     return {"items": [r.entry for r in rows], "after": str(rows[-1].n) if len(rows) == limit else None}
 
 
@@ -230,6 +236,11 @@ async def _decisions(c: Call, found: Interrupt, local: str) -> tuple[list[dict[s
             if record.verdict == "approve":
                 votes.append({"by": record.by, "at": record.at, "note": record.note})
     return votes, closed
+
+
+async def list_holds(c: Call) -> Any:
+    """The legal holds that are on."""
+    return {"items": [halt_json(h) for h in await c.rt.holds()], "after": None}
 
 
 async def list_halts(c: Call) -> Any:

@@ -86,6 +86,7 @@ RUN_STATE = answer(
     run=ref("Run"), input=ANYTHING, steps=WHOLE, usage=ref("Usage"), interrupts={"type": "array", "items": ref("Interrupt")},
     calls=OBJECTS, done=OBJECTS, data=OBJECT, text=TEXT, output=ANYTHING, undone={"type": "array"}, residue={"type": "array"},
     children=OBJECTS, graph=maybe(OBJECT), started_by=TEXT, forked_from=TEXT, misfit=maybe(ref("Misfit")),
+    holds={"type": "array", "items": ref("Halt")},
 )  # fmt: skip
 GLANCE = answer(
     id=TEXT, seq=WHOLE, status=TEXT, now=TEXT, detail=TEXT, expires_at=maybe(NUMBER), waits=WHOLE, steps=WHOLE, tokens=WHOLE, cost=NUMBER,

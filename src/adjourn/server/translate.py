@@ -1,5 +1,6 @@
 """What the runtime knows, as JSON: every field there, whatever its value."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -18,7 +19,7 @@ from adjourn.runtime.run import look
 from adjourn.server.auth import Identity
 from adjourn.server.problem import code_of
 from adjourn.stores.letter import Endpoint, Letter
-from adjourn.stores.store import Halt, RunRow
+from adjourn.stores.store import Halt, Hold, RunRow
 
 
 def run_json(row: RunRow, now: float) -> dict[str, Any]:
@@ -31,8 +32,11 @@ def run_json(row: RunRow, now: float) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def state_json(row: RunRow, state: State, now: float, misfit: Unfit | None = None) -> dict[str, Any]:
-    """A run, looked at: where it is, what it waits for, what it did; `misfit`: why no present worker advances it."""
+def state_json(
+    row: RunRow, state: State, now: float, misfit: Unfit | None = None, holds: Sequence[Hold] = ()
+) -> dict[str, Any]:
+    """A run, looked at: where it is, what it waits for, what it did; `misfit`: why no present worker advances it; `holds`: the
+    legal holds that it is under."""
     seen, ended = look(state), state.ended
     return {
         "run": run_json(row, now), "input": seen.input, "steps": seen.steps, "usage": usage_json(seen.usage),
@@ -44,7 +48,7 @@ def state_json(row: RunRow, state: State, now: float, misfit: Unfit | None = Non
         "children": [{"path": p, "agent": t.agent, "text": t.text, "done": t.final} for p, t in state.threads.items() if p],
         "graph": named_now(state.started.graph) if state.started.graph else None,
         "started_by": state.started.by, "forked_from": state.started.forked_from,
-        "misfit": misfit_json(misfit) if misfit else None,
+        "misfit": misfit_json(misfit) if misfit else None, "holds": [halt_json(hold) for hold in holds],
     }  # fmt: skip
 
 
@@ -113,8 +117,8 @@ def retried_json(one: Retried) -> dict[str, Any]:
     return {"ref": one.interrupt.ref, "run_id": one.interrupt.run_id, "seq": one.seq or None, "refused": problem}
 
 
-def halt_json(h: Halt) -> dict[str, Any]:
-    """A halt."""
+def halt_json(h: Halt | Hold) -> dict[str, Any]:
+    """A halt, or a legal hold."""
     return {"scope": h.scope, "by": h.by, "reason": h.reason, "at": h.at}
 
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from adjourn.core.ids import public_id, ref_of
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.records import AnyRecord, Started, parse
-from adjourn.core.status import ENDED
+from adjourn.core.status import ENDED, Status
 from adjourn.errors import UnknownRun
 from adjourn.stores.audit import SECURITY, AuditRow, placed
 from adjourn.stores.audit_key import AuditKey
@@ -127,7 +127,20 @@ class MemoryStore(Ruled, MemoryBook):
         """See `Store.verify`."""
         return verified(MemoryEvidence(self), keys, since)
 
-    async def scrub(self) -> bool:
+    async def ended(
+        self, status: Status, before: float, *, after: tuple[float, str] = (0.0, ""), limit: int = 100
+    ) -> list[RunRow]:
+        """See `Store.ended`."""
+        found = [x for x in self._runs.values() if x.status == status and x.updated_at <= before]
+        places = sorted((x.updated_at, x.id) for x in found)
+        return [self._dated(self._runs[place[1]]) for place in places if place > after][:limit]
+
+    async def weigh(self, runs: Sequence[str]) -> int:
+        """See `Store.weigh`."""
+        bodies = (body for run in runs for body in self._journals.get(run, ()))
+        return sum(len(body.encode()) for body in bodies if body is not None)
+
+    async def scrub(self, *, pruned: bool = False) -> bool:
         """See `Store.scrub`."""
         return True
 

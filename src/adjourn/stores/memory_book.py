@@ -11,7 +11,7 @@ from adjourn.stores.misfit import Misfit
 from adjourn.stores.rules.sheet import LAST, Ask, InterruptRow, Seen, Writes
 from adjourn.stores.seals import Covered, Seal, sealed_head
 from adjourn.stores.snapshots import Kept
-from adjourn.stores.store import Halt, RunRow
+from adjourn.stores.store import Halt, Hold, RunRow
 
 
 class MemoryBook:
@@ -28,6 +28,7 @@ class MemoryBook:
         self._requests: dict[tuple[str, str], tuple[int, str]] = {}
         self._workers: dict[str, float] = {}
         self._halts: dict[str, Halt] = {}
+        self._holds: dict[str, Hold] = {}
         self._audit: dict[str, list[AuditRow]] = {}
         self._id = secrets.token_hex(16)
         self._touched: dict[str, float] = {}
@@ -50,6 +51,8 @@ class MemoryBook:
             seen.audit = {scope: self._last_line(scope) for scope in scopes}
         if ask.halts:
             seen.halts = list(self._halts.values())
+        if ask.holds:
+            seen.holds = list(self._holds.values())
         if ask.endpoints:
             seen.endpoints = sorted(self._endpoints.values(), key=lambda x: x.name)
         seen.signed = self._signed
@@ -106,6 +109,8 @@ class MemoryBook:
         """See `Book.write`."""
         if writes.row is not None:
             self._write_run(writes.row, writes)
+        if writes.removed is not None:
+            self._remove(writes.removed.id)
         for worker, until in writes.beats.items():
             self._workers[worker] = until
         for worker in writes.gone:
@@ -118,6 +123,9 @@ class MemoryBook:
         self._halts |= {halt.scope: halt for halt in writes.put_halts}
         for scope in writes.drop_halts:
             self._halts.pop(scope, None)
+        self._holds |= {hold.scope: hold for hold in writes.put_holds}
+        for scope in writes.drop_holds:
+            self._holds.pop(scope, None)
         if writes.signed is not None:
             self._signed = writes.signed
         if writes.misfit is not None:
@@ -145,6 +153,15 @@ class MemoryBook:
         size = len(self._journals[run])
         self._snapshots.pop(run, None)
         self._journals[run], self._chains[run] = [None] * size, [b""] * (size - 1) + self._chains[run][-1:]
+        self._clear_beside(run)
+
+    def _remove(self, run: str) -> None:
+        del self._journals[run], self._chains[run], self._runs[run]
+        self._clear_beside(run)
+        del self._interrupts[run]
+
+    def _clear_beside(self, run: str) -> None:
+        self._snapshots.pop(run, None)
         self._interrupts[run] = {}
         self._requests = {at: found for at, found in self._requests.items() if at[0] != run}
         self._letters = {n: x for n, x in self._letters.items() if x.run != run}

@@ -7,7 +7,7 @@ from adjourn.stores.audit import Broken, chain
 from adjourn.stores.letter import Endpoint
 from adjourn.stores.rules.sheet import InterruptRow
 from adjourn.stores.seals import Seal
-from adjourn.stores.store import Halt, RunRow
+from adjourn.stores.store import Halt, Hold, RunRow
 from adjourn.stores.verification import Line
 
 
@@ -78,6 +78,10 @@ class MemoryEvidence:
     def halts(self) -> Iterable[Halt]:
         """See `verification.Evidence`."""
         return self._store._halts.values()
+
+    def holds(self) -> Iterable[Hold]:
+        """See `verification.Evidence`."""
+        return self._store._holds.values()
 
     def endpoints(self) -> Iterable[Endpoint]:
         """See `verification.Evidence`."""

@@ -9,13 +9,14 @@ from msgspec.structs import replace
 from adjourn.core.codec import decode, encode
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.status import Status
+from adjourn.stores import removal
 from adjourn.stores.letter import Endpoint, Letter
 from adjourn.stores.misfit import Misfit
 from adjourn.stores.pulse import BEAT, FORGET
 from adjourn.stores.rules.filters import shown
 from adjourn.stores.rules.sheet import LAST, Ask, InterruptRow, Seen, Writes
 from adjourn.stores.seals import Covered, Seal, sealed_head
-from adjourn.stores.store import Halt, RunRow
+from adjourn.stores.store import Halt, Hold, RunRow
 
 _NAMES = (
     "id", "kind", "program", "session", "labels", "title", "input_digest", "seq", "head", "status", "epoch", "worker",
@@ -34,6 +35,10 @@ _INSERT = f"insert into run ({', '.join(_STORED)}) values ({', '.join('?' * len(
 _UPDATE = f"update run set {', '.join(f'{c} = ?' for c in _CHANGING)} where n = ?"
 _ADVANCE = "update run set seq = ?, head = ?, updated_at = ? where n = ?"
 TAIL = "select seq, body from journal where key > ? and key < ? and body is not null order by key"
+ENDED_RUNS = (  # the status is written out: only then its small index is used
+    f"select {COLUMNS} from run indexed by run_{{status}} where status = '{{status}}' and updated_at <= ? and (updated_at, id) > (?, ?) "
+    "order by updated_at, id limit ?"
+)
 LETTER = Letter.__struct_fields__
 SEAL = ", ".join(Seal.__struct_fields__)
 _APPEND = "insert into journal (key, epoch, body, head) values (?, ?, ?, ?)"
@@ -183,6 +188,8 @@ class Rows:
             seen.audit = {scope: self._last_line(scope) for scope in scopes}
         if ask.halts:
             seen.halts = self._read_halts()
+        if ask.holds:
+            seen.holds = holds(self._db)
         if ask.endpoints:
             if self._endpoints is None:
                 self._endpoints = endpoints(self._db)
@@ -300,6 +307,11 @@ class Rows:
         gathered = self._gathered
         if writes.row is not None:
             self._write_run(writes.row, writes)
+        if removed := writes.removed:
+            removal.remove(self._db, removed)
+            self._runs.pop(removed.id, None)
+            self._saved.pop(removed.n, None)
+            self._wrote.pop(removed.id, None)
         for line in writes.audit:
             self._lines[line.scope] = (line.n, line.head)
             gathered.lines.append((line.scope, line.n, line.body, line.head))
@@ -321,7 +333,7 @@ class Rows:
             )  # fmt: skip
             [(row.n,)] = self._db.execute(_INSERT, values).fetchall()
         elif writes.wiped:
-            self._wipe(row, row.seq - len(writes.journal))
+            removal.wipe(self._db, row, row.seq - len(writes.journal))
         steering = _steering(row)
         if not writes.new:
             if self._saved.get(row.n) == steering:  # then no index changes either
@@ -337,19 +349,6 @@ class Rows:
         gathered.interrupts += (_put(row.n, x) for x in writes.interrupts.values())
         if writes.request:
             gathered.requests.append((row.n, *writes.request))
-
-    def _wipe(self, row: RunRow, last: int) -> None:
-        """See `Writes.wiped`. The hash of record `last` stays."""
-        db, whole = self._db, (key(row.n, 0), key(row.n + 1, 0))
-        db.pragma("secure_delete", 1)  # what is deleted is overwritten at once; the rest is for `scrub`
-        db.execute("update journal set body = null where key between ? and ?", whole)
-        db.execute("update journal set head = x'' where key between ? and ? - 1", (whole[0], key(row.n, last)))
-        for table in ("interrupt", "request", "misfit", "snapshot", "segment"):
-            db.execute(f"delete from {table} where run = ?", (row.n,))
-        db.execute("delete from letter where run = ?", (row.id,))
-        sql = "update run set labels = ?, title = ?, input_digest = ?, salt = ?, erased = ? where n = ?"
-        db.execute(sql, (encode(row.labels).decode(), row.title, row.input_digest, row.salt, row.erased, row.n))
-        db.execute("insert or replace into meta values ('scrub', 'yes')")
 
     def flush(self) -> None:
         """See `Book.flush`. A run waits here at most once, so the order of the tables does not matter."""
@@ -372,7 +371,8 @@ class Rows:
     def _is_rare(self, w: Writes) -> bool:
         """Whether there is something that is not gathered, because what was written before may matter to it."""
         return bool(
-            w.gone or w.put_halts or w.drop_halts or w.signed is not None or w.misfit or w.put_endpoints or w.drop_endpoints
+            w.gone or w.put_halts or w.drop_halts or w.put_holds or w.drop_holds or w.signed is not None or w.misfit
+            or w.put_endpoints or w.drop_endpoints
             or w.put_letters or w.drop_letters or w.seal
         )  # fmt: skip
 
@@ -387,6 +387,10 @@ class Rows:
             db.execute("insert into halt values (?, ?, ?, ?)", (halt.scope, halt.by, halt.reason, halt.at))
         for scope in writes.drop_halts:
             db.execute("delete from halt where scope = ?", (scope,))
+        for hold in writes.put_holds:
+            db.execute("insert into hold values (?, ?, ?, ?)", (hold.scope, hold.by, hold.reason, hold.at))
+        for scope in writes.drop_holds:
+            db.execute("delete from hold where scope = ?", (scope,))
         if writes.signed is not None:
             self._signed = None
             db.execute("delete from meta where key = 'signed'")
@@ -431,6 +435,11 @@ def misfits(db: Any, runs: Sequence[str]) -> list[Misfit]:
         "where r.status not in ('completed', 'cancelled') and (?1 = '[]' or r.id in (select value from json_each(?1))) order by r.n"
     )
     return [_misfit.decode(body) for (body,) in db.execute(sql, (encode(list(runs)).decode(),))]
+
+
+def holds(db: Any) -> list[Hold]:
+    """The legal holds that are on."""
+    return [Hold(*row) for row in db.execute("select scope, by, reason, at from hold order by at")]
 
 
 def is_signed(db: Any) -> bool:

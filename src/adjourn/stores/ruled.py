@@ -7,11 +7,11 @@ from adjourn.core.records import AnyRecord, Command, Fact, Move, Released, Start
 from adjourn.stores import outbox
 from adjourn.stores.audit_key import AuditKey
 from adjourn.stores.letter import Endpoint, Letter, Sent
-from adjourn.stores.rules import chapters, commands, erasing, halts, journal, sealing, signing
+from adjourn.stores.rules import chapters, commands, erasing, halts, holds, journal, pruning, sealing, signing
 from adjourn.stores.rules import lease as leases
 from adjourn.stores.rules.sheet import Rule
 from adjourn.stores.seals import MOST, Seal
-from adjourn.stores.store import Committed, Erasure, Halt, Lease
+from adjourn.stores.store import Committed, Erasure, Halt, Hold, Lease, Pruning
 
 
 class Ruled:
@@ -66,6 +66,16 @@ class Ruled:
     async def erase(self, run: str, *, by: str = "", reason: str = "", origin: str = "") -> Erasure:
         """See `Store.erase`."""
         return await self._write(erasing.erasing(run, by, reason, origin), ring=run)
+
+    async def prune(self, run: str, wanted: Pruning, *, origin: str = "") -> bool:
+        """See `Store.prune`."""
+        return await self._write(pruning.pruning(run, wanted, origin), ring=run)
+
+    async def hold(
+        self, scope: str, *, by: str = "", reason: str = "", lift: bool = False, origin: str = ""
+    ) -> list[Hold]:
+        """See `Store.hold`."""
+        return await self._write(holds.holding(scope, by, reason, lift, origin))
 
     async def _require_seals(self, required: bool, by: str, origin: str) -> bool:
         return await self._write(signing.requiring_seals(required, by, origin), ring="")

@@ -17,11 +17,11 @@ PATIENCE = 5.0
 """Seconds that readers have to come to their end."""
 
 
-def scrub(connect: Callable[[], Any], path: str) -> bool:
+def scrub(connect: Callable[[], Any], path: str, pruned: bool) -> bool:
     """See `Store.scrub`. `connect`: a connection to the file at `path`."""
     try:
         with closing(connect()) as db:
-            if not is_unscrubbed(db):
+            if not is_unscrubbed(db, pruned):
                 return True
             db.execute("vacuum")
             if not cut(db, PATIENCE):
@@ -33,6 +33,7 @@ def scrub(connect: Callable[[], Any], path: str) -> bool:
         raise StoreError(f"{path}: what was erased is not out of the file yet: {type(e).__name__}: {e}") from e
 
 
-def is_unscrubbed(db: Any) -> bool:
-    """Whether something was erased since the file was written anew."""
-    return db.execute("select 1 from meta where key = 'scrub'").fetchone() is not None
+def is_unscrubbed(db: Any, pruned: bool) -> bool:
+    """Whether something was erased, or `pruned`, since the file was written anew."""
+    found = db.execute("select value from meta where key = 'scrub'").fetchone()
+    return found is not None and (pruned or found[0] != "pruned")

@@ -50,7 +50,8 @@ class MemorySnapshots:
 
     def _is_there(self, run: str, snapshot: Snapshot) -> bool:
         heads = self._chains.get(run, ())
-        return 0 < snapshot.seq <= len(heads) and heads[snapshot.seq - 1] == snapshot.head
+        erased = heads[:1] == [b""]
+        return not erased and 0 < snapshot.seq <= len(heads) and heads[snapshot.seq - 1] == snapshot.head
 
     async def known(self, run: str) -> tuple[int, tuple[Stretch, ...]]:
         """See `Snapshots.known`."""

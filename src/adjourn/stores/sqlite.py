@@ -14,7 +14,9 @@ import apsw
 from adjourn.core.codec import encode
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.records import AnyRecord, parse
+from adjourn.core.status import Status
 from adjourn.errors import AdjournError, StoreError, UnknownRun
+from adjourn.stores import removal
 from adjourn.stores import sqlite_lists as lists
 from adjourn.stores.bells import Bells
 from adjourn.stores.channel import Ears
@@ -22,7 +24,19 @@ from adjourn.stores.connection import bring_up_to_date, connect
 from adjourn.stores.letter import Endpoint, Letter
 from adjourn.stores.misfit import Misfit
 from adjourn.stores.pulse import SQLitePulse
-from adjourn.stores.rows import COLUMNS, LETTER, TAIL, Rows, endpoints, is_signed, key, misfits, run_row
+from adjourn.stores.rows import (
+    COLUMNS,
+    ENDED_RUNS,
+    LETTER,
+    TAIL,
+    Rows,
+    endpoints,
+    holds,
+    is_signed,
+    key,
+    misfits,
+    run_row,
+)
 from adjourn.stores.rules import sheet
 from adjourn.stores.rules.lease import misfitting
 from adjourn.stores.rules.sheet import Failed, Rule
@@ -30,7 +44,7 @@ from adjourn.stores.scrub import is_unscrubbed, scrub
 from adjourn.stores.sqlite_audit import SQLiteAudit
 from adjourn.stores.sqlite_channel import SQLiteChannel
 from adjourn.stores.sqlite_snapshots import SQLiteSnapshots
-from adjourn.stores.store import Bell, Filter, RunRow
+from adjourn.stores.store import Bell, Filter, Hold, RunRow
 from adjourn.stores.write_ahead_log import WriteAheadLog
 from adjourn.stores.writer import Request, Worker
 
@@ -219,11 +233,30 @@ class SQLiteStore(SQLiteAudit):
         """See `Store.snapshots`."""
         return SQLiteSnapshots(self._reader, self._connect)
 
-    async def scrub(self) -> bool:
+    async def hold(
+        self, scope: str, *, by: str = "", reason: str = "", lift: bool = False, origin: str = ""
+    ) -> list[Hold]:
+        """See `Store.hold`."""
+        if not scope:
+            return await self._reader.ask(holds)
+        return await super().hold(scope, by=by, reason=reason, lift=lift, origin=origin)
+
+    async def ended(
+        self, status: Status, before: float, *, after: tuple[float, str] = (0.0, ""), limit: int = 100
+    ) -> list[RunRow]:
+        """See `Store.ended`."""
+        sql, values = ENDED_RUNS.format(status=Status(status).value), (before, *after, limit)
+        return await self._reader.ask(lambda db: [run_row(row) for row in db.execute(sql, values)])
+
+    async def weigh(self, runs: Sequence[str]) -> int:
+        """See `Store.weigh`."""
+        return await self._reader.ask(lambda db: removal.weigh(db, runs))
+
+    async def scrub(self, *, pruned: bool = False) -> bool:
         """See `Store.scrub`. It takes as long as writing the whole file anew."""
-        if not await self._reader.ask(is_unscrubbed):
+        if not await self._reader.ask(lambda db: is_unscrubbed(db, pruned)):
             return True
-        return await asyncio.to_thread(scrub, self._connect, self.path)
+        return await asyncio.to_thread(scrub, self._connect, self.path, pruned)
 
     async def signed(self, required: bool | None = None, *, by: str = "", origin: str = "") -> bool:
         """See `Store.signed`."""

@@ -8,11 +8,22 @@ from adjourn.stores import sqlite_lists as lists
 from adjourn.stores.audit import AuditRow, Broken
 from adjourn.stores.audit_key import AuditKey
 from adjourn.stores.letter import Endpoint
-from adjourn.stores.rows import COLUMNS, INTERRUPT, SEAL, endpoints, interrupt_row, is_signed, key, run_row, store_id
+from adjourn.stores.rows import (
+    COLUMNS,
+    INTERRUPT,
+    SEAL,
+    endpoints,
+    holds,
+    interrupt_row,
+    is_signed,
+    key,
+    run_row,
+    store_id,
+)
 from adjourn.stores.ruled import Ruled
 from adjourn.stores.rules.sheet import InterruptRow
 from adjourn.stores.seals import MOST, Anchor, Seal
-from adjourn.stores.store import Halt, RunRow
+from adjourn.stores.store import Halt, Hold, RunRow
 from adjourn.stores.verification import Line, Verification, verified
 from adjourn.stores.writer import Worker
 
@@ -133,6 +144,9 @@ class _Evidence:
 
     def halts(self) -> Iterable[Halt]:
         return [Halt(*row) for row in self._db.execute("select scope, by, reason, at from halt")]
+
+    def holds(self) -> Iterable[Hold]:
+        return holds(self._db)
 
     def endpoints(self) -> Iterable[Endpoint]:
         return endpoints(self._db)

@@ -76,7 +76,7 @@ def _last(db: Any, run: str) -> Kept | None:
 
 
 def _keep(db: Any, run: str, snapshot: Snapshot, parts: Mapping[Stretch, bytes]) -> None:
-    found = db.execute("select n from run where id = ?", (run,)).fetchone()
+    found = db.execute("select n from run where id = ? and erased = 0", (run,)).fetchone()
     if found is None or (db.execute(AT, (run, snapshot.seq)).fetchone() or (b"",))[0] != snapshot.head:
         return
     editions = {which.edition for which in snapshot.stretches} or {""}

@@ -119,6 +119,29 @@ class Erasure(msgspec.Struct, frozen=True):
     others: tuple[str, ...] = ()
 
 
+class Pruning(msgspec.Struct, frozen=True):
+    """How a run is to be pruned: as it is at record `seq`, if its last record was written no later than `before`.
+
+    `by` and `reason`: who wants it, and why. `archive`: where it was put before, and the SHA-256 of that, for the audit.
+    """
+
+    seq: int
+    before: float
+    by: str = ""
+    reason: str = ""
+    archive: str = ""
+    digest: str = ""
+
+
+class Hold(msgspec.Struct, frozen=True):
+    """A legal hold that is on: nothing in its scope is erased or pruned."""
+
+    scope: str
+    by: str
+    reason: str
+    at: float
+
+
 class Halt(msgspec.Struct, frozen=True):
     """A halt that is on."""
 
@@ -290,14 +313,40 @@ class Store(Protocol):
         A last record, `Erased`, says by whom and why, and so does the audit, whose lines stay. Twice is the same as once.
 
         `load` then gives that record alone; what is committed or delivered to the run, or created in its place, is refused with
-        `RunErased`. Raises `UnknownRun`, and `Refused` for a run that has not ended; a refusal is a line of the audit.
+        `RunErased`. Raises `UnknownRun`, `RunHeld`, and `Refused` for a run that has not ended; a refusal is a line of the audit.
         """
         ...
 
-    async def scrub(self) -> bool:
+    async def prune(self, run: str, wanted: Pruning, *, origin: str = "") -> bool:
+        """Remove a run that has ended, whole: row, journal, questions, requests, letters. False: there is no such run.
+
+        Its audit stays, with a line that says where its journal ended; so its id stays taken, and `create` raises `RunPruned`.
+        Raises `RunHeld`, and `Refused` if it has not ended, or is not as `wanted` says; then nothing is changed.
+        """
+        ...
+
+    async def ended(
+        self, status: Status, before: float, *, after: tuple[float, str] = (0.0, ""), limit: int = 100
+    ) -> list[RunRow]:
+        """Runs that have ended so, with their last record no later than `before`; the oldest first. `after`: the time of the last
+        record and the id of the last run of the page before."""
+        ...
+
+    async def weigh(self, runs: Sequence[str]) -> int:
+        """How many bytes the records of these runs have."""
+        ...
+
+    async def hold(
+        self, scope: str, *, by: str = "", reason: str = "", lift: bool = False, origin: str = ""
+    ) -> list[Hold]:
+        """Set or lift a legal hold of a run (`run:ID`) or of all runs with a label (`label:KEY=VALUE`); those that are on. With "":
+        only those. It is in the global audit, and in the run's. Raises `InvalidDefinition`, and `UnknownRun` for `run:ID`."""
+        ...
+
+    async def scrub(self, *, pruned: bool = False) -> bool:
         """What was erased is in no byte of the store's files any more. False: somebody who reads holds a part of it; try again.
 
-        If nothing was erased since it was done last, it does nothing.
+        If nothing was erased since it was done last, it does nothing. `pruned`: also if something was pruned since.
         """
         ...
 

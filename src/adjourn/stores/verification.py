@@ -5,7 +5,7 @@ itself, which whoever can write the file can bring about.
 """
 
 import base64
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Protocol, cast
 
@@ -21,12 +21,14 @@ from adjourn.stores.erased import Line, flaws
 from adjourn.stores.letter import Endpoint
 from adjourn.stores.outbox import endpoint_digest
 from adjourn.stores.rules.erasing import ERASE
+from adjourn.stores.rules.holds import HOLD, LIFT
+from adjourn.stores.rules.pruning import PRUNE
 from adjourn.stores.rules.replay import Replay, disagreements
 from adjourn.stores.rules.restoring import RESTORE
 from adjourn.stores.rules.sheet import InterruptRow
 from adjourn.stores.rules.signing import REQUIRE, STOP
 from adjourn.stores.seals import Anchor, Covered, Seal, seal_hash, sealed_head
-from adjourn.stores.store import Halt, RunRow
+from adjourn.stores.store import Halt, Hold, RunRow
 
 
 class Evidence(Protocol):
@@ -57,6 +59,7 @@ class Evidence(Protocol):
     def touched(self) -> Iterable[str]: ...
     def is_signed(self) -> bool: ...
     def halts(self) -> Iterable[Halt]: ...
+    def holds(self) -> Iterable[Hold]: ...
     def endpoints(self) -> Iterable[Endpoint]: ...
 
 
@@ -143,6 +146,7 @@ class _Check:
         self._salts: dict[str, bytes] = {}
         self._erasing: dict[str, dict[str, Any]] = {}  # the lines of the audit that erased a run
         self._erased: dict[str, int] = {}  # and the records that say so
+        self._pruned: dict[str, dict[str, Any]] = {}  # the last lines of the audits of runs that were pruned
         self._broken: set[tuple[str, str]] = set()
 
     def _say(self, what: str, scope: str, n: int, why: str) -> None:
@@ -152,14 +156,15 @@ class _Check:
     def everything(self) -> None:
         self._audits()
         self._journals()
-        for scope in sorted({*self._lines} - {*self._records, "", SECURITY}):
+        for scope in sorted({*self._lines} - {*self._records, *self._pruned, "", SECURITY}):
             self._say("journal of", scope, 1, "the run is missing")
         for stray in self._evidence.strays():
             self._say(stray.what, stray.scope, stray.n, stray.why)
         self._seals()
         self._unsealed()
         self._signing()
-        self._halts()
+        self._switches("halt", "halt", "unhalt", self._evidence.halts())
+        self._switches("hold", HOLD, LIFT, self._evidence.holds())
         self._endpoints()
 
     # Chains and rows
@@ -171,8 +176,12 @@ class _Check:
                 self._say("audit of", scope, broken.n, broken.why)
 
     def _listened(self, scope: str) -> Iterator[Line]:
-        """The lines of an audit; on the way, the one that erased its run is taken down."""
+        """The lines of an audit; on the way, those that erased or pruned its run are taken down."""
         for line in self._evidence.lines(scope):
+            if line[1] and f'"{PRUNE}"' in line[1]:
+                entry = _read(line[1])
+                if entry.get("verb") == PRUNE and not entry.get("refused"):
+                    self._pruned[scope] = entry
             if line[1] and f'"{ERASE}"' in line[1]:
                 entry = _read(line[1])
                 if entry.get("verb") == ERASE and not entry.get("refused"):
@@ -186,6 +195,8 @@ class _Check:
                 self._records[row.scope] = 0
                 continue
             self._records[row.id] = row.seq
+            if row.id in self._pruned:
+                self._say("rows of", row.id, 0, "it was pruned, and is here")
             if row.id not in self._lines:
                 self._say("audit of", row.id, 1, "all of it is missing")
             journal = list(self._evidence.journal(row))
@@ -308,11 +319,21 @@ class _Check:
                 continue
             if what == "journal of" and n < self._erased.get(entry.scope, 0):
                 continue  # its hash went with its content
+            if what == "journal of" and (pruned := self._pruned.get(entry.scope)) is not None:
+                self._against_pruned(seal, entry, pruned)
+                continue
             if head is None:
                 self._say(what, entry.scope, n, f"it is missing: seal {seal.k} ({_when(seal.at)}) names it")
             elif sealed not in self._names(what, entry.scope, head):
                 why = "it is not what seal {} ({}) names: it, or a line before it, was written again"
                 self._say(what, entry.scope, n, why.format(seal.k, _when(seal.at)))
+
+    def _against_pruned(self, seal: Seal, entry: Covered, pruned: Mapping[str, Any]) -> None:
+        """Of a run that was pruned, the audit has where its journal ended: no seal names more, or something else there."""
+        last, head = pruned.get("seq", 0), pruned.get("head", "")
+        if entry.record > last or (entry.record == last and entry.record_head != head):
+            why = f"it was pruned as something else than what seal {seal.k} ({_when(seal.at)}) names"
+            self._say("journal of", entry.scope, entry.record, why)
 
     def _names(self, what: str, scope: str, head: bytes) -> tuple[str, ...]:
         """How a seal may name a hash; older ones named also a journal's as it is."""
@@ -346,28 +367,24 @@ class _Check:
         elif self._evidence.is_signed() and not meant:
             self._say("signing", "", 0, "decisions without a seal are refused, and nobody asked for that")
 
-    def _halts(self) -> None:
+    def _switches(self, what: str, on: str, off: str, switches: Iterable[Halt | Hold]) -> None:
+        """Halts or holds: those are on that somebody set and nobody lifted."""
         meant: dict[str, tuple[str, str, float]] = {}
-        for entry in self._global("halt", "unhalt"):
-            if entry["verb"] == "unhalt":
+        for entry in self._global(on, off):
+            if entry["verb"] == off:
                 meant.pop(entry["scope"], None)
             else:
-                meant.setdefault(
-                    entry["scope"], (entry["by"], entry["reason"], entry.get("at", 0.0))
-                )  # it may be forged
-        there = {halt.scope: (halt.by, halt.reason, round(halt.at, 3)) for halt in self._evidence.halts()}
+                said = (entry["by"], entry["reason"], entry.get("at", 0.0))  # it may be forged
+                meant.setdefault(entry["scope"], said)
+        there = {x.scope: (x.by, x.reason, round(x.at, 3)) for x in switches}
         for scope in sorted({*meant, *there}):
             if scope not in there:
-                self._say("halt", scope, 0, "it is off, and nobody lifted it")
+                self._say(what, scope, 0, "it is off, and nobody lifted it")
             elif scope not in meant:
-                self._say("halt", scope, 0, "it is on, and nobody set it")
+                self._say(what, scope, 0, "it is on, and nobody set it")
             elif there[scope] != meant[scope]:
-                self._say(
-                    "halt",
-                    scope,
-                    0,
-                    f"who set it, why and when are {there[scope]!r:.200}, the audit has {meant[scope]!r:.200}",
-                )
+                why = f"who set it, why and when are {there[scope]!r:.200}, the audit has {meant[scope]!r:.200}"
+                self._say(what, scope, 0, why)
 
     def _endpoints(self) -> None:
         meant: dict[str, str] = {}

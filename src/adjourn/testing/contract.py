@@ -21,6 +21,7 @@ from adjourn.testing.promises.delivering import Commanding, Following, Requestin
 from adjourn.testing.promises.erasing import Erasing  # noqa: E402
 from adjourn.testing.promises.leasing import Acquiring, Keeping  # noqa: E402
 from adjourn.testing.promises.listing import Due, Halts, Inbox, Runs  # noqa: E402
+from adjourn.testing.promises.pruning import Holding, Pruned  # noqa: E402
 from adjourn.testing.promises.ringing import Closing, Ringing  # noqa: E402
 from adjourn.testing.promises.signing import Signing  # noqa: E402
 
@@ -31,7 +32,7 @@ class StoreContract(
     Committing, Fencing, Halting, Resting, Indexing,
     Commanding, Following, Requesting, Deciding, Allowing, Voting, Emitting, Abandoning, DecidingUnderHalt,
     Due, Inbox, Runs, Halts,
-    Auditing, Sealing, Signing, Erasing, Ringing, Closing,
+    Auditing, Sealing, Signing, Erasing, Holding, Pruned, Ringing, Closing,
 ):  # fmt: skip
     """Every promise of the `Store` protocol, one test each; after each transaction, rows are compared with the fold.
 

@@ -19,9 +19,26 @@ from adjourn.stores.store import Store
 
 T = TypeVar("T")
 
-WRITES = frozenset({"create", "acquire", "renew", "release", "commit", "deliver", "halt"})
+WRITES = frozenset({"create", "acquire", "renew", "release", "commit", "deliver", "halt", "erase", "prune", "hold"})
 READS = frozenset(
-    {"get", "load", "due", "inbox", "runs", "audit", "verify", "seal", "seals", "note", "identity", "signed", "misfits"}
+    {
+        "get",
+        "load",
+        "due",
+        "inbox",
+        "runs",
+        "audit",
+        "verify",
+        "seal",
+        "seals",
+        "note",
+        "identity",
+        "signed",
+        "misfits",
+        "ended",
+        "weigh",
+        "scrub",
+    }
 )
 """What no run depends on: a dead process does none of it, and it is no place to die. Sealing goes by the clock."""
 LEASE = 2.0

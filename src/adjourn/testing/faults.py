@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.records import AnyRecord, Command, Fact, Move, Released, Started
+from adjourn.core.status import Status
 from adjourn.errors import AdjournError, StoreError
 from adjourn.stores.audit import AuditRow
 from adjourn.stores.channel import Channel, Ears
@@ -14,7 +15,7 @@ from adjourn.stores.letter import Endpoint, Letter, Sent
 from adjourn.stores.misfit import Misfit
 from adjourn.stores.seals import Seal
 from adjourn.stores.snapshots import Snapshots
-from adjourn.stores.store import Bell, Committed, Erasure, Filter, Halt, Lease, Pulse, RunRow, Store
+from adjourn.stores.store import Bell, Committed, Erasure, Filter, Halt, Hold, Lease, Pruning, Pulse, RunRow, Store
 from adjourn.stores.verification import Verification
 
 T = TypeVar("T")
@@ -143,9 +144,25 @@ class Faulty:
         """See `Store.erase`."""
         return await self._do("erase", lambda: self.store.erase(run, **options))
 
-    async def scrub(self) -> bool:
+    async def prune(self, run: str, wanted: Pruning, **options: Any) -> bool:
+        """See `Store.prune`."""
+        return await self._do("prune", lambda: self.store.prune(run, wanted, **options))
+
+    async def ended(self, status: Status, before: float, **options: Any) -> list[RunRow]:
+        """See `Store.ended`."""
+        return await self.store.ended(status, before, **options)
+
+    async def weigh(self, runs: Sequence[str]) -> int:
+        """See `Store.weigh`."""
+        return await self.store.weigh(runs)
+
+    async def hold(self, scope: str, **options: Any) -> list[Hold]:
+        """See `Store.hold`."""
+        return await self._do("hold", lambda: self.store.hold(scope, **options))
+
+    async def scrub(self, **options: Any) -> bool:
         """See `Store.scrub`."""
-        return await self.store.scrub()
+        return await self.store.scrub(**options)
 
     async def signed(self, required: bool | None = None, **options: Any) -> bool:
         """See `Store.signed`."""

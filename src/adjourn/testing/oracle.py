@@ -12,7 +12,7 @@ from adjourn.core.belief import FoldAgain
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.records import AnyRecord, Asked, Command, Completed, Fact, Move, Released, Started, parse
 from adjourn.core.state import Open, State
-from adjourn.core.status import ENDED
+from adjourn.core.status import ENDED, Status
 from adjourn.stores.audit import AuditRow, chain
 from adjourn.stores.channel import Channel, Ears
 from adjourn.stores.letter import Endpoint, Letter, Sent
@@ -21,7 +21,7 @@ from adjourn.stores.rules import sheet as sheets
 from adjourn.stores.rules.sheet import Ask, Book, InterruptRow, Rule, Sheet, Writes
 from adjourn.stores.seals import Seal
 from adjourn.stores.snapshots import Snapshots
-from adjourn.stores.store import Bell, Committed, Erasure, Filter, Halt, Lease, Pulse, RunRow, Store
+from adjourn.stores.store import Bell, Committed, Erasure, Filter, Halt, Hold, Lease, Pruning, Pulse, RunRow, Store
 from adjourn.stores.verification import Verification
 
 T = TypeVar("T")
@@ -164,9 +164,25 @@ class Watched:
         """See `Store.erase`."""
         return await self._checked(run, self.store.erase(run, **options))
 
-    async def scrub(self) -> bool:
+    async def prune(self, run: str, wanted: Pruning, **options: Any) -> bool:
+        """See `Store.prune`."""
+        return await self.store.prune(run, wanted, **options)
+
+    async def ended(self, status: Status, before: float, **options: Any) -> list[RunRow]:
+        """See `Store.ended`."""
+        return await self.store.ended(status, before, **options)
+
+    async def weigh(self, runs: Sequence[str]) -> int:
+        """See `Store.weigh`."""
+        return await self.store.weigh(runs)
+
+    async def hold(self, scope: str, **options: Any) -> list[Hold]:
+        """See `Store.hold`."""
+        return await self.store.hold(scope, **options)
+
+    async def scrub(self, **options: Any) -> bool:
         """See `Store.scrub`."""
-        return await self.store.scrub()
+        return await self.store.scrub(**options)
 
     async def signed(self, required: bool | None = None, **options: Any) -> bool:
         """See `Store.signed`."""
@@ -255,6 +271,7 @@ class Oracle:
         self._lock = threading.Lock()  # stores have writer threads of their own
         self._folded: dict[str, tuple[State, bytes]] = {}
         self._expected: list[tuple[Book, Expected]] = []
+        self._removed: list[tuple[Book, str]] = []
 
     def check(self, book: Book, run: str, writes: Writes) -> None:
         """Raise `AssertionError` unless the rows of `run` will equal the fold of its journal once this is written."""
@@ -262,6 +279,8 @@ class Oracle:
             state, head = self._folded.pop(run, None) or (State(), None)
             sheet = _looked(book, run, state.seq, writes)
             row = sheet.row
+            if writes.removed is not None:
+                self._removed.append((book, run))
             if row is None:
                 return
             self.checked += 1
@@ -274,6 +293,11 @@ class Oracle:
     def check_written(self, book: Book) -> None:
         """Raise `AssertionError` unless the store now holds what was to be written."""
         with self._lock:
+            gone = [run for written, run in self._removed if written is book]
+            self._removed = [(written, run) for written, run in self._removed if written is not book]
+            for run in gone:
+                if (left := book.read(Ask(run)).row) is not None:
+                    self._raise(left, ["it was to be removed, and is here"])
             mine = [expected for written, expected in self._expected if written is book]
             self._expected = [(written, expected) for written, expected in self._expected if written is not book]
             for means in {x.row.id: x for x in mine}.values():

@@ -18,7 +18,7 @@ from adjourn.cli.options import Db, Json
 from adjourn.cli.terminal import out, print_json, say, to_json
 from adjourn.cli.visible import visible
 from adjourn.cli.words import DIM, short_id
-from adjourn.errors import Invalid
+from adjourn.errors import Invalid, UnknownRun
 from adjourn.runtime.audit import seal_json
 from adjourn.runtime.runtime import Runtime
 from adjourn.stores.audit import SECURITY
@@ -78,7 +78,14 @@ def show(
 
     async def work(rt: Runtime) -> list[dict[str, Any]]:
         if run:
-            return await (await rt.get((await find_run(rt, run)).id)).audit(limit=limit)
+            try:
+                return await (await rt.get((await find_run(rt, run)).id)).audit(limit=limit)
+            except UnknownRun:
+                if run != SECURITY and (
+                    lines := await rt.store.audit(run, limit=limit)
+                ):  # it was pruned; its audit stays
+                    return [line.entry for line in lines]
+                raise
         return await rt.audit(limit=limit, security=security)
 
     lines = with_runtime(db, work)

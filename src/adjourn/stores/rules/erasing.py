@@ -4,6 +4,7 @@ from adjourn.core.erasing import tombstone
 from adjourn.core.records import Erased, parse
 from adjourn.core.status import ENDED
 from adjourn.errors import AdjournError, Refused, UnknownRun
+from adjourn.stores.rules.holds import held
 from adjourn.stores.rules.journal import append
 from adjourn.stores.rules.sheet import LAST, Ask, Failed, Rule, Sheet, stamped
 from adjourn.stores.store import Erasure, RunRow
@@ -14,7 +15,7 @@ ERASE = "erase"
 
 def erasing(run: str, by: str, reason: str, origin: str) -> Rule:
     """See `Store.erase`."""
-    ask = Ask(run, records=(LAST,), audit=(run,))
+    ask = Ask(run, records=(LAST,), audit=(run,), holds=True)
     return Rule(ask, lambda sheet: erase(sheet, run, by, reason, origin))
 
 
@@ -27,7 +28,7 @@ def erase(sheet: Sheet, run: str, by: str, reason: str, origin: str) -> Erasure 
         return Failed(UnknownRun(run))
     if row.erased:
         return _found(sheet, row)
-    if refusal := _refusal(row):
+    if refusal := held(sheet, row) or _refusal(row):
         sheet.audited(run, {**what, "refused": str(refusal)})
         return Failed(refusal)
     sheet.audited(run, {**what, "seq": row.seq + 1})

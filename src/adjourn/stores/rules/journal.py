@@ -51,6 +51,7 @@ from adjourn.errors import (
     Refused,
     RunErased,
     RunExists,
+    RunPruned,
 )
 from adjourn.stores.audit import chain
 from adjourn.stores.outbox import TOLD, tell
@@ -87,6 +88,8 @@ def create(sheet: Sheet, started: Started, rest: Sequence[AnyRecord], origin: st
         if old.input_digest != row.input_digest:
             raise RunExists(started.run)
         return False
+    if sheet.is_audited(started.run):
+        raise RunPruned(started.run)
     row.salt = row.head = secrets.token_bytes(16)
     sheet.insert(row)
     told = {"by": started.by, "from": origin, "seq": 1 + len(rest)}

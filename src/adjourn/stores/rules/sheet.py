@@ -18,7 +18,7 @@ from adjourn.stores.audit import SECURITY, AuditRow, chain
 from adjourn.stores.letter import Endpoint, Letter
 from adjourn.stores.misfit import Misfit
 from adjourn.stores.seals import Covered, Seal
-from adjourn.stores.store import Halt, RunRow
+from adjourn.stores.store import Halt, Hold, RunRow
 
 R = TypeVar("R", bound=AnyRecord)
 LAST = -1
@@ -75,6 +75,7 @@ class Ask(msgspec.Struct, frozen=True, gc=False):
     audit: tuple[str, ...] = ()
     """The last lines of these audits. If the run is asked for and there is none: that of the global one, too."""
     halts: bool = False
+    holds: bool = False
     endpoints: bool = False
     signed: bool = False
     letters: tuple[int, ...] = ()
@@ -104,6 +105,7 @@ class Seen(msgspec.Struct):
     until: float = 0.0
     audit: Mapping[str, tuple[int, bytes]] = NOTHING
     halts: Sequence[Halt] = ()
+    holds: Sequence[Hold] = ()
     endpoints: Sequence[Endpoint] = ()
     signed: bool = False
     letters: Mapping[int, Letter] = NOTHING
@@ -127,12 +129,14 @@ class Writes(msgspec.Struct):
     """What is to be written, all or nothing. `row`: as it is after all of it; `new`: there is none yet.
 
     `wiped`: before anything is appended, every body and every hash of the journal goes but the last hash, and all that there
-    is of the run elsewhere, and the row's own words are written anew. `gone`: these workers are forgotten unless a run still names them.
+    is of the run elsewhere, and the row's own words are written anew. `gone`: these workers are forgotten unless a run still names
+    them. `removed`: all of this run goes.
     """
 
     row: RunRow | None = None
     new: bool = False
     wiped: bool = False
+    removed: RunRow | None = None
     journal: list[Appended] = []
     interrupts: dict[str, InterruptRow] = {}
     request: tuple[str, int, str] | None = None
@@ -142,6 +146,8 @@ class Writes(msgspec.Struct):
     touched: dict[str, float] = {}
     put_halts: list[Halt] = []
     drop_halts: list[str] = []
+    put_holds: list[Hold] = []
+    drop_holds: list[str] = []
     signed: bool | None = None
     misfit: Misfit | None = None
     put_endpoints: list[Endpoint] = []
@@ -180,6 +186,10 @@ class Sheet:
     def wipe(self) -> None:
         """Remove what was in the run; see `Writes.wiped`."""
         self.writes.wiped = True
+
+    def remove(self, row: RunRow) -> None:
+        """Remove the whole run; its audit stays."""
+        self.row, self.writes.row, self.writes.removed = None, None, row
 
     def append(self, seq: int, epoch: int, body: str, head: bytes) -> None:
         """Append a record."""
@@ -298,6 +308,10 @@ class Sheet:
         assert missing or scope in self._ask.audit, f"the audit of {scope!r:.80} was not asked for"
         return self._seen.audit.get(scope, (0, b""))
 
+    def is_audited(self, scope: str) -> bool:
+        """Whether there is a line of this audit: of a run that is not there, that it was."""
+        return self._last_line(scope)[0] > 0
+
     def touch(self, scope: str, at: float) -> None:
         """The next seal covers this scope, which has waited for it since `at`."""
         self.writes.touched.setdefault(scope, at)
@@ -336,6 +350,20 @@ class Sheet:
     def drop_halt(self, scope: str) -> None:
         """Lift one."""
         self.writes.drop_halts.append(scope)
+
+    def holds(self) -> list[Hold]:
+        """The legal holds that are on, the oldest first."""
+        assert self._ask.holds, "the holds were not asked for"
+        dropped = self.writes.drop_holds
+        return [*(x for x in self._seen.holds if x.scope not in dropped), *self.writes.put_holds]
+
+    def put_hold(self, hold: Hold) -> None:
+        """Set one."""
+        self.writes.put_holds.append(hold)
+
+    def drop_hold(self, scope: str) -> None:
+        """Lift one."""
+        self.writes.drop_holds.append(scope)
 
     def is_signed(self) -> bool:
         """Whether decisions must carry a seal."""

@@ -1,0 +1,12 @@
+"""Lengths of time as people write them: `90m`, `12h`, `30d`, `4w`."""
+
+import re
+
+_UNITS = {"m": 60.0, "h": 3600.0, "d": 86400.0, "w": 7 * 86400.0}
+_SPAN = re.compile(r"(\d{1,6})([mhdw])", re.ASCII)
+
+
+def span_of(text: str) -> float | None:
+    """Its seconds; None if it is no such length."""
+    found = _SPAN.fullmatch(text.strip().lower())
+    return int(found[1]) * _UNITS[found[2]] if found else None

@@ -1,0 +1,46 @@
+"""Legal holds: what is under one is neither erased nor pruned."""
+
+from adjourn.core.hold import check_hold, run_of, scopes_of
+from adjourn.errors import RunHeld, UnknownRun
+from adjourn.stores.audit import SECURITY
+from adjourn.stores.rules.sheet import Ask, Failed, Rule, Sheet
+from adjourn.stores.store import Hold, RunRow
+
+HOLD, LIFT = "hold", "lift hold"
+"""The verbs of the audit."""
+
+
+def holding(scope: str, by: str, reason: str, lift: bool, origin: str) -> Rule:
+    """See `Store.hold`."""
+    if not scope:
+        return Rule(Ask(holds=True), lambda sheet: sheet.holds())
+    run = run_of(check_hold(scope))
+    ask = Ask(run, audit=("", SECURITY, *((run,) if run else ())), holds=True)
+    return Rule(ask, lambda sheet: hold(sheet, scope, by, reason, lift, origin))
+
+
+def hold(sheet: Sheet, scope: str, by: str, reason: str, lift: bool, origin: str) -> list[Hold] | Failed:
+    """See `Store.hold`."""
+    what = {"verb": LIFT if lift else HOLD, "by": by, "from": origin, "scope": scope, "reason": reason}
+    run = run_of(scope)
+    if run and sheet.row is None:
+        sheet.audited("", {**what, "refused": f"no run {run!r:.80}"})
+        return Failed(UnknownRun(run))
+    sheet.audited("", what)
+    if run:
+        sheet.audited(run, what)
+    if lift:
+        sheet.noted([what])
+        sheet.drop_hold(scope)
+    elif scope not in {held.scope for held in sheet.holds()}:
+        sheet.put_hold(Hold(scope, by, reason, sheet.now))
+    return sheet.holds()
+
+
+def held(sheet: Sheet, row: RunRow) -> RunHeld | None:
+    """Why nothing of this run may be removed, if a hold covers it."""
+    covering = scopes_of(row.id, row.labels)
+    for hold in sheet.holds():
+        if hold.scope in covering:
+            return RunHeld(row.id, hold.scope, hold.by, hold.reason)
+    return None
