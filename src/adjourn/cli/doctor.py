@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from adjourn.cli import health
+from adjourn.cli import event_loop, health
 from adjourn.cli.database import VARIABLE, NoDatabase, address_of, file_of
 from adjourn.cli.failure import says
 from adjourn.cli.file import DatabaseFile, newest_schema
@@ -97,8 +97,16 @@ def _versions() -> Finding:
 
     extras = [
         name
-        for name, module in (("server", "starlette"), ("models", "pydantic_ai"), ("signing", "cryptography"))
+        for name, module in (
+            ("server", "starlette"),
+            ("models", "pydantic_ai"),
+            ("signing", "cryptography"),
+            ("fast", "uvloop"),
+        )
         if find_spec(module)
     ]
-    said = f"adjourn {version('adjourn')}, Python {platform.python_version()}, SQLite {apsw.sqlite_lib_version()}"
+    said = (
+        f"adjourn {version('adjourn')}, Python {platform.python_version()}, SQLite {apsw.sqlite_lib_version()}, "
+        f"event loop of worker and serve: {event_loop.name()}"
+    )
     return fine("versions", said + (f", with {', '.join(extras)}" if extras else ""), extras=extras)

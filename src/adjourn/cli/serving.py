@@ -1,6 +1,5 @@
 """`adjourn serve`: the HTTP API and the console on a database, until Ctrl-C."""
 
-import asyncio
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,6 +9,7 @@ import typer
 from rich.text import Text
 
 from adjourn.agent.agent import Agent
+from adjourn.cli import event_loop
 from adjourn.cli.completing import complete_programs
 from adjourn.cli.database import address_of, check_exists, file_of
 from adjourn.cli.extras import needs
@@ -143,7 +143,7 @@ def serve(
         _tell(up, [program.name for program in loaded], address, as_json)
 
     try:
-        asyncio.run(serve_until_signal(address, loaded, host=host, port=port, ready=ready, **options))
+        event_loop.run(serve_until_signal(address, loaded, host=host, port=port, ready=ready, **options))
     except OSError as e:  # an address that is nobody's, a certificate that is none
         raise Invalid(f"{host}:{port} cannot be served: {e.strerror or e}; look at --host and --certfile") from e
     say(Text("Stopped. Nothing is lost.", style=DIM))

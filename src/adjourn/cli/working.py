@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
+from adjourn.cli import event_loop
 from adjourn.cli.completing import complete_programs
 from adjourn.cli.database import address_of
 from adjourn.cli.failure import says
@@ -79,7 +80,7 @@ def worker(
         max_deaths=max_deaths, audit_key=sealing_key(audit_key), deciders=deciders or None,
         retain=retain or None, archive=archive or None,
     )  # fmt: skip
-    asyncio.run(_serve(rt, [p.name for p in loaded], address_of(db), as_json))
+    event_loop.run(_serve(rt, [p.name for p in loaded], address_of(db), as_json))
 
 
 async def _serve(rt: Runtime, names: list[str], address: str, as_json: bool) -> None:
