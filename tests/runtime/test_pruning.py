@@ -14,6 +14,7 @@ import pytest
 from tests.runtime.world import LIMIT, completed
 
 from adjourn import Agent, Checkpoint, RunErased, RunPruned, Runtime
+from adjourn.core.records import CancelAsked, Cancelled, Parked
 from adjourn.errors import Invalid, InvalidDefinition, RunHeld, StoreError, UnknownRun
 from adjourn.models.scripted import ScriptedModel
 from adjourn.runtime import archive, pruning, retention
@@ -23,6 +24,7 @@ from adjourn.stores.memory import MemoryStore
 from adjourn.stores.sqlite import SQLiteStore
 from adjourn.stores.store import Pruning, Store
 from adjourn.testing.clock import FakeClock
+from adjourn.testing.promises.ground import approval, begin, claim, commit
 
 DAY = 86400.0
 
@@ -373,3 +375,15 @@ async def test_what_was_erased_is_not_in_an_archive(world: World, tmp_path: Path
         await rt.prune(older="1h", by="ann", archive=tmp_path / "old")
         data = b"".join(x.read_bytes() for x in (tmp_path / "old").iterdir())
         assert b"about r2" in data and b"about r1" not in data
+
+
+async def test_a_run_of_several_chapters_is_in_its_archive_whole(world: World, tmp_path: Path) -> None:
+    await commit(world.store, await begin(world.store, "r1"), (), [approval(), Parked()])
+    await world.store.chapter("r1", by="ann")
+    await world.store.deliver("r1", CancelAsked(by="ana"))
+    await commit(world.store, await claim(world.store, "r1"), (), [Cancelled()])
+    records = [record for _, record in await world.store.load("r1")]
+    async with Runtime(world.store) as rt:
+        assert (await rt.prune(older=0, by="ann", status="cancelled", archive=tmp_path / "old")).runs == 1
+    [file] = (tmp_path / "old").iterdir()
+    assert Checkpoint.from_json(file.read_text()).records == tuple(records)

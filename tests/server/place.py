@@ -24,7 +24,9 @@ def rows(path: Path) -> dict[str, list[Any]]:
     db: Any = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
     try:
         tables = [str(name) for (name,) in db.execute("select name from sqlite_schema where type = 'table' order by 1")]
-        plain = [name for name in tables if name not in ("seal", "run_text", "run_term")]  # an index is made of the rows
+        plain = [
+            name for name in tables if name not in ("seal", "run_text", "run_term")
+        ]  # an index is made of the rows
         kept = {name: sorted(db.execute(f"select * from {name}"), key=repr) for name in plain}
         return {name: [row for row in found if row[0] != SECURITY] for name, found in kept.items()}
     finally:

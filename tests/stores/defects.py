@@ -1,12 +1,16 @@
 """Defects in how rules and stores meet, each with the test that catches it. See `tests.house.defects`."""
 
-from tests.house.defect import Defect, rewriting
+from tests.house.defect import Defect, replacing, rewriting
 
+from adjourn.stores import removal
 from adjourn.stores.rows import Rows
+from adjourn.stores.rules import erasing, journal, pruning
 from adjourn.stores.rules import lease as leases
 from adjourn.stores.sqlite import SQLiteStore
 
 SHEET = "tests/stores/test_sheet.py::test_"
+CONTRACT = "tests/stores/test_contract.py::TestSQLiteStore::test_"
+HELD = CONTRACT + "what_is_under_a_hold_is_neither_erased_nor_pruned"
 
 RULES: dict[str, Defect] = {
     "reads_unasked": Defect(
@@ -28,5 +32,30 @@ RULES: dict[str, Defect] = {
             "request.error = self._failure(e); rows.forget()",
         ),
         SHEET + "a_refusal_in_a_batch_leaves_the_others",
+    ),
+    "erased_under_hold": Defect(
+        "a run that is under a legal hold is erased",
+        rewriting(erasing, "erase", "held(sheet, row) or _refusal(row)", "_refusal(row)"),
+        HELD + "[run:r1]",
+    ),
+    "pruned_under_hold": Defect(
+        "a run that is under a legal hold is pruned",
+        rewriting(pruning, "prune", "held(sheet, row) or _refusal(row, wanted)", "_refusal(row, wanted)"),
+        HELD + "[run:r1]",
+    ),
+    "pruned_as_it_is_not": Defect(
+        "a run is pruned although something came after its archive",
+        rewriting(pruning, "_refusal", "row.seq != wanted.seq", "False"),
+        CONTRACT + "what_changed_since_somebody_looked_or_is_too_young_is_not_pruned",
+    ),
+    "id_again": Defect(
+        "the id of a run that was pruned is given again",
+        rewriting(journal, "create", "sheet.is_audited(started.run)", "False"),
+        CONTRACT + "its_id_stays_taken",
+    ),
+    "left_beside": Defect(
+        "a table keeps rows of a run that was erased",
+        replacing(removal, "BESIDE", removal.BESIDE[1:]),
+        "tests/stores/test_pruning.py::test_every_table_that_has_rows_of_a_run_is_known_to_what_removes_them",
     ),
 }
