@@ -25,7 +25,7 @@ SHOP, YARD = str(Path(shop.__file__)), str(Path(yard.__file__))
 JSON: dict[str, list[str]] = {
     "run": [f"{SHOP}:make", "x"], "runs": [], "show": ["RUN"], "requests": ["RUN"], "watch": ["RUN", "--rest"], "inbox": [],
     "approve": ["RUN"], "deny": ["RUN"], "answer": ["ASK", "yes"], "retry": ["FAILED", "--all"],
-    "pause": ["RUN"], "resume": ["PAUSED"], "cancel": ["RUN"], "accept": ["ASK"],
+    "pause": ["RUN"], "resume": ["PAUSED"], "cancel": ["RUN"], "accept": ["ASK"], "chapter": ["RUN"],
     "say": ["RUN", "x"],
     "fork": ["RUN"], "halt": ["tool:x", "--reason", "y"], "unhalt": ["tool:x"],
     "erase": ["ENDED", "--reason", "y", "--yes"], "db scrub": [], "hold": ["ENDED", "--reason", "y"],

@@ -14,6 +14,7 @@ COMMANDS = {
     "demo": "demo", "run": "running", "runs": "reading", "show": "reading", "requests": "commands.requests",
     "watch": "watching", "inbox": "deciding", "approve": "deciding", "deny": "deciding", "answer": "deciding", "retry": "deciding",
     "pause": "controlling", "resume": "controlling", "cancel": "controlling", "accept": "controlling", "say": "controlling",
+    "chapter": "controlling",
     "fork": "history", "halt": "controlling", "unhalt": "controlling", "erase": "erasing", "hold": "erasing", "audit": "commands.audit",
     "checkpoint": "checkpoints", "serve": "serving", "worker": "working", "db": "storing", "user": "people",
     "keys": "commands.keys", "doctor": "doctor",

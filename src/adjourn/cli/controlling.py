@@ -157,6 +157,29 @@ def accept(run: RunId, db: Db = None, as_json: Json = False, by: By = None, requ
 
 
 @app.command()
+@says("No chapter began")
+def chapter(
+    run: RunId,
+    db: Db = None,
+    as_json: Json = False,
+    by: By = None,
+    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="What for.")] = "",
+) -> None:
+    """Let a long run continue as new: whoever reads it next begins at a new chapter. Nothing may be in flight."""
+    name = person(db, by, right="control", what="beginning a chapter of a run").name
+
+    async def work(rt: Runtime) -> tuple[str, int]:
+        handle = await rt.get((await find_run(rt, run)).id)
+        return handle.id, await handle.continue_as_new(by=name, why=reason)
+
+    id, seq = with_runtime(db, work)
+    if as_json:
+        print_json({"run_id": id, "seq": seq, "by": name})
+        return
+    out().print(Text.assemble("new chapter  ", visible(id), f"  begins at record {seq}"))
+
+
+@app.command()
 @says("Not said")
 def say(
     run: RunId,

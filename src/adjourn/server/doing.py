@@ -82,6 +82,12 @@ async def erase_run(c: Call) -> Any:
     return {"seq": done.seq, "scrubbed": done.scrubbed, "others": list(done.others)}
 
 
+async def begin_chapter(c: Call) -> Any:
+    """Let a long run continue as new."""
+    run = await c.rt.get(c.path["run"])
+    return {"seq": await run.continue_as_new(by=c.who.name, why=c.body.get("reason", ""))}
+
+
 async def accept_run(c: Call) -> Any:
     """Accept a changed program for one run: the version that was shown."""
     run = await c.rt.get(c.path["run"])

@@ -124,6 +124,8 @@ OPERATIONS = [
               body=thing(reason=NOTE)),
     Operation("POST", "/runs/{run}/erase", "erase_run", "admin", "Erase everything that was in it; it must have ended.", doing.erase_run,
               answer(seq=WHOLE, scrubbed=FLAG, others=TEXTS), problems=CONTROLS, body=thing(("reason",), reason=NAME)),
+    Operation("POST", "/runs/{run}/chapter", "begin_chapter", "control", "Continue as new; nothing may be in flight.", doing.begin_chapter,
+              answer(seq=WHOLE), problems=CONTROLS, body=thing(reason=NOTE)),
     Operation("POST", "/runs/{run}/accept", "accept_run", "decide", "Let it go on although its program changed.", doing.accept_run,
               answer(accepted=TEXTS), problems=CONTROLS, body=thing(("digest",), digest=DIGEST)),
     Operation("POST", "/runs/{run}/say", "say_to_run", "control", "Tell the agent something.", doing.say_to_run, answer(dropped=TEXTS),
