@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from adjourn.core import image
@@ -24,7 +25,7 @@ from adjourn.core.records import (
 )
 from adjourn.core.state import State
 from adjourn.driver import snapshots
-from adjourn.driver.snapshots import captured, fold_in_slices, folded, write_down
+from adjourn.driver.snapshots import captured, folded, write_down
 from adjourn.stores.memory import MemoryStore
 from adjourn.stores.snapshots import Snapshot
 from adjourn.stores.sqlite import SQLiteStore
@@ -129,9 +130,10 @@ async def test_a_snapshot_that_is_not_of_this_journal_is_ignored(store: Store, w
     assert found is not None
     other = await filled(store, 401, "other")
     rest = image.packed(found.rest)
+    forged = msgspec.structs.replace(state, head=b"another", steps=1)
     wrong = {
         "format": Snapshot(state.seq, state.head, image.FORMAT + 1, rest, found.stretches),
-        "head": Snapshot(state.seq, b"another", image.FORMAT, rest, found.stretches),
+        "head": Snapshot(state.seq, b"another", image.FORMAT, image.packed(image.rest(forged)), found.stretches),
         "rest": Snapshot(state.seq, state.head, image.FORMAT, rest[:-9], found.stretches),
         "another run's": Snapshot(state.seq, state.head, image.FORMAT, image.packed(image.rest(other)), ()),
     }[what]
@@ -139,6 +141,17 @@ async def test_a_snapshot_that_is_not_of_this_journal_is_ignored(store: Store, w
     again = await folded(store, "r")
     again.head = state.head
     assert again == state
+
+
+async def test_a_snapshot_of_another_format_is_not_even_read(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    state = await filled(store, 400)
+    found = await captured(store, state)
+    assert found is not None
+    later = Snapshot(state.seq, state.head, image.FORMAT + 1, image.packed(found.rest), found.stretches)
+    await store.snapshots().keep("r", later, {which: image.packed(part) for which, part in found.parts.items()})
+    read = loads(store, monkeypatch)
+    await folded(store, "r")
+    assert read == [0]
 
 
 async def test_whoever_trusts_only_some_people_folds_for_themselves(
@@ -176,18 +189,17 @@ async def test_a_state_is_not_written_down_while_what_was_done_is_taken_back(sto
 
 async def test_others_have_their_turn_between_the_slices_of_a_fold(monkeypatch: pytest.MonkeyPatch) -> None:
     records = list(enumerate(journal(1_000), 1))
-    state, most, before, goes_on = State(), 0, 0, True
+    state, most, before = State(), 0, 0
 
     async def others() -> None:
         nonlocal most, before
-        while goes_on:
-            most, before = max(most, state.seq - before), state.seq
+        while before < len(records):
             await asyncio.sleep(0)
+            most, before = max(most, state.seq - before), state.seq
 
     watching = asyncio.create_task(others())
     await asyncio.sleep(0)
-    await fold_in_slices(state, records)
-    goes_on = False
+    await snapshots.fold_in_slices(state, records)
     await watching
     assert state.seq == len(records)
     assert most <= snapshots.SLICE

@@ -19,6 +19,7 @@ from tests.authority.defects import AUTHORITY
 from tests.bodies.defects import BODIES
 from tests.control.defects import TIME
 from tests.driver.defects import LIVENESS
+from tests.driver.long_lives import LONG_LIVES
 from tests.house.defect import Defect, replacing, rewrite, rewriting
 from tests.stores.defects import RULES
 
@@ -235,6 +236,7 @@ DEFECTS: dict[str, Defect] = {
     ),
     **AUTHORITY,
     **RULES,
+    **LONG_LIVES,
     **BODIES,
     **LIVENESS,
 }  # fmt: skip

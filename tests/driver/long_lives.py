@@ -1,0 +1,56 @@
+"""Defects in how long runs are kept and read, each with the test that catches it. See `tests.house.defects`."""
+
+from tests.house.defect import Defect, replacing, rewriting
+
+from adjourn.core import chapter, chapter_rule, image
+from adjourn.driver import snapshots
+from adjourn.stores.rules import chapters
+from adjourn.stores.snapshots import MemorySnapshots
+
+IMAGE = "tests/core/test_image.py::test_"
+SNAPSHOTS = "tests/driver/test_snapshots.py::test_"
+CHAPTERS = "tests/runtime/test_chapters.py::test_"
+
+LONG_LIVES: dict[str, Defect] = {
+    "one_call_twice": Defect(
+        "a call that goes on is two calls once its state was read again",
+        rewriting(image, "read", "state.live.get(id, call)", "call"),
+        IMAGE + "an_agents_state_goes_on_from_where_it_was_written_down",
+    ),
+    "any_head": Defect(
+        "a snapshot of another history is believed",
+        replacing(MemorySnapshots, "_is_there", lambda self, run, snapshot: True),  # pyright: ignore
+        SNAPSHOTS + "a_snapshot_that_is_not_of_this_journal_is_ignored[memory-head]",
+    ),
+    "any_format": Defect(
+        "a snapshot of another format is read",
+        rewriting(snapshots, "_restored", "or found[0].format != image.FORMAT", ""),
+        SNAPSHOTS + "a_snapshot_of_another_format_is_not_even_read[memory]",
+    ),
+    "trusting": Defect(
+        "whoever trusts only some people believes a snapshot",
+        rewriting(snapshots, "folded_and_sized", "found = await _restored(store, run) if trust is None else None",
+                  "found = await _restored(store, run)"),
+        SNAPSHOTS + "whoever_trusts_only_some_people_folds_for_themselves[memory]",
+    ),
+    "no_slices": Defect(
+        "a long fold holds everybody up",
+        rewriting(snapshots, "fold_in_slices", "await asyncio.sleep(0)", "pass"),
+        SNAPSHOTS + "others_have_their_turn_between_the_slices_of_a_fold",
+    ),
+    "forged_chapter": Defect(
+        "a chapter may say anything",
+        rewriting(chapter_rule, "flaw", "if changed else", "if False else"),
+        CHAPTERS + "a_chapter_that_says_anything_else_is_none",
+    ),
+    "chapter_at_work": Defect(
+        "a chapter begins while a worker has the run",
+        rewriting(chapters, "begin", "if row.worker:", "if False:"),
+        CHAPTERS + "no_chapter_begins_in_a_run_that_has_ended_or_is_at_work",
+    ),
+    "chapter_forgets": Defect(
+        "a chapter does not say what was done",
+        rewriting(chapter, "content", 'trust=None, head=b""', 'trust=None, head=b"", effects={}'),
+        CHAPTERS + "whoever_begins_with_a_chapter_knows_all_that_was_before_it",
+    ),
+}  # fmt: skip
