@@ -58,8 +58,10 @@ def as_before(path: Path) -> None:
     db.execute("alter table run drop column salt")
     db.execute("alter table run drop column erased")
     db.execute("alter table run drop column chapter")
-    db.execute("drop table snapshot")
-    db.execute("drop table segment")
+    for table in ("snapshot", "segment", "hold"):
+        db.execute(f"drop table {table}")
+    for index in ("run_completed", "run_cancelled"):
+        db.execute(f"drop index {index}")
     db.execute("alter table run drop column requesters")
     db.execute("alter table interrupt drop column lives")
     db.execute("alter table interrupt drop column disowned")
