@@ -36,6 +36,7 @@ export interface Run {
   epoch: number;
   created_at: number;
   updated_at: number;
+  erased_at: number | null;
 }
 
 export interface Usage {
@@ -107,6 +108,7 @@ export interface RunState {
   started_by: string;
   forked_from: string;
   misfit: Misfit | null;
+  holds: Halt[];
 }
 
 /** Why no present worker advances a run. `digest` names the version that was refused; "" if there is none to accept. */

@@ -121,6 +121,17 @@ export function Callout({ state, lines, resume }: { state: RunState; lines: Line
         text={<Visible text={state.residue.map(left).join(" · ")} />}
       />
     );
+  if (run.erased_at) return <Bar tone="idle" icon="halt" head="Erased" text="Of what was in it nothing is left. The audit says who wanted that." />;
+  const hold = state.holds[0];
+  if (hold)
+    return (
+      <Bar
+        tone="idle"
+        icon="halt"
+        head="Under a legal hold"
+        text={<Visible text={`Set by ${hold.by}: ${hold.reason}. It is neither erased nor pruned.`} />}
+      />
+    );
   return null;
 }
 
