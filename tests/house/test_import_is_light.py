@@ -7,6 +7,7 @@ import sys
 import pytest
 
 HEAVY = {
+    "multiprocessing", "pickle",
     "pydantic_ai", "openai", "anthropic", "starlette", "uvicorn", "psycopg", "typer", "rich", "apsw", "sqlite3",
     "pydantic", "jsonschema", "httpx",
 }  # fmt: skip

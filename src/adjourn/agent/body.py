@@ -4,7 +4,6 @@ import logging
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from adjourn.agent.isolated import run_isolated
 from adjourn.agent.tool import Tool
 from adjourn.bodies.body import Work
 from adjourn.bodies.tool_context import ToolContext
@@ -66,6 +65,8 @@ class ToolBody:
     def work(self, context: ToolContext) -> Work | Coroutine[Any, Any, Any]:
         values, args = self.tool.read(self.call.args)
         if self.tool.isolate:
+            from adjourn.agent.isolated import run_isolated  # brings multiprocessing, which few need
+
             return run_isolated(self.tool, args, context, self.call)
         return Work(self.tool.run, *self.tool.bind(args, context, values))
 

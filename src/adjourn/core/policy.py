@@ -2,7 +2,6 @@
 
 import copy
 import dataclasses
-import difflib
 import fnmatch
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -185,6 +184,8 @@ def _near(name: str, known: Iterable[str]) -> str:
     """The known names that are nearest, else some of them. Of `money.cents` the last part counts as well."""
     names = sorted(known)
     ends = {known_name.rpartition(".")[2]: known_name for known_name in reversed(names)}
+    import difflib
+
     near = difflib.get_close_matches(name, names, 2, 0.8)
     near += [ends[end] for end in difflib.get_close_matches(name.rpartition(".")[2], ends, 1, 0.8)]
     if near:

@@ -1,7 +1,6 @@
 """Who a worker is, and whether another one on this machine is dead or alive."""
 
 import os
-import secrets
 import socket
 from enum import Enum
 from functools import cache
@@ -11,7 +10,7 @@ _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 
 def new_run_id() -> str:
     """Eighty random bits that a person can read out, for example `7Q2M-41KD-9XKQ-Z0P1`."""
-    n = secrets.randbits(80)
+    n = int.from_bytes(os.urandom(10), "big")
     text = "".join(_ALPHABET[(n >> shift) & 31] for shift in range(75, -1, -5))
     return "-".join(text[k : k + 4] for k in (0, 4, 8, 12))
 
@@ -73,7 +72,7 @@ def here() -> str:
 
 def new_worker_id() -> str:
     """A name that is unique and says where its process is. `retire` it when nobody works under it any more."""
-    worker = f"{here()}{os.getpid()}|{_process(os.getpid())[1]}|{secrets.token_hex(4)}"
+    worker = f"{here()}{os.getpid()}|{_process(os.getpid())[1]}|{os.urandom(4).hex()}"
     _workers.add(worker)
     return worker
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import logging
 import os
-import secrets
 from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
@@ -106,7 +105,7 @@ class SigningKey:
 
     def sealed(self, record: S, *, store: str, run: str, of: str, now: float) -> S:
         """The record with its seal: about `of` (see `signatures.shown`), in this run of this store."""
-        seal = Seal(self.kid, round(now, 3), secrets.token_hex(16), "")
+        seal = Seal(self.kid, round(now, 3), os.urandom(16).hex(), "")
         signature = self._private.sign(message(store, run, record, of, seal))
         return msgspec.structs.replace(
             record, seal=msgspec.structs.replace(seal, sig=base64.b64encode(signature).decode())

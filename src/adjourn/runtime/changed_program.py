@@ -1,6 +1,6 @@
 """Why no present worker advances a run, for people; and which changed program they may accept for it."""
 
-from dataclasses import dataclass
+import msgspec
 
 from adjourn.core.digest import digest
 from adjourn.core.fingerprint import changes
@@ -10,8 +10,7 @@ from adjourn.stores.misfit import Misfit
 from adjourn.stores.store import Store
 
 
-@dataclass(frozen=True, slots=True)
-class Unfit:
+class Difference(msgspec.Struct, frozen=True):
     """What a worker says about a run that it does not advance.
 
     `changes` is what differs, if its program is what does not fit, and `digest` then names that version; both are empty if there
@@ -30,12 +29,12 @@ async def noted(store: Store, run: str) -> Misfit | None:
     return found[0] if found else None
 
 
-def unfit(state: State, note: Misfit | None) -> Unfit | None:
+def unfit(state: State, note: Misfit | None) -> Difference | None:
     """Why a run that waits for a worker finds none; None if nobody has said so."""
     if note is None or state.status != Status.READY:
         return None
     different = changed(state, note)
-    return Unfit(note.why, different, version(note) if different else "", note.queued)
+    return Difference(note.why, different, version(note) if different else "", note.queued)
 
 
 def changed(state: State, note: Misfit) -> tuple[str, ...]:

@@ -1,7 +1,5 @@
 """Ids that are like one that does not exist: what somebody may have meant."""
 
-from difflib import get_close_matches
-
 from adjourn.errors import UnknownRun
 from adjourn.stores.store import Filter, Store
 
@@ -27,6 +25,8 @@ async def near_ids(store: Store, id: str) -> list[str]:
     for filter in filters:
         for row in await store.runs(filter):
             by_text.setdefault(row.id.casefold(), []).append(row.id)
+    from difflib import get_close_matches
+
     alike = get_close_matches(id.casefold(), by_text, n=MOST, cutoff=0.7)
     longer = sorted(text for text in by_text if text.startswith(id.casefold()))
     found = dict.fromkeys(name for text in (*alike, *longer) for name in by_text[text])

@@ -1,9 +1,9 @@
 """The verbs of a runtime for many failures at once: which are like one another, and to try all of them again."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 from msgspec.structs import replace
 
 from adjourn.core.digest import digest as digest_of
@@ -17,8 +17,7 @@ MOST = 1000
 """So many are tried again by one call: what is left is listed again, and decided again."""
 
 
-@dataclass(frozen=True, slots=True)
-class Retried:
+class Retried(msgspec.Struct, frozen=True):
     """What came of one of several decisions: `seq` is its record; `refused` is why there is none."""
 
     interrupt: Interrupt

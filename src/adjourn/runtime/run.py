@@ -2,9 +2,9 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Literal
 
+import msgspec
 from typing_extensions import TypeVar
 
 from adjourn.agent.outcome import Outcome, outcome_of
@@ -37,8 +37,7 @@ NEVER = -1
 """No journal is so long: a command for it is only recognised, never appended."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunState:
+class RunState(msgspec.Struct, frozen=True, kw_only=True):
     """A run, looked at. `status` is what people see; `calls` are those without a result yet; `waits_for` is what a run
     that is pausing or cancelling still waits for."""
 

@@ -13,7 +13,7 @@ from adjourn.core.messages import Usage
 from adjourn.core.records import AnyRecord, Cancelled, Completed
 from adjourn.core.renaming import named_now
 from adjourn.core.state import State
-from adjourn.runtime.changed_program import Unfit
+from adjourn.runtime.changed_program import Difference
 from adjourn.runtime.retries import Retried
 from adjourn.runtime.run import look
 from adjourn.server.auth import Identity
@@ -33,7 +33,7 @@ def run_json(row: RunRow, now: float) -> dict[str, Any]:
 
 
 def state_json(
-    row: RunRow, state: State, now: float, misfit: Unfit | None = None, holds: Sequence[Hold] = ()
+    row: RunRow, state: State, now: float, misfit: Difference | None = None, holds: Sequence[Hold] = ()
 ) -> dict[str, Any]:
     """A run, looked at: where it is, what it waits for, what it did; `misfit`: why no present worker advances it; `holds`: the
     legal holds that it is under."""
@@ -52,7 +52,7 @@ def state_json(
     }  # fmt: skip
 
 
-def misfit_json(misfit: Unfit) -> dict[str, Any]:
+def misfit_json(misfit: Difference) -> dict[str, Any]:
     """Why no present worker advances a run; `digest` names the version that may be accepted, "" if there is none."""
     return {
         "why": misfit.why, "changes": list(misfit.changes), "digest": misfit.digest, "queued": misfit.queued,

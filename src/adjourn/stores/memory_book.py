@@ -1,6 +1,6 @@
 """A `Book` in memory: a few dicts."""
 
-import secrets
+import os
 from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
@@ -30,7 +30,7 @@ class MemoryBook:
         self._halts: dict[str, Halt] = {}
         self._holds: dict[str, Hold] = {}
         self._audit: dict[str, list[AuditRow]] = {}
-        self._id = secrets.token_hex(16)
+        self._id = os.urandom(16).hex()
         self._touched: dict[str, float] = {}
         self._seals: list[Seal] = []
         self._endpoints: dict[str, Endpoint] = {}

@@ -1,6 +1,6 @@
 """The journal and its rows: creating a run, appending a record, keeping the rows equal to the fold."""
 
-import secrets
+import os
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -90,7 +90,7 @@ def create(sheet: Sheet, started: Started, rest: Sequence[AnyRecord], origin: st
         return False
     if sheet.is_audited(started.run):
         raise RunPruned(started.run)
-    row.salt = row.head = secrets.token_bytes(16)
+    row.salt = row.head = os.urandom(16)
     sheet.insert(row)
     told = {"by": started.by, "from": origin, "seq": 1 + len(rest)}
     if any(isinstance(record, Erased) for record in rest):
