@@ -20,7 +20,7 @@ COMMIT_PATH = frozenset(
     for name in (
         "stores/writer",
         "stores/sqlite",
-        "stores/rows",
+        "stores/sqlite_book",
         "stores/rules/sheet",
         "stores/rules/journal",
         "stores/rules/lease",

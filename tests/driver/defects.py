@@ -46,7 +46,7 @@ LIVENESS: dict[str, Defect] = {
     ),
     "nobody_is_spared": Defect(
         "a worker that is known to live loses its runs because time has passed",
-        rewriting(leases, "_is_held", "return spared or", "return"),
+        rewriting(leases, "is_held", "return spared or", "return"),
         MEMORY + "a_worker_that_is_spared_is_not_robbed_because_time_has_passed",
     ),
     "the_living_are_robbed": Defect(
@@ -56,7 +56,7 @@ LIVENESS: dict[str, Defect] = {
     ),
     "the_wall_clock_ends_waits": Defect(
         "a wait that is held is over because somebody set the clock",
-        rewriting(DriveTime, "now", "if self._began is None:", "if True:"),
+        rewriting(DriveTime, "now", "if self._kept is not None:", "if False:"),
         STEPS + "what_was_cut_off_gets_its_time_before_the_world_is_asked[tool-3600.0]",
     ),
     "settling_is_parked": Defect(

@@ -59,7 +59,9 @@ async def test_a_hundred_runs_at_once_share_their_syncs(db: str, ledger: Ledger)
         assert all(isinstance(outcome, Completed) for outcome in outcomes)
     await store.close()
     assert sorted(ledger.lines()) == ["note a"] * 100 + ["note b"] * 100
-    assert store.commits > 700  # each run: create, acquire, five of its loop
+    assert (
+        700 <= store.commits < 720
+    )  # each run: create, acquire, five of its loop; nobody commits nothing only to look
     assert store.transactions < store.commits / 4
 
 

@@ -2,11 +2,17 @@
 
 from tests.house.defect import Defect, replacing, rewriting
 
-from adjourn.stores import removal
-from adjourn.stores.rows import Rows
+from adjourn.stores import memory_book, removal
 from adjourn.stores.rules import erasing, journal, pruning
 from adjourn.stores.rules import lease as leases
 from adjourn.stores.sqlite import SQLiteStore
+from adjourn.stores.sqlite_book import SQLiteBook
+
+
+def _nobody_holds() -> None:
+    for owner in (leases, memory_book):
+        owner.is_held = lambda *_: False  # pyright: ignore
+
 
 SHEET = "tests/stores/test_sheet.py::test_"
 CONTRACT = "tests/stores/test_contract.py::TestSQLiteStore::test_"
@@ -20,16 +26,26 @@ RULES: dict[str, Defect] = {
     ),
     "not_flushed": Defect(
         "a run that waits in the batch is read as it was before",
-        rewriting(Rows, "read", "if ask.run in self._gathered.runs or", "if"),
+        rewriting(SQLiteBook, "read", "if ask.run in self._gathered.runs or", "if"),
         SHEET + "two_votes_in_one_batch_are_both_counted",
+    ),
+    "known_for_ever": Defect(
+        "what another process has written to a run is not looked for",
+        rewriting(SQLiteBook, "_run", "id not in self._sure", "False"),
+        "tests/stores/test_sqlite.py::test_what_is_known_of_a_run_outlives_what_another_process_writes_elsewhere",
+    ),
+    "claimed_twice": Defect(
+        "a claim takes what others hold",
+        _nobody_holds,
+        "tests/stores/test_contract.py::TestMemoryStore::test_two_claimers_never_get_the_same_run",
     ),
     "refusal_drops_the_others": Defect(
         "a refusal in a batch drops what the others have written",
         rewriting(
             SQLiteStore,
             "_attempt",
-            "request.error = self._failure(e)",
-            "request.error = self._failure(e); rows.forget()",
+            "request.error = e\n",
+            "request.error = e; rows.forget()\n",
         ),
         SHEET + "a_refusal_in_a_batch_leaves_the_others",
     ),

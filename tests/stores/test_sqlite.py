@@ -249,6 +249,46 @@ async def test_one_store_serves_event_loops_in_several_threads(path: Path) -> No
         assert sorted(seq for some in seqs for seq in some) == list(range(2, 82))
 
 
+@pytest.mark.unwatched
+async def test_what_is_known_of_a_run_outlives_what_another_process_writes_elsewhere(path: Path) -> None:
+    async with opened(path) as one, opened(path) as two:
+        lease = await begin(one)
+        await two.create(started("r2"))
+        statements: list[str] = []
+
+        def traced(_: Any, sql: str, __: Any) -> bool:
+            statements.append(sql)
+            return True
+
+        one._db.exec_trace = traced
+        await one.commit(lease, [Stepped(call="1.0", key="a")], [], seen=2)
+        whole = [sql for sql in statements if "from run" in sql and "title" in sql]
+        assert not whole, "it read the whole row again"
+        await two.deliver("r1", Said(text="hi"))
+        done = await one.commit(lease, [Stepped(call="1.0", key="b")], [], seen=3)
+        one._db.exec_trace = None
+        assert [seq for seq, _ in done.records] == [4]
+        assert (await two.get("r1")).seq == 5
+        assert not await one.verify()
+
+
+async def test_a_process_is_not_rung_for_what_it_writes_itself(path: Path) -> None:
+    """Whatever another process writes meanwhile: a drive that is rung makes an empty commit only to look."""
+    async with opened(path) as one, opened(path) as two:
+        lease = await begin(one)
+        await two.create(started("r2"))
+        rung: list[str] = []
+        one.subscribe("r1", lambda: rung.append("r1"), words=True)
+        for n in range(3):
+            await one.commit(lease, [Stepped(call="1.0", key=str(n))], [], seen=2 + n)
+            await two.deliver("r2", Said(text=str(n)))
+            one._ring_changed()
+        assert not rung
+        await two.deliver("r1", Said(text="hi"))
+        one._ring_changed()
+        assert rung == ["r1"]
+
+
 # When it goes wrong
 
 

@@ -1,13 +1,13 @@
 """Waiting, with time as something that can be replaced."""
 
 import asyncio
+import math
 import time
-from collections.abc import Callable
 from typing import Protocol
 
 
 class Clock(Protocol):
-    """What the loop waits by. The time itself is the store's."""
+    """What the loop waits by. The time itself is the store's: see `StoreTime`."""
 
     def steady(self) -> float:
         """Seconds since some moment. Nobody can set it: how long something took, or is to take, is told by it."""
@@ -18,6 +18,27 @@ class Clock(Protocol):
         ...
 
 
+class StoreTime:
+    """The store's time, as one process knows it: from the transactions that the store has answered, and otherwise it passes.
+
+    It is asked of nobody: it is an offset to a clock that nobody can set, and each answer says within which bounds that is. All
+    drives of a worker share it, so what they do has one order.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self.offset: float | None = None
+
+    def heard(self, now: float, asked: float = -math.inf) -> None:
+        """The store said that it was `now` at some moment since `asked`, by the steady clock.
+
+        As long as that may be so, nothing changes: how long an answer took is no reason to go back.
+        """
+        earliest, latest = now - self._clock.steady(), now - asked
+        known = earliest if self.offset is None else self.offset
+        self.offset = min(max(known, earliest), latest)
+
+
 class DriveTime:
     """The store's time, as one drive sees it: while it holds its run for a wait, the time only passes, and nobody sets it.
 
@@ -25,21 +46,26 @@ class DriveTime:
     the clock was set forward, nor an hour longer because it was set back.
     """
 
-    def __init__(self, now: Callable[[], float], clock: Clock) -> None:
-        self._now, self._clock = now, clock
-        self._began: tuple[float, float] | None = None
+    def __init__(self, store: StoreTime, clock: Clock) -> None:
+        self._store, self._clock = store, clock
+        self._kept: float | None = None
 
     def now(self) -> float:
         """Seconds since 1970."""
-        if self._began is None:
-            return self._now()
-        was, began = self._began
-        return was + self._clock.steady() - began
+        offset = self._store.offset
+        if self._kept is not None:
+            offset = self._kept
+        assert offset is not None  # its lease has said it
+        return self._clock.steady() + offset
+
+    def heard(self, now: float, asked: float = -math.inf) -> None:
+        """See `StoreTime.heard`."""
+        self._store.heard(now, asked)
 
     def hold(self, held: bool) -> None:
         """Whether the run is held for a wait."""
-        if held != (self._began is not None):
-            self._began = (self._now(), self._clock.steady()) if held else None
+        if held != (self._kept is not None):
+            self._kept = self._store.offset if held else None
 
 
 class Alarm(asyncio.Event):

@@ -8,7 +8,7 @@ from typing import TypeVar
 from adjourn.core.records import Fact, Move
 from adjourn.driver.clock import Clock
 from adjourn.errors import StoreError
-from adjourn.stores.store import Committed, Lease, Store
+from adjourn.stores.store import Committed, Journals, Lease
 
 T = TypeVar("T")
 log = logging.getLogger("adjourn.driver")
@@ -20,7 +20,7 @@ FIRST, LONGEST = 0.05, 1.0
 class Landing:
     """Where a drive's records go. A store that fails is asked again for `grace` seconds."""
 
-    def __init__(self, store: Store, lease: Lease, clock: Clock, grace: float) -> None:
+    def __init__(self, store: Journals, lease: Lease, clock: Clock, grace: float) -> None:
         self._store, self._lease, self._clock, self._grace = store, lease, clock, grace
 
     async def commit(self, facts: Sequence[Fact], moves: Sequence[Move], *, seen: int) -> Committed:

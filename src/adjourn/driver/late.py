@@ -5,14 +5,14 @@ import logging
 
 from adjourn.core.records import Faulted, Late, Returned
 from adjourn.core.status import ENDED
-from adjourn.stores.store import Lease, Store
+from adjourn.stores.store import Journals, Lease
 
 log = logging.getLogger("adjourn.driver")
 
 _recording: set[asyncio.Task[None]] = set()
 
 
-def record_late(store: Store, lease: Lease, fact: Returned | Faulted, *, seen: int) -> None:
+def record_late(store: Journals, lease: Lease, fact: Returned | Faulted, *, seen: int) -> None:
     """Record how a body ended that was left at work: as its result, or behind the run's end.
 
     Args:
@@ -32,7 +32,7 @@ async def all_recorded(timeout: float) -> None:
         await asyncio.wait(mine, timeout=timeout)
 
 
-async def _record(store: Store, lease: Lease, fact: Returned | Faulted, seen: int) -> None:
+async def _record(store: Journals, lease: Lease, fact: Returned | Faulted, seen: int) -> None:
     call, value = (fact.call, fact.value) if isinstance(fact, Returned) else (fact.step, None)
     try:
         ended = (await store.get(lease.run)).status in ENDED

@@ -31,7 +31,7 @@ from adjourn.core.records import (
 from adjourn.core.state import State
 from adjourn.core.status import Status
 from adjourn.driver import flights
-from adjourn.driver.clock import Alarm, Clock, DriveTime, SystemClock
+from adjourn.driver.clock import Alarm, Clock, DriveTime, StoreTime, SystemClock
 from adjourn.driver.desk import Desk
 from adjourn.driver.feed import Feed
 from adjourn.driver.fence import Fence
@@ -79,6 +79,7 @@ class Drive:
         resources: Mapping[str, Any] | None = None,
         feed: Feed | None = None,
         clock: Clock | None = None,
+        time: StoreTime | None = None,
         fence: Fence | None = None,
         max_deaths: int = MAX_DEATHS,
         cleared: Callable[[], None] | None = None,
@@ -88,7 +89,8 @@ class Drive:
         self.resources = resources or {}
         self.feed = feed or Feed()
         self._clock = clock or SystemClock()
-        self.time = DriveTime(store.now, self._clock)
+        self.time = DriveTime(time or StoreTime(self._clock), self._clock)
+        self.time.heard(lease.now)
         self._landing = Landing(store, lease, self._clock, grace)
         self._halts = lease.halts
         self._posted: list[Posted] = []
@@ -104,6 +106,7 @@ class Drive:
         self.left: list[str] = []
         self._aborted = Usage()
         self._rung = False
+        self._fresh = lease.seq == state.seq
         self._broken: BaseException | None = None
         self.errors: dict[str, BaseException] = {}
         self.why = ""
@@ -170,11 +173,15 @@ class Drive:
         halts = self._halts
         start = [] if self._stopping else [s for s in p.start if s.id not in self._running]
         moves = self._moves(p, start)
-        if own or moves or start or self._rung:
+        if own or moves or self._rung or (start and not self._fresh):
+            self._fresh = False
             if await self._commit(own, moves, start):
                 return True
             if not self._settled(moves, halts):
                 return False
+        elif start:  # the transaction in which the run was taken has read every word and every halt
+            self._fresh = False
+            self._begin(start)
         if self._stopping and not self._running:
             await self.store.release(self.lease, Released(why=self.why, usage=self._aborted))
             self.handed_back = True
@@ -231,6 +238,7 @@ class Drive:
         now = self.time.now()
         moves = [stamped(move, now) for move in moves]
         self._rung = False
+        asked = self._clock.steady()
         try:
             done = await self._landing.commit(facts, moves, seen=self.state.seq)
         except Unauthorised as refusal:  # nothing landed: now the facts do, and a person is asked instead
@@ -241,6 +249,7 @@ class Drive:
             _settle(own, e)
             raise
         _settle(own, None)
+        self.time.heard(done.now, asked)
         self._halts = done.halts
         self.size += done.size
         first = done.seq - len(facts) - (len(moves) if done.clean else 0) + 1

@@ -15,7 +15,7 @@ from adjourn.core.records import Released
 from adjourn.core.state import State
 from adjourn.core.status import ENDED
 from adjourn.driver import flights
-from adjourn.driver.clock import Clock
+from adjourn.driver.clock import Clock, StoreTime
 from adjourn.driver.feed import Feed
 from adjourn.driver.identity import Life, here, life_of
 from adjourn.driver.keys import BadDeciders, StoreTrust
@@ -69,6 +69,7 @@ class Advancer:
         self.left: list[str] = []
         self._left_runs: set[str] = set()
         self._handing: set[asyncio.Task[None]] = set()
+        self._time = StoreTime(clock)
         self._store, self._feed, self._clock, self._fitness, self._slots = store, feed, clock, fitness, slots
         self._resources, self._ttl, self._grace, self._max_deaths = resources, ttl, grace, max_deaths
         self.trust = trust
@@ -165,6 +166,7 @@ class Advancer:
             resources=self._resources,
             feed=self._feed,
             clock=self._clock,
+            time=self._time,
             fence=self.heartbeat.fence,
             max_deaths=self._max_deaths,
             cleared=lambda: self._slots.clear(run),

@@ -1,7 +1,7 @@
 """Ids that are like one that does not exist: what somebody may have meant."""
 
 from adjourn.errors import UnknownRun
-from adjourn.stores.store import Filter, Store
+from adjourn.stores.store import Filter, Lists
 
 NEAR = 5
 """Names that an error lists where several could be meant."""
@@ -12,7 +12,7 @@ ALIKE = 20
 MOST = 3
 
 
-async def near_ids(store: Store, id: str) -> list[str]:
+async def near_ids(store: Lists, id: str) -> list[str]:
     """At most three ids that are like `id`: those that begin with it, or as it does, and the newest, the likest first.
 
     It reads a bounded number of rows, through an index. For an id that nobody could have typed there are none.
@@ -33,6 +33,6 @@ async def near_ids(store: Store, id: str) -> list[str]:
     return list(found)[:MOST]
 
 
-async def did_you_mean(store: Store, unknown: UnknownRun) -> UnknownRun:
+async def did_you_mean(store: Lists, unknown: UnknownRun) -> UnknownRun:
     """The same error with the ids that are like the one that was given."""
     return unknown if unknown.near else UnknownRun(unknown.run_id, await near_ids(store, unknown.run_id))

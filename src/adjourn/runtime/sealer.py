@@ -8,7 +8,7 @@ from adjourn.driver.clock import Clock
 from adjourn.errors import AdjournError, AuditBroken
 from adjourn.stores.audit_key import AuditKey
 from adjourn.stores.seals import MOST, Seal
-from adjourn.stores.store import Store
+from adjourn.stores.store import AuditLog
 
 log = logging.getLogger("adjourn.audit")
 
@@ -19,7 +19,7 @@ EVERY = 10.0
 class Sealer:
     """Seals a store while it runs. It remembers its last seal: on top of a store that has lost it, it seals nothing."""
 
-    def __init__(self, store: Store, clock: Clock, keys: Sequence[AuditKey] = (), every: float = EVERY) -> None:
+    def __init__(self, store: AuditLog, clock: Clock, keys: Sequence[AuditKey] = (), every: float = EVERY) -> None:
         self._store, self._clock, self._every = store, clock, every
         self._key = next((key for key in keys if key.can_sign), None)
         self._last: Seal | None = None

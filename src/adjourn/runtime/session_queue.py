@@ -2,12 +2,12 @@
 
 from adjourn.core.state import State
 from adjourn.core.status import CANCELS, ENDED, Status
-from adjourn.stores.store import Filter, Store
+from adjourn.stores.store import Filter, Lists
 
 GOING = tuple(status for status in Status if status not in ENDED)
 
 
-async def ahead(store: Store, state: State) -> str:
+async def ahead(store: Lists, state: State) -> str:
     """The id of a run that this one must wait for; "" if there is none.
 
     What was started before it in its session has ended, or ends some day: nothing can come in between. So nobody need

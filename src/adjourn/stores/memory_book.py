@@ -8,7 +8,8 @@ from msgspec.structs import replace
 from adjourn.stores.audit import AuditRow
 from adjourn.stores.letter import Endpoint, Letter
 from adjourn.stores.misfit import Misfit
-from adjourn.stores.rules.sheet import LAST, Ask, InterruptRow, Seen, Writes
+from adjourn.stores.rules.lease import is_held
+from adjourn.stores.rules.sheet import LAST, Ask, Find, InterruptRow, Seen, Writes
 from adjourn.stores.seals import Covered, Seal, sealed_head
 from adjourn.stores.snapshots import Kept
 from adjourn.stores.store import Halt, Hold, RunRow
@@ -67,6 +68,16 @@ class MemoryBook:
             if self._seals:
                 seen.seals[0] = self._seals[-1]
         return seen
+
+    def find(self, find: Find) -> list[str]:
+        """See `Book.find`."""
+        now, halts = self.now(), frozenset(self._halts)
+        found = [
+            row for row in self._runs.values()
+            if row.program in find.programs and row.id not in find.but and row.due(now, halts)
+            and not is_held(row.worker, self._workers.get(row.worker, 0.0), now, find.replaces, find.spares)
+        ]  # fmt: skip
+        return [row.id for row in sorted(found, key=lambda row: row.updated_at)[: find.limit]]
 
     def _read_run(self, row: RunRow, ask: Ask, seen: Seen) -> None:
         journal = self._journals[row.id]

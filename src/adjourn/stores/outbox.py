@@ -17,6 +17,7 @@ from adjourn.core.status import Status
 from adjourn.errors import Invalid
 from adjourn.stores.audit import SECURITY
 from adjourn.stores.letter import TOPICS, Endpoint, Letter, Sent
+from adjourn.stores.rules.names import check_names, cleaned
 from adjourn.stores.rules.sheet import Ask, Rule, Sheet
 from adjourn.stores.store import RunRow
 
@@ -96,7 +97,9 @@ def endpointing(put: Endpoint | None, drop: str, by: str, origin: str) -> Rule:
 
 def put_endpoint(sheet: Sheet, put: Endpoint | None, drop: str, by: str, origin: str) -> list[Endpoint]:
     """See `Store.endpoints`."""
+    check_names(by=by)
     if put is not None:
+        check_names(url=put.url, secret=put.secret)
         unknown = [t for t in put.topics if t not in TOPICS]
         if not put.name or len(put.name) > 100 or not put.name.isprintable() or unknown:
             raise Invalid(
@@ -138,7 +141,7 @@ def settle(sheet: Sheet, sent: Sequence[Sent]) -> None:
             sheet.drop_letter(x.n)
         else:
             state = "due" if x.again else "dead"
-            sheet.put_letter(msgspec.structs.replace(letter, state=state, due_at=x.again, error=x.error[:500]))
+            sheet.put_letter(msgspec.structs.replace(letter, state=state, due_at=x.again, error=cleaned(x.error[:500])))
 
 
 def taking(limit: int, hold: float, but: Sequence[str]) -> Rule:

@@ -21,9 +21,9 @@ from adjourn.errors import Conflict, Invalid, NotFound, StoreError
 from adjourn.stores.connection import connect, refuse_foreign, transaction
 from adjourn.stores.migrate import pending
 from adjourn.stores.private_file import PARTS, tighten
-from adjourn.stores.rows import Rows
 from adjourn.stores.rules import restoring, sheet
 from adjourn.stores.sqlite import SQLiteStore
+from adjourn.stores.sqlite_book import SQLiteBook
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,19 +131,13 @@ def _hold(copy: str, highest: int, by: str, origin: str, now: float) -> tuple[fl
             [(taken, known)] = db.execute("select coalesce(max(updated_at), 0), coalesce(max(epoch), 0) from run")
             db.execute("delete from worker")  # nobody is at work here
             epoch = restoring.next_epoch(max(highest, known), now)
-            book = Rows(db, lambda: now)
-            held = sum(_do(book, restoring.holding(run, epoch, by, origin)) for run in runs)
-            _do(book, restoring.telling(held, by, origin))
+            book = SQLiteBook(db, lambda: now)
+            held = sum(sheet.carried_out(book, restoring.holding(run, epoch, by, origin)) for run in runs)
+            sheet.carried_out(book, restoring.telling(held, by, origin))
             sheet.settled(book)
     finally:
         db.close()
     return taken, len(runs), held
-
-
-def _do(book: Rows, rule: sheet.Rule) -> Any:
-    result, writes = sheet.worked(book, rule)
-    book.write(writes)
-    return result
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """The half of a store that writes: each method hands one rule to the store's only way to write."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from adjourn.core.records import AnyRecord, Command, Fact, Move, Released, Started
@@ -9,7 +9,7 @@ from adjourn.stores.audit_key import AuditKey
 from adjourn.stores.letter import Endpoint, Letter, Sent
 from adjourn.stores.rules import chapters, commands, erasing, halts, holds, journal, pruning, sealing, signing
 from adjourn.stores.rules import lease as leases
-from adjourn.stores.rules.sheet import Rule
+from adjourn.stores.rules.sheet import NOTHING, Each, Rule
 from adjourn.stores.seals import MOST, Seal
 from adjourn.stores.store import Committed, Erasure, Halt, Hold, Lease, Pruning
 
@@ -17,11 +17,15 @@ from adjourn.stores.store import Committed, Erasure, Halt, Hold, Lease, Pruning
 class Ruled:
     """What every store that is made of rules has in common."""
 
-    async def _write(self, rule: Rule, *, ring: str | None = None, own: bool = False) -> Any:
+    async def _write(self, rule: Rule | Each, *, ring: str | None = None, own: bool = False) -> Any:
         """Read what the rule asks for, let it work, and write what it says, in one transaction; its result.
 
         Then ring for the run `ring` ("": for everybody; None: for nobody). `own`: the lease's holder wrote it. A `Failed` is raised.
         """
+        raise NotImplementedError
+
+    def _ring(self, run: str, *, own: bool) -> None:
+        """Ring for a run that was written to."""
         raise NotImplementedError
 
     async def create(self, started: Started, records: Sequence[AnyRecord] = (), *, origin: str = "") -> bool:
@@ -40,8 +44,27 @@ class Ruled:
         spares: str = "",
     ) -> Lease | None:
         """See `Store.acquire`."""
-        taken = leases.Taken(run, worker, ttl, after, head, replaces, spares)
+        taken = leases.Taken(run, worker, ttl, after, head, (replaces,) if replaces else (), spares)
         return await self._write(leases.acquiring(taken), ring=run, own=True)
+
+    async def claim(
+        self,
+        programs: Sequence[str],
+        worker: str,
+        ttl: float,
+        limit: int,
+        *,
+        after: Mapping[str, int] = NOTHING,
+        but: Collection[str] = (),
+        replaces: Sequence[str] = (),
+        spares: str = "",
+    ) -> list[Lease]:
+        """See `Store.claim`."""
+        work = leases.claiming(programs, worker, ttl, limit, after, but, replaces, spares)
+        taken: list[Lease] = await self._write(work)
+        for lease in taken:
+            self._ring(lease.run, own=True)
+        return taken
 
     async def renew(self, lease: Lease, ttl: float) -> None:
         """See `Store.renew`."""

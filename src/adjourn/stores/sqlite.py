@@ -24,25 +24,15 @@ from adjourn.stores.connection import bring_up_to_date, connect
 from adjourn.stores.letter import Endpoint, Letter
 from adjourn.stores.misfit import Misfit
 from adjourn.stores.pulse import SQLitePulse
-from adjourn.stores.rows import (
-    COLUMNS,
-    ENDED_RUNS,
-    LETTER,
-    TAIL,
-    Rows,
-    endpoints,
-    holds,
-    is_signed,
-    key,
-    misfits,
-    run_row,
-)
+from adjourn.stores.rows import COLUMNS, ENDED_RUNS, LETTER, TAIL, endpoints, holds, is_signed, key, misfits, run_row
 from adjourn.stores.rules import sheet
 from adjourn.stores.rules.lease import misfitting
-from adjourn.stores.rules.sheet import Failed, Rule
+from adjourn.stores.rules.sheet import Each, Failed, Rule
 from adjourn.stores.scrub import is_unscrubbed, scrub
 from adjourn.stores.sqlite_audit import SQLiteAudit
+from adjourn.stores.sqlite_book import SQLiteBook
 from adjourn.stores.sqlite_channel import SQLiteChannel
+from adjourn.stores.sqlite_due import due
 from adjourn.stores.sqlite_snapshots import SQLiteSnapshots
 from adjourn.stores.store import Bell, Filter, Hold, RunRow
 from adjourn.stores.write_ahead_log import WriteAheadLog
@@ -76,7 +66,7 @@ class SQLiteStore(SQLiteAudit):
         self._watching = connect(path)
         self._heads: dict[str, int] = {}
         self._halts: Any = (0, None)
-        self._rows = Rows(self._db, now)
+        self._rows = SQLiteBook(self._db, now)
         self._level = "full"
         self._writer = Worker("adjourn-writer", self._transact, self._db.close)
         self._reader = Worker(
@@ -111,7 +101,7 @@ class SQLiteStore(SQLiteAudit):
     def _attempt(self, batch: list[Request]) -> bool:
         """All of them in one transaction. False: one could not be written, so each must have its own.
 
-        A rule that refuses has written nothing: it leaves the others as they are.
+        A rule that refuses has written nothing: it leaves the others as they are. Whatever else is raised is not a rule's.
         """
         db, rows, ruled = self._db, self._rows, False
         db.execute("begin immediate")
@@ -119,14 +109,10 @@ class SQLiteStore(SQLiteAudit):
             rows.begun()
             for request in batch:
                 try:
-                    request.result, writes = sheet.worked(rows, request.work)
-                except apsw.Error:
-                    raise
-                except Exception as e:
-                    request.error = self._failure(e)
-                    continue
-                rows.write(writes)
-                ruled = True
+                    request.result = sheet.carried_out(rows, request.work)
+                    ruled = True
+                except AdjournError as e:
+                    request.error = e
             sheet.settled(rows)
         except BaseException:
             self._take_back()
@@ -165,16 +151,16 @@ class SQLiteStore(SQLiteAudit):
             self._db.execute(f"pragma synchronous={level}")
             self._level = level
 
-    async def _write(self, rule: Rule, *, ring: str | None = None, own: bool = False) -> Any:
+    async def _write(self, rule: Rule | Each, *, ring: str | None = None, own: bool = False) -> Any:
         result = await self._writer.ask(rule)
         if ring is not None:
-            if ring in self._heads:  # so that the watch tells other processes' writes from ours
-                seq = result if type(result) is int else getattr(result, "seq", 0)
-                self._heads[ring] = seq or self._heads[ring]
-            self._bells.ring(ring, own=own)
+            self._ring(ring, own=own)
         if isinstance(result, Failed):
             raise result.error
         return result
+
+    def _ring(self, run: str, *, own: bool) -> None:
+        self._bells.ring(run, own=own)
 
     def _read(self, batch: list[Request], connection: Callable[[], Any]) -> None:
         for request in batch:
@@ -267,22 +253,7 @@ class SQLiteStore(SQLiteAudit):
     async def due(self, programs: Sequence[str], limit: int = 100) -> list[RunRow]:
         """See `Store.due`."""
         now = self.now()
-
-        def work(db: Any) -> list[RunRow]:
-            halts = frozenset(s for (s,) in db.execute("select scope from halt"))
-            names = encode(list(programs)).decode()
-            mine = "program in (select value from json_each(?))"
-            # By the small indexes, whatever SQLite thinks: a program may have had a million runs.
-            sql = (
-                f"select {COLUMNS} from run indexed by run_due where status in ('ready', 'pausing', 'cancelling') and {mine} "
-                f"union select {COLUMNS} from run indexed by run_wake where wake_at > 0 and wake_at <= ? and {mine} "
-                f"union select {COLUMNS} from run indexed by run_blocked where blocked <> '' and {mine} order by updated_at"
-            )
-            # Not limited by SQL: those that are halted still must not crowd out those that are due.
-            rows = (run_row(row) for row in db.execute(sql, (names, now, names, names)))
-            return list(islice((row for row in rows if row.due(now, halts)), limit))
-
-        return await self._reader.ask(work)
+        return await self._reader.ask(lambda db: list(islice(due(db, programs, now), limit)))
 
     async def inbox(self, filter: Filter) -> list[Interrupt]:
         """See `Store.inbox`."""

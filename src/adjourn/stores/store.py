@@ -1,6 +1,6 @@
 """What a store promises. The docstrings are the contract; `adjourn.testing.StoreContract` checks each of them."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
@@ -74,7 +74,7 @@ class RunRow(msgspec.Struct):
 
 class Lease(msgspec.Struct, frozen=True):
     """The right to advance one run. Its authority is `epoch`; time only says when another may take it. `head` is the hash of the
-    chain at `seq`.
+    chain at `seq`, `now` the store's time when the run was taken.
 
     `trust` is the worker's: whose signatures it believes. A store asks it, too, before a call that needs an agreement.
     `size`: characters of the records that it carries.
@@ -89,11 +89,13 @@ class Lease(msgspec.Struct, frozen=True):
     trust: Trust | None = None
     head: bytes = b""
     size: int = 0
+    now: float = 0.0
 
 
 class Committed(msgspec.Struct, frozen=True):
     """What a commit found. `clean` False: others had spoken, or a halt forbade an intent; the moves are void.
-    `head` is the hash of the chain at `seq`; `size`: characters of the records after `seen`, those of others and these."""
+    `head` is the hash of the chain at `seq`, `now` the store's time inside the transaction; `size`: characters of the records
+    after `seen`, those of others and these."""
 
     records: Sequence[tuple[int, AnyRecord]]
     seq: int
@@ -101,6 +103,7 @@ class Committed(msgspec.Struct, frozen=True):
     halts: frozenset[str]
     head: bytes = b""
     size: int = 0
+    now: float = 0.0
 
 
 class Erasure(msgspec.Struct, frozen=True):
@@ -211,13 +214,8 @@ class Pulse(Protocol):
         ...
 
 
-class Store(Protocol):
-    """Journals with leases. Every method is one transaction; a method that raises has changed nothing,
-    except that after `StoreError` the caller does not know and must reload."""
-
-    def now(self) -> float:
-        """The store's clock, in seconds since 1970; the only time that leases, deadlines and plans go by."""
-        ...
+class Journals(Protocol):
+    """Runs: their journals, who may append to them, and who is told that somebody did."""
 
     async def create(self, started: Started, records: Sequence[AnyRecord] = (), *, origin: str = "") -> bool:
         """Begin a run (with the rest of an imported journal). False: it exists, same program and input, unchanged.
@@ -232,6 +230,15 @@ class Store(Protocol):
 
     async def load(self, run: str, after: int = 0) -> list[tuple[int, AnyRecord]]:
         """Committed records with seq > `after`, in order; raises `UnknownRun`."""
+        ...
+
+    def subscribe(self, run: str, bell: Bell, *, words: bool = False) -> Callable[[], None]:
+        """Ring `bell` in the caller's event loop after the run ("" = any run) may have changed, by whichever process.
+
+        `words`: only for what others than the lease's holder append, and for halts.
+        Rings may be spurious and are merged; the result ends the subscription. Nothing is lost between subscribing
+        and the first ring if the caller looks once after subscribing.
+        """
         ...
 
     async def acquire(
@@ -255,16 +262,24 @@ class Store(Protocol):
         """
         ...
 
-    def pulse(self) -> Pulse:
-        """Where workers beat: a connection of its own, for a thread of its own."""
-        ...
+    async def claim(
+        self,
+        programs: Sequence[str],
+        worker: str,
+        ttl: float,
+        limit: int,
+        *,
+        after: Mapping[str, int] = ...,
+        but: Collection[str] = (),
+        replaces: Sequence[str] = (),
+        spares: str = "",
+    ) -> list[Lease]:
+        """`acquire` up to `limit` runs of these programs in one transaction, those that have waited longest first: what is free
+        and due, and what was lost with its worker. What others have is left out, and so are the runs in `but`.
 
-    def channel(self, ears: Ears) -> Channel:
-        """This process's end of what carries live text to others, and theirs to `ears`. Whoever opens it closes it."""
-        ...
-
-    def snapshots(self) -> Snapshots:
-        """Where states are kept that were written down, so that a cold start costs the end of a journal."""
+        `replaces`: workers that are known to be gone; what they had is taken at once. `spares`: as in `acquire`.
+        A lease carries the records after `after[run]`, for runs that are in it; for others none.
+        """
         ...
 
     async def renew(self, lease: Lease, ttl: float) -> None:
@@ -276,6 +291,18 @@ class Store(Protocol):
 
     async def release(self, lease: Lease, released: Released | None = None) -> None:
         """Give the lease back, with nothing in flight: `released` is appended. On a newer epoch, nothing."""
+        ...
+
+    def pulse(self) -> Pulse:
+        """Where workers beat: a connection of its own, for a thread of its own."""
+        ...
+
+    def channel(self, ears: Ears) -> Channel:
+        """This process's end of what carries live text to others, and theirs to `ears`. Whoever opens it closes it."""
+        ...
+
+    def snapshots(self) -> Snapshots:
+        """Where states are kept that were written down, so that a cold start costs the end of a journal."""
         ...
 
     async def commit(self, lease: Lease, facts: Sequence[Fact], moves: Sequence[Move], *, seen: int) -> Committed:
@@ -305,6 +332,23 @@ class Store(Protocol):
 
         It says all that the records before it mean, as they are in this transaction. Raises `UnknownRun` and `Refused`; a refusal is a
         line of the audit, like the chapter itself.
+        """
+        ...
+
+    async def halt(
+        self, scope: str, *, by: str = "", reason: str = "", lift: bool = False, origin: str = ""
+    ) -> list[Halt]:
+        """Set or lift a halt; the halts that are on afterwards. With an empty scope only list them."""
+        ...
+
+    async def signed(self, required: bool | None = None, *, by: str = "", origin: str = "") -> bool:
+        """Whether `deliver` takes only decisions that carry a seal; set it first, if `required` is given."""
+        ...
+
+    async def misfits(self, put: Misfit | None = None, *, runs: Sequence[str] = ()) -> list[Misfit]:
+        """Why workers cannot advance runs: of these, or (none) of all that have not moved or ended since they said so.
+
+        With `put`, what one says about a run is kept first, instead of what was said before.
         """
         ...
 
@@ -350,9 +394,9 @@ class Store(Protocol):
         """
         ...
 
-    async def signed(self, required: bool | None = None, *, by: str = "", origin: str = "") -> bool:
-        """Whether `deliver` takes only decisions that carry a seal; set it first, if `required` is given."""
-        ...
+
+class Lists(Protocol):
+    """What is shown of many runs at once, and what there is to do."""
 
     async def due(self, programs: Sequence[str], limit: int = 100) -> list[RunRow]:
         """Runs of these programs that a worker could take now or when their owner is found dead, oldest first."""
@@ -366,6 +410,10 @@ class Store(Protocol):
     async def runs(self, filter: Filter) -> list[RunRow]:
         """Runs, newest first; with `prefix`, in the order of their ids."""
         ...
+
+
+class AuditLog(Protocol):
+    """Who did what: lines that are chained and sealed, and a check of everything."""
 
     async def audit(self, scope: str | None = None, *, after: int = 0, limit: int = 100) -> list[AuditRow]:
         """Lines of the audit with n > `after`: of one run, of global commands (""), of the security log ("@security"), or
@@ -409,18 +457,9 @@ class Store(Protocol):
         """
         ...
 
-    async def halt(
-        self, scope: str, *, by: str = "", reason: str = "", lift: bool = False, origin: str = ""
-    ) -> list[Halt]:
-        """Set or lift a halt; the halts that are on afterwards. With an empty scope only list them."""
-        ...
 
-    async def misfits(self, put: Misfit | None = None, *, runs: Sequence[str] = ()) -> list[Misfit]:
-        """Why workers cannot advance runs: of these, or (none) of all that have not moved or ended since they said so.
-
-        With `put`, what one says about a run is kept first, instead of what was said before.
-        """
-        ...
+class Outbox(Protocol):
+    """Who is told of events, and the letters that are on their way to them."""
 
     async def endpoints(
         self, put: Endpoint | None = None, *, drop: str = "", by: str = "", origin: str = ""
@@ -445,13 +484,13 @@ class Store(Protocol):
         """Letters with n > `after` that have not arrived, in order: those that are `due`, those that are `dead`, or both."""
         ...
 
-    def subscribe(self, run: str, bell: Bell, *, words: bool = False) -> Callable[[], None]:
-        """Ring `bell` in the caller's event loop after the run ("" = any run) may have changed, by whichever process.
 
-        `words`: only for what others than the lease's holder append, and for halts.
-        Rings may be spurious and are merged; the result ends the subscription. Nothing is lost between subscribing
-        and the first ring if the caller looks once after subscribing.
-        """
+class Store(Journals, Lists, AuditLog, Outbox, Protocol):
+    """All of it. Every method is one transaction; a method that raises has changed nothing,
+    except that after `StoreError` the caller does not know and must reload."""
+
+    def now(self) -> float:
+        """The store's clock, in seconds since 1970; the only time that leases, deadlines and plans go by."""
         ...
 
     async def close(self) -> None:

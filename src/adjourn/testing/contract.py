@@ -19,16 +19,17 @@ from adjourn.testing.promises.deciding import (  # noqa: E402
 )
 from adjourn.testing.promises.delivering import Commanding, Following, Requesting  # noqa: E402
 from adjourn.testing.promises.erasing import Erasing  # noqa: E402
-from adjourn.testing.promises.leasing import Acquiring, Keeping  # noqa: E402
+from adjourn.testing.promises.leasing import Acquiring, Claiming, Keeping  # noqa: E402
 from adjourn.testing.promises.listing import Due, Halts, Inbox, Runs  # noqa: E402
+from adjourn.testing.promises.naming import Naming  # noqa: E402
 from adjourn.testing.promises.pruning import Holding, Pruned  # noqa: E402
 from adjourn.testing.promises.ringing import Closing, Ringing  # noqa: E402
 from adjourn.testing.promises.signing import Signing  # noqa: E402
 
 
 class StoreContract(
-    Creating, Importing, Loading,
-    Acquiring, Keeping, Beating,
+    Creating, Importing, Loading, Naming,
+    Acquiring, Claiming, Keeping, Beating,
     Committing, Fencing, Halting, Resting, Indexing,
     Commanding, Following, Requesting, Deciding, Allowing, Voting, Emitting, Abandoning, DecidingUnderHalt,
     Due, Inbox, Runs, Halts,

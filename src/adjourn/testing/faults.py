@@ -108,6 +108,10 @@ class Faulty:
             lambda: self.store.acquire(run, worker, ttl, after=after, head=head, replaces=replaces, spares=spares),
         )
 
+    async def claim(self, programs: Sequence[str], worker: str, ttl: float, limit: int, **options: Any) -> list[Lease]:
+        """See `Store.claim`."""
+        return await self._do("claim", lambda: self.store.claim(programs, worker, ttl, limit, **options))
+
     def pulse(self) -> Pulse:
         """See `Store.pulse`."""
         return self.store.pulse()

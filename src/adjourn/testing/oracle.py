@@ -128,6 +128,13 @@ class Watched:
         taken = self.store.acquire(run, worker, ttl, after=after, head=head, replaces=replaces, spares=spares)
         return await self._checked(run, taken)
 
+    async def claim(self, programs: Sequence[str], worker: str, ttl: float, limit: int, **options: Any) -> list[Lease]:
+        """See `Store.claim`."""
+        leases = await self.store.claim(programs, worker, ttl, limit, **options)
+        for lease in leases:
+            self._states[lease.run] = await check_rows(self.store, lease.run, self._states.get(lease.run))
+        return leases
+
     def pulse(self) -> Pulse:
         """See `Store.pulse`."""
         return self.store.pulse()

@@ -55,6 +55,7 @@ from adjourn.errors import (
     UnknownRun,
 )
 from adjourn.stores.rules.journal import LISTED, NAMED, VERBS, agreed, append
+from adjourn.stores.rules.names import check_names, check_record
 from adjourn.stores.rules.sheet import Ask, Failed, InterruptRow, Rule, Sheet, opened_by, stamped
 from adjourn.stores.rules.signing import check_sealed
 from adjourn.stores.store import RunRow
@@ -93,7 +94,9 @@ def deliver(sheet: Sheet, run: str, command: Command, request: str, origin: str,
     try:  # a copy: the caller's may be sent again; and what is acknowledged must be readable for ever
         body = dump(msgspec.structs.replace(command, at=0.0))
         command = cast(Command, parse(body))
-    except (msgspec.MsgspecError, TypeError, ValueError) as e:
+        check_record(command)
+        check_names(request_id=request)
+    except (msgspec.MsgspecError, TypeError, ValueError, Invalid) as e:
         sheet.audited(run, {"verb": name, "from": origin, "refused": "it cannot be recorded"})
         return Failed(Invalid(f"the command cannot be recorded: {e}"))
     wanted = digest(body if getattr(command, "seal", None) is None else dump(_unsealed(command)))

@@ -6,6 +6,7 @@ from adjourn.core.status import ENDED
 from adjourn.errors import AdjournError, Refused, UnknownRun
 from adjourn.stores.rules.holds import held
 from adjourn.stores.rules.journal import append
+from adjourn.stores.rules.names import check_names
 from adjourn.stores.rules.sheet import LAST, Ask, Failed, Rule, Sheet, stamped
 from adjourn.stores.store import Erasure, RunRow
 
@@ -21,6 +22,7 @@ def erasing(run: str, by: str, reason: str, origin: str) -> Rule:
 
 def erase(sheet: Sheet, run: str, by: str, reason: str, origin: str) -> Erasure | Failed:
     """See `Store.erase`."""
+    check_names(by=by, reason=reason)
     row = sheet.row
     what = {"verb": ERASE, "by": by, "from": origin, "reason": reason}
     if row is None:

@@ -3,6 +3,7 @@
 from adjourn.core.halt import check_scope
 from adjourn.stores.audit import SECURITY
 from adjourn.stores.outbox import tell_halt
+from adjourn.stores.rules.names import check_names
 from adjourn.stores.rules.sheet import Ask, Rule, Sheet
 from adjourn.stores.store import Halt
 
@@ -17,6 +18,7 @@ def halt(sheet: Sheet, scope: str, by: str, reason: str, lift: bool, origin: str
     """See `Store.halt`."""
     if scope:
         check_scope(scope)
+        check_names(scope=scope, by=by, reason=reason)
         what = {"verb": "unhalt" if lift else "halt", "by": by, "from": origin, "scope": scope, "reason": reason}
         sheet.audited("", what)
         if lift:

@@ -55,6 +55,7 @@ from adjourn.errors import (
 )
 from adjourn.stores.audit import chain
 from adjourn.stores.outbox import TOLD, tell
+from adjourn.stores.rules.names import check_record, cleaned
 from adjourn.stores.rules.sheet import Ask, InterruptRow, Rule, Sheet, opened_by, stamped
 from adjourn.stores.rules.signing import check_sealed, taken_back
 from adjourn.stores.store import RunRow
@@ -81,6 +82,8 @@ def create(sheet: Sheet, started: Started, rest: Sequence[AnyRecord], origin: st
     """See `Store.create`."""
     started = stamped(msgspec.structs.replace(started), sheet.now)
     row = new_row(started)
+    for record in (started, *rest):
+        check_record(record)
     old = sheet.row
     if old is not None:
         if old.erased:
@@ -118,7 +121,7 @@ def new_row(started: Started) -> RunRow:
         raise Invalid(f"a run's id has at least one character and does not begin with '@', not {started.run!r:.80}")
     return RunRow(
         started.run, started.kind, started.program, started.session, dict(started.labels),
-        input_text(started.input)[:200], digest(started.kind, started.program, started.input),
+        cleaned(input_text(started.input)[:200]), digest(started.kind, started.program, started.input),
         created_at=started.at, updated_at=started.at,
     )  # fmt: skip
 

@@ -1,6 +1,6 @@
 """What a worker does with a run that it holds: acquire, renew, release, commit."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
@@ -16,6 +16,7 @@ from adjourn.core.records import (
     Late,
     Move,
     Released,
+    Suspended,
     Upgraded,
     dump,
     parse,
@@ -35,7 +36,8 @@ from adjourn.stores.audit import chain
 from adjourn.stores.misfit import Misfit
 from adjourn.stores.outbox import tell
 from adjourn.stores.rules.journal import LISTED, NAMED, agreed, append, needs
-from adjourn.stores.rules.sheet import Ask, Rule, Sheet, need, opened_by, stamped
+from adjourn.stores.rules.names import check_names, check_record
+from adjourn.stores.rules.sheet import Ask, Each, Find, Rule, Sheet, need, opened_by, stamped
 from adjourn.stores.store import Committed, Lease, RunRow
 
 UPGRADE = "upgrade"
@@ -50,20 +52,44 @@ class Taken(msgspec.Struct, frozen=True):
     ttl: float
     after: int = 0
     head: bytes = b""
-    replaces: str = ""
+    replaces: tuple[str, ...] = ()
     spares: str = ""
+    whole: bool = True
+    """Whether the lease carries records: those after `after`."""
+
+
+def claiming(
+    programs: Sequence[str],
+    worker: str,
+    ttl: float,
+    limit: int,
+    after: Mapping[str, int],
+    but: Collection[str],
+    replaces: Sequence[str],
+    spares: str,
+) -> Each:
+    """See `Store.claim`."""
+    gone = tuple(replaces)
+
+    def rule(run: str) -> Rule:
+        known = run in after
+        return acquiring(Taken(run, worker, ttl, after[run] if known else 0, b"", gone, spares, known))
+
+    return Each(Find(tuple(programs), limit, frozenset(but), gone, spares), rule, light=True)
 
 
 def acquiring(taken: Taken) -> Rule:
     """See `Store.acquire`."""
     known = taken.after if taken.head else 0
-    ask = Ask(taken.run, tail=taken.after, head_at=known, halts=True, owner=True)
+    tail = taken.after if taken.whole else -1
+    ask = Ask(taken.run, tail=tail, head_at=known, halts=True, owner=True)
     return Rule(ask, lambda sheet: acquire(sheet, taken), light=True)
 
 
 def acquire(sheet: Sheet, taken: Taken) -> Lease | None:
     """See `Store.acquire`."""
     now = sheet.now
+    check_names(worker=taken.worker)
     row = need(sheet, taken.run)
     if row.erased:
         return None
@@ -72,7 +98,7 @@ def acquire(sheet: Sheet, taken: Taken) -> Lease | None:
         raise StoreError(f"run {row.id!r}: {text}. Nothing was changed")
     halts = frozenset(h.scope for h in sheet.halts())
     owner, until = row.worker, sheet.until
-    if _is_held(owner, until, now, taken):
+    if is_held(owner, until, now, taken.replaces, taken.spares):
         raise LeaseBusy(f"run {row.id!r} is being advanced by {row.worker!r}")
     if not row.due(now, halts):
         return None
@@ -84,17 +110,17 @@ def acquire(sheet: Sheet, taken: Taken) -> Lease | None:
     sheet.save(row)
     if owner and owner != taken.worker:
         sheet.forget_worker(owner)
-    tail = sheet.tail(taken.after)
+    tail = sheet.tail(taken.after) if taken.whole else []
     records = [(seq, parse(body)) for seq, body in tail]
-    return Lease(row.id, taken.worker, row.epoch, row.seq, records, halts, head=row.head, size=_size(tail))
+    return Lease(row.id, taken.worker, row.epoch, row.seq, records, halts, None, row.head, _size(tail), now)
 
 
-def _is_held(owner: str, until: float, now: float, taken: Taken) -> bool:
+def is_held(owner: str, until: float, now: float, replaces: Sequence[str], spares: str) -> bool:
     """Whether another worker has the run. One that is spared has it however much time has passed, unless it has said
     that it works no more."""
-    if not owner or owner == taken.replaces or not until:
+    if not owner or owner in replaces or not until:
         return False
-    spared = bool(taken.spares) and owner.startswith(taken.spares)
+    spared = bool(spares) and owner.startswith(spares)
     return spared or until > now
 
 
@@ -176,12 +202,14 @@ def commit(sheet: Sheet, lease: Lease, facts: Sequence[Fact], moves: Sequence[Mo
         record = stamped(record, sheet.now)
         if type(record) is Intended and (record.gate or record.grant):
             _authorised(sheet, row, record, sheet.now, lease.trust)
+        if type(record) is Asked or type(record) is Suspended:
+            check_record(record)
         if type(record) is Upgraded:
             _admit_upgrade(sheet, row, record, lease.worker)
         append(sheet, row, lease.epoch, record)
     sheet.save(row)
     tell(sheet, row, appended)
-    return Committed(unseen, row.seq, clean, halts, row.head, _size(sheet.tail(seen)))
+    return Committed(unseen, row.seq, clean, halts, row.head, _size(sheet.tail(seen)), sheet.now)
 
 
 def _size(lines: Sequence[tuple[int, str]]) -> int:
@@ -208,7 +236,7 @@ def _landed(
     head = sheet.head_at(seen)
     for body in bodies[: last + 1]:
         head = chain(head, body)
-    return Committed(unseen, seq, clean and not first, halts, head, _size(tail[: last + 1]))
+    return Committed(unseen, seq, clean and not first, halts, head, _size(tail[: last + 1]), sheet.now)
 
 
 def _admit_upgrade(sheet: Sheet, row: RunRow, upgraded: Upgraded, worker: str) -> None:

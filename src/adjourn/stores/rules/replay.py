@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from adjourn.core.records import AnyRecord, Claimed, Started
 from adjourn.core.status import ENDED
 from adjourn.stores.rules.journal import append, new_row
+from adjourn.stores.rules.names import cleaned
 from adjourn.stores.rules.sheet import Ask, InterruptRow, Seen, Sheet, need
 from adjourn.stores.store import RunRow
 
@@ -54,6 +55,7 @@ def disagreements(row: RunRow, interrupts: Iterable[InterruptRow], replay: Repla
     follows from that any more.
     """
     assert replay.row is not None
+    row = replace(row, title=cleaned(row.title))  # as titles are written now
     if replay.row.status in ENDED:
         replay.row.requesters = replay.row.requesters if row.requesters else ()
         interrupts = [_like(x, replay.interrupts.get(x.i)) for x in interrupts]

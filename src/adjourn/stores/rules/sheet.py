@@ -5,6 +5,7 @@ the sheet then says. A rule that raises has written nothing.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from types import MappingProxyType
 from typing import Any, Protocol, TypeVar
 
@@ -13,7 +14,7 @@ from msgspec.structs import force_setattr
 
 from adjourn.core.codec import encode
 from adjourn.core.records import AnyRecord, Asked, Suspended, parse
-from adjourn.errors import UnknownRun
+from adjourn.errors import LeaseBusy, UnknownRun
 from adjourn.stores.audit import SECURITY, AuditRow, chain
 from adjourn.stores.letter import Endpoint, Letter
 from adjourn.stores.misfit import Misfit
@@ -430,6 +431,27 @@ class Rule(msgspec.Struct, frozen=True):
     light: bool = False
 
 
+class Find(msgspec.Struct, frozen=True):
+    """Runs that a worker could take: those of these programs that are due and that nobody holds, the oldest first; not those in `but`.
+
+    `replaces` and `spares`: see `Store.claim`.
+    """
+
+    programs: tuple[str, ...]
+    limit: int
+    but: frozenset[str] = frozenset()
+    replaces: tuple[str, ...] = ()
+    spares: str = ""
+
+
+class Each(msgspec.Struct, frozen=True):
+    """One rule for each run that is found, all in one transaction. Those that a rule refuses, or has nothing to do for, are left out."""
+
+    find: Find
+    rule: Callable[[str], Rule]
+    light: bool = False
+
+
 class Failed(msgspec.Struct, frozen=True):
     """A refusal that is itself recorded: the transaction commits, then the error is raised."""
 
@@ -441,6 +463,10 @@ class Book(Protocol):
 
     def read(self, ask: Ask) -> Seen:
         """What an `Ask` names, with everything that was written before."""
+        ...
+
+    def find(self, find: Find) -> Sequence[str]:
+        """The runs that a `Find` describes, with everything that was written before."""
         ...
 
     def write(self, writes: Writes) -> None:
@@ -456,6 +482,19 @@ def worked(book: Book, rule: Rule) -> tuple[Any, Writes]:
     """What a rule gives, and what it wants to be written. Nothing is written yet; if it raises, nothing will be."""
     sheet = Sheet(rule.ask, book.read(rule.ask))
     return rule.work(sheet), sheet.writes
+
+
+def carried_out(book: Book, work: Rule | Each) -> Any:
+    """Let a rule work, and write what it says. An `AdjournError` is the rule's: nothing was written then."""
+    if isinstance(work, Rule):
+        result, writes = worked(book, work)
+        book.write(writes)
+        return result
+    done: list[Any] = []
+    for run in book.find(work.find):
+        with suppress(LeaseBusy):
+            done.append(carried_out(book, work.rule(run)))
+    return [result for result in done if result is not None]
 
 
 def settled(book: Book) -> None:

@@ -1,13 +1,14 @@
 """`acquire`, `renew` and `release`: one worker at a time, and its authority is the epoch."""
 
 import asyncio
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
 from adjourn.core.messages import Usage
 from adjourn.core.records import CancelAsked, Claimed, Parked, PauseAsked, Released, Said
-from adjourn.core.status import Status
+from adjourn.core.status import ENDED, Status
 from adjourn.errors import LeaseBusy, LeaseLost, StoreError, UnknownRun
 from adjourn.stores.store import Lease, Store
 from adjourn.testing.clock import FakeClock
@@ -205,6 +206,121 @@ class Acquiring(Ground):
     async def test_an_unknown_run_cannot_be_taken(self, store: Store) -> None:
         with pytest.raises(UnknownRun):
             await store.acquire("r1", "w1", TTL)
+
+
+class Claiming(Ground):
+    """Many runs are taken in one transaction, and none by two."""
+
+    async def take(self, store: Store, worker: str = "w1", limit: int = 10, **options: Any) -> list[str]:
+        """The runs that a worker gets."""
+        return [lease.run for lease in await store.claim(["clerk"], worker, TTL, limit, **options)]
+
+    async def test_what_is_free_and_due_is_taken_oldest_first_and_no_more_than_wanted(
+        self, store: Store, clock: FakeClock
+    ) -> None:
+        for run in ("c", "a", "b"):
+            await store.create(started(run))
+            clock.advance(1)
+        leases = await store.claim(["clerk"], "w1", TTL, 2)
+        assert [(x.run, x.worker, x.epoch, x.seq) for x in leases] == [("c", "w1", 1, 2), ("a", "w1", 1, 2)]
+        for lease in leases:
+            row = await store.get(lease.run)
+            assert (row.worker, row.lease_until, row.head) == ("w1", clock.now() + TTL, lease.head)
+            assert (await store.load(lease.run, 1)) == [(2, Claimed(epoch=1, worker="w1", at=clock.now()))]
+        assert await self.take(store, "w2") == ["b"]
+        assert await self.take(store, "w3") == []
+
+    async def test_it_is_a_lease_like_any_other(self, store: Store, clock: FakeClock) -> None:
+        await store.create(started())
+        [lease] = await store.claim(["clerk"], "w1", TTL, 1)
+        assert lease.now == clock.now()
+        assert (await store.commit(lease, [replied()], [Parked()], seen=lease.seq)).clean
+
+    async def test_a_lease_carries_the_records_of_those_who_know_some(self, store: Store) -> None:
+        for run in ("r1", "r2"):
+            await store.create(started(run))
+            await store.deliver(run, Said(text="hi"))
+        leases = await store.claim(["clerk"], "w1", TTL, 5, after={"r1": 1})
+        assert {x.run: [seq for seq, _ in x.records] for x in leases} == {"r1": [2, 3], "r2": []}
+
+    async def test_other_programs_and_runs_that_are_not_wanted_are_left_alone(self, store: Store) -> None:
+        await store.create(started("r1"))
+        await store.create(started("r2"))
+        await store.create(started("r3", program="other"))
+        async with unchanged(store, "r1", "r3"):
+            assert await self.take(store, but={"r1"}) == ["r2"]
+        assert await store.claim([], "w1", TTL, 5) == []
+        assert [x.run for x in await store.claim(["other", "clerk"], "w1", TTL, 5)] == ["r1", "r3"]
+
+    async def test_two_claimers_never_get_the_same_run(self, store: Store) -> None:
+        runs = [f"r{n}" for n in range(30)]
+        for run in runs:
+            await store.create(started(run))
+        taken: list[str] = []
+
+        async def claimer(worker: str) -> None:
+            while len(taken) <= len(runs) and (got := await self.take(store, worker, limit=4)):
+                taken.extend(got)
+
+        await asyncio.gather(*(claimer(f"w{n}") for n in range(4)))
+        assert sorted(taken) == sorted(runs)
+        assert {(await store.get(run)).epoch for run in runs} == {1}
+
+    async def test_what_others_hold_is_skipped_until_they_are_not_heard_of(
+        self, store: Store, clock: FakeClock
+    ) -> None:
+        await begin(store, "r1", "w1")
+        await store.create(started("r2"))
+        assert await self.take(store, "w2") == ["r2"]
+        clock.advance(TTL)
+        assert await self.take(store, "w3") == ["r1", "r2"]
+        [*_, (_, claimed)] = await store.load("r1")
+        assert isinstance(claimed, Claimed) and claimed.lost
+
+    async def test_those_of_the_dead_are_taken_at_once_and_those_of_the_spared_never(
+        self, store: Store, clock: FakeClock
+    ) -> None:
+        for run, worker in (("r1", "here/1"), ("r2", "here/2"), ("r3", "there/1")):
+            await begin(store, run, worker)
+        assert await self.take(store, "w9", replaces=["here/1", "nobody"]) == ["r1"]
+        clock.advance(TTL)
+        assert await self.take(store, "w8", spares="here/") == ["r1", "r3"]
+        assert await self.take(store, "w7", spares="here/", replaces=["here/2"]) == ["r2"]
+
+    async def test_a_worker_does_not_get_again_what_it_has(self, store: Store) -> None:
+        await store.create(started())
+        assert await self.take(store, "w1") == ["r1"]
+        assert await self.take(store, "w1") == []
+
+    async def test_those_that_are_to_be_stopped_that_slept_and_that_were_halted_are_taken(
+        self, store: Store, clock: FakeClock
+    ) -> None:
+        await store.create(started("pausing"))
+        await store.deliver("pausing", PauseAsked())
+        await wait_for(store, approval(), run="asleep", parked=Parked(wake_at=clock.now() + 10))
+        await store.halt("*")
+        await wait_for(store, approval(), run="halted", parked=Parked(blocked=("*",)))
+        await wait_for(store, approval(), run="waiting")
+        assert await self.take(store) == ["pausing"]
+        clock.advance(10)
+        assert await self.take(store) == ["asleep"]
+        await store.halt("*", lift=True)
+        assert await self.take(store) == ["halted"]
+        assert await self.take(store) == []
+
+    @pytest.mark.parametrize("status", sorted({*ENDED, Status.PAUSED}))
+    async def test_what_rests_is_not_claimed(self, store: Store, status: Status) -> None:
+        await bring(store, status)
+        async with unchanged(store):
+            assert await self.take(store) == []
+
+    async def test_taking_rings_for_each(self, store: Store) -> None:
+        rung: list[str] = []
+        for run in ("r1", "r2"):
+            await store.create(started(run))
+            store.subscribe(run, lambda run=run: rung.append(run))
+        await self.take(store)
+        assert sorted(set(rung)) == ["r1", "r2"]
 
 
 class Keeping(Ground):

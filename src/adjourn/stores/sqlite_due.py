@@ -1,0 +1,27 @@
+"""Runs that are due, in a SQLite file: a function of a connection."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from adjourn.core.codec import encode
+from adjourn.stores.rows import COLUMNS, run_row
+from adjourn.stores.store import RunRow
+
+_MINE = "program in (select value from json_each(?1))"
+# By the small indexes, whatever SQLite thinks: a program may have had a million runs.
+_DUE = (
+    f"select {COLUMNS} from run indexed by run_due where status in ('ready', 'pausing', 'cancelling') and {_MINE} "
+    f"union select {COLUMNS} from run indexed by run_wake where wake_at > 0 and wake_at <= ?2 and {_MINE} "
+    f"union select {COLUMNS} from run indexed by run_blocked where blocked <> '' and {_MINE} order by updated_at"
+)
+
+
+def due(db: Any, programs: Sequence[str], now: float) -> Iterator[RunRow]:
+    """The runs of these programs in which a worker has something to do, whoever has them; the oldest first.
+
+    Not limited by SQL: those that are halted still must not crowd out those that are due.
+    """
+    halts = frozenset(scope for (scope,) in db.execute("select scope from halt"))
+    for row in db.execute(_DUE, (encode(list(programs)).decode(), now)):
+        if (found := run_row(row)).due(now, halts):
+            yield found
