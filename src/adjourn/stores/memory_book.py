@@ -8,8 +8,9 @@ from msgspec.structs import replace
 from adjourn.stores.audit import AuditRow
 from adjourn.stores.letter import Endpoint, Letter
 from adjourn.stores.misfit import Misfit
+from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.rules.lease import is_held
-from adjourn.stores.rules.sheet import LAST, Ask, Find, InterruptRow, Seen, Writes
+from adjourn.stores.rules.sheet import LAST, Ask, Find, Seen, Writes
 from adjourn.stores.seals import Covered, Seal, sealed_head
 from adjourn.stores.snapshots import Kept
 from adjourn.stores.store import Halt, Hold, RunRow

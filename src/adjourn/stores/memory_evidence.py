@@ -5,7 +5,7 @@ from typing import Any
 
 from adjourn.stores.audit import Broken, chain
 from adjourn.stores.letter import Endpoint
-from adjourn.stores.rules.sheet import InterruptRow
+from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.seals import Seal
 from adjourn.stores.store import Halt, Hold, RunRow
 from adjourn.stores.verification import Line

@@ -11,7 +11,7 @@ from adjourn.core.status import Status
 from adjourn.stores.letter import Endpoint, Letter
 from adjourn.stores.misfit import Misfit
 from adjourn.stores.rules.filters import shown
-from adjourn.stores.rules.sheet import InterruptRow
+from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.seals import Seal
 from adjourn.stores.store import Hold, RunRow
 

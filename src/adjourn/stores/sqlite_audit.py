@@ -21,7 +21,7 @@ from adjourn.stores.rows import (
     store_id,
 )
 from adjourn.stores.ruled import Ruled
-from adjourn.stores.rules.sheet import InterruptRow
+from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.seals import MOST, Anchor, Seal
 from adjourn.stores.store import Halt, Hold, RunRow
 from adjourn.stores.verification import Line, Verification, verified

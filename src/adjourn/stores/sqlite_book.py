@@ -26,8 +26,9 @@ from adjourn.stores.rows import (
     run_row,
     store_id,
 )
+from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.rules.lease import is_held
-from adjourn.stores.rules.sheet import LAST, Ask, Find, InterruptRow, Seen, Writes
+from adjourn.stores.rules.sheet import LAST, Ask, Find, Seen, Writes
 from adjourn.stores.seals import Covered, Seal, sealed_head
 from adjourn.stores.sqlite_due import due
 from adjourn.stores.store import Halt, RunRow

@@ -22,10 +22,10 @@ from adjourn.stores.letter import Endpoint
 from adjourn.stores.outbox import endpoint_digest
 from adjourn.stores.rules.erasing import ERASE
 from adjourn.stores.rules.holds import HOLD, LIFT
+from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.rules.pruning import PRUNE
 from adjourn.stores.rules.replay import Replay, disagreements
 from adjourn.stores.rules.restoring import RESTORE
-from adjourn.stores.rules.sheet import InterruptRow
 from adjourn.stores.rules.signing import REQUIRE, STOP
 from adjourn.stores.seals import Anchor, Covered, Seal, seal_hash, sealed_head
 from adjourn.stores.store import Halt, Hold, RunRow

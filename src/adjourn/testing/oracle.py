@@ -18,7 +18,8 @@ from adjourn.stores.channel import Channel, Ears
 from adjourn.stores.letter import Endpoint, Letter, Sent
 from adjourn.stores.misfit import Misfit
 from adjourn.stores.rules import sheet as sheets
-from adjourn.stores.rules.sheet import Ask, Book, InterruptRow, Rule, Sheet, Writes
+from adjourn.stores.rules.interrupt_row import InterruptRow
+from adjourn.stores.rules.sheet import Ask, Book, Rule, Sheet, Writes
 from adjourn.stores.seals import Seal
 from adjourn.stores.snapshots import Snapshots
 from adjourn.stores.store import Bell, Committed, Erasure, Filter, Halt, Hold, Lease, Pruning, Pulse, RunRow, Store

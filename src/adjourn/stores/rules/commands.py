@@ -54,9 +54,10 @@ from adjourn.errors import (
     UnknownInterrupt,
     UnknownRun,
 )
+from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.rules.journal import LISTED, NAMED, VERBS, agreed, append
 from adjourn.stores.rules.names import check_names, check_record
-from adjourn.stores.rules.sheet import Ask, Failed, InterruptRow, Rule, Sheet, opened_by, stamped
+from adjourn.stores.rules.sheet import Ask, Failed, Rule, Sheet, opened_by, stamped
 from adjourn.stores.rules.signing import check_sealed
 from adjourn.stores.store import RunRow
 

@@ -12,7 +12,7 @@ from adjourn.core.records import (
 )
 from adjourn.core.status import ENDED, Status
 from adjourn.stores.listing import words
-from adjourn.stores.rules.sheet import InterruptRow
+from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.store import Filter, RunRow
 
 

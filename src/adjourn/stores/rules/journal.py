@@ -55,8 +55,9 @@ from adjourn.errors import (
 )
 from adjourn.stores.audit import chain
 from adjourn.stores.outbox import TOLD, tell
+from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.rules.names import check_record, cleaned
-from adjourn.stores.rules.sheet import Ask, InterruptRow, Rule, Sheet, opened_by, stamped
+from adjourn.stores.rules.sheet import Ask, Rule, Sheet, opened_by, stamped
 from adjourn.stores.rules.signing import check_sealed, taken_back
 from adjourn.stores.store import RunRow
 

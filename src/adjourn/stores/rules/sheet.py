@@ -18,35 +18,13 @@ from adjourn.errors import LeaseBusy, UnknownRun
 from adjourn.stores.audit import SECURITY, AuditRow, chain
 from adjourn.stores.letter import Endpoint, Letter
 from adjourn.stores.misfit import Misfit
+from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.seals import Covered, Seal
 from adjourn.stores.store import Halt, Hold, RunRow
 
 R = TypeVar("R", bound=AnyRecord)
 LAST = -1
 """The number by which the last record is asked for."""
-
-
-class InterruptRow(msgspec.Struct):
-    """An interrupt as a row: people's compare-and-set point and the inbox's index."""
-
-    i: str
-    seq: int
-    kind: str
-    state: str = "open"
-    digest: str = ""
-    event: str = ""
-    expires: float = 0.0
-    undoing: bool = False
-    approvers: int = 1
-    by: str = ""
-    votes: dict[str, int] = {}  # who agreed, by which record
-    lives: str = ""  # the call whose execution lives on what was agreed
-    disowned: tuple[str, ...] = ()  # whose decisions did not count, because nobody trusted signed them
-    rank: int = 1  # where it stands in an inbox: 0 for what was escalated
-    opened_at: float = 0.0
-    type: str = ""
-    tool: str = ""
-    groups: tuple[str, ...] = ()  # to whom it is given; none: to everybody
 
 
 class Ask(msgspec.Struct, frozen=True, gc=False):
@@ -172,8 +150,6 @@ class Sheet:
         self.row = self.writes.row or seen.row
         """The run's row, None if there is no such run. To be changed in place, and then saved."""
 
-    # The run
-
     def insert(self, row: RunRow) -> None:
         """Add a run."""
         self.row = self.writes.row = row
@@ -269,8 +245,6 @@ class Sheet:
     def put_misfit(self, misfit: Misfit) -> None:
         """Keep what a worker says about the run."""
         self.writes.misfit = misfit
-
-    # Workers
 
     @property
     def until(self) -> float:

@@ -1,0 +1,26 @@
+"""An interrupt as a row."""
+
+import msgspec
+
+
+class InterruptRow(msgspec.Struct):
+    """An interrupt as a row: people's compare-and-set point and the inbox's index."""
+
+    i: str
+    seq: int
+    kind: str
+    state: str = "open"
+    digest: str = ""
+    event: str = ""
+    expires: float = 0.0
+    undoing: bool = False
+    approvers: int = 1
+    by: str = ""
+    votes: dict[str, int] = {}  # who agreed, by which record
+    lives: str = ""  # the call whose execution lives on what was agreed
+    disowned: tuple[str, ...] = ()  # whose decisions did not count, because nobody trusted signed them
+    rank: int = 1  # where it stands in an inbox: 0 for what was escalated
+    opened_at: float = 0.0
+    type: str = ""
+    tool: str = ""
+    groups: tuple[str, ...] = ()  # to whom it is given; none: to everybody
