@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -13,7 +14,7 @@ from tests.runtime.world import LIMIT
 from adjourn import Agent, Policy, Runtime, ToolContext, allow, ask, tool
 from adjourn.core import chapter, chapter_rule
 from adjourn.core.belief import FoldAgain
-from adjourn.core.records import AnyRecord, Chapter, Claimed, Decided, Released, Started
+from adjourn.core.records import AnyRecord, Chapter, Claimed, Decided, Released, Started, parse
 from adjourn.core.state import State
 from adjourn.driver.snapshots import folded
 from adjourn.errors import Refused, StoreError
@@ -21,6 +22,7 @@ from adjourn.models.scripted import ScriptedModel, call
 from adjourn.testing.faults import Fault, Faulty
 
 EVERY: Any = list(HealthCheck)
+GOLDEN = Path(__file__).parents[1] / "core" / "golden"
 
 
 def with_chapter(journal: Sequence[AnyRecord], at: int) -> list[AnyRecord] | None:
@@ -85,6 +87,14 @@ def test_a_chapter_that_says_anything_else_is_none() -> None:
     less = {name: value for name, value in true.state.items() if name != "threads"}
     assert "threads" in chapter_rule.flaw(records, msgspec.structs.replace(true, state=less))
     assert "format" in chapter_rule.flaw(records, msgspec.structs.replace(true, format=9))
+
+
+def test_a_chapter_that_was_written_once_is_read_for_ever() -> None:
+    lines = (GOLDEN / "chapter-1.jsonl").read_text("utf-8").splitlines()
+    journal = [parse(line) for line in lines]
+    at = next(place for place, record in enumerate(journal) if isinstance(record, Chapter))
+    assert not list(chapter_rule.objections(journal))
+    assert read_from(journal, at) == State().fold_all(list(enumerate(journal, 1)))
 
 
 # In a store

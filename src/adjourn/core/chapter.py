@@ -40,8 +40,9 @@ def hindrance(state: State) -> str:
         return "something is being stopped in it"
     if state.belief.disowns or state.trust is not None:
         return "it is read by somebody who does not believe all of it"
-    if any(thread.transcript.absent for thread in state.threads.values()):
-        return "the turns before it are not here"
+    before = getattr(state.started, "after", None) is not None
+    if before or any(thread.transcript.absent for thread in state.threads.values()):
+        return "it goes on with a conversation of another run, whose words stay there"
     flying = [
         call.id
         for call in state.live.values()

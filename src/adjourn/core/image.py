@@ -40,8 +40,10 @@ def edition(state: State) -> str:
 
 def is_fit(state: State) -> bool:
     """Whether it can be written down: its place in the chain is known, nobody's trust was asked for, what was done is not
-    being taken back, and the turns before it are not left out."""
-    whole = not any(thread.transcript.absent for thread in state.threads.values())
+    being taken back, and it has no words of another run in it: those go when that one is erased."""
+    whole = getattr(state.started, "after", None) is None and not any(
+        thread.transcript.absent for thread in state.threads.values()
+    )
     return bool(state.head) and state.trust is None and state.cancel is None and state.erased is None and whole
 
 
