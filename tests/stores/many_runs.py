@@ -19,14 +19,14 @@ WORKERS = {"alive": 2_000.0, "dead": 500.0}
 """Until when they have beaten; the lists are looked at at 1,000."""
 
 
-def rows(count: int, seed: int = 0) -> list[RunRow]:
-    """So many runs, in the order in which they are inserted; most began after the one before."""
+def rows(count: int, seed: int = 0, strays: float = 0.05) -> list[RunRow]:
+    """So many runs, in the order in which they are inserted; except for the strays, each began after the one before."""
     chance = random.Random(seed)
     found: list[RunRow] = []
     for n in range(1, count + 1):
         status = chance.choice(list(Status))
         opens = chance.choice((0, 0, 1, 2)) if status not in ENDED else 0
-        began = 100.0 + n if chance.random() < 0.95 else chance.uniform(0, 100.0 + count)
+        began = 100.0 + n if chance.random() >= strays else chance.uniform(0, 100.0 + count)
         row = RunRow(
             id=f"{chance.choice(('run', 'job'))}-{chance.getrandbits(40):010x}-{n}",
             kind="agent",

@@ -30,6 +30,7 @@ FOR_MEMBERS = (
 OF_RUN = "cross join run r on r.n = x.run"
 RECORD = "join journal j on j.key = (x.run << 32 | x.seq)"
 RUNS = f"select {COLUMNS} from run"
+BY_NUMBER = f"{RUNS} not indexed"  # by its row ids, in the order of the list
 NUMBER = "select n from run where id = ?"
 BETWEEN = "n between :low and :high"
 LABELLED = "exists (select 1 from label where label.key = :key and label.value = :value and label.run = n)"
@@ -254,7 +255,7 @@ def _answers(db: Any, asked: _Asked) -> Iterator[tuple[str, Mapping[str, Any]]]:
             yield from _by_text(db, asked)
             return
     if not index:
-        yield f"{RUNS} where {where} order by n desc", values
+        yield f"{BY_NUMBER} where {where} order by n desc", values
         return
     parts = [f"{RUNS} {part}" for part in _parts(asked, index, equal, where)]
     yield f"{' union all '.join(parts)} order by n desc", values
@@ -286,13 +287,13 @@ def _by_text(db: Any, asked: _Asked) -> Iterator[tuple[str, Mapping[str, Any]]]:
     if len(text) < 3:
         newest = min(asked.high, db.execute("select coalesce(max(n), 0) from run").fetchone()[0])
         listed = min(listed, newest - NEWEST)
-    yield f"{RUNS} where {where} order by n desc", {**values, "low": max(asked.low, listed + 1)}
+    yield f"{BY_NUMBER} where {where} order by n desc", {**values, "low": max(asked.low, listed + 1)}
     values["high"] = high = min(listed, asked.high)
     pieces = _pieces(db, text, high) if asked.low <= high else None
     if pieces is None:
         return
     if not pieces:
-        yield f"{RUNS} where {where} order by n desc", values
+        yield f"{BY_NUMBER} where {where} order by n desc", values
         return
     yield f"{BY_TEXT} and {where} order by run_text.rowid desc", {**values, "pieces": pieces}
 
@@ -345,5 +346,8 @@ def recent(db: Any, before: str, limit: int, security: bool) -> list[AuditRow]:
         at, scope, n = placed(before)
         where += f" and {AT} <= ? and ({AT}, scope, n) < (?, ?, ?)"  # SQLite sees no range in the latter alone
         values += at, at, scope, n
-    sql = f"select scope, n, body, head from audit where {where} order by {AT} desc, scope desc, n desc limit ?"
+    # By name: SQLite would rather sort a whole chain than walk through an index.
+    index = "audit_security" if security else "audit_time"
+    order = f"{AT} desc, n desc" if security else f"{AT} desc, scope desc, n desc"
+    sql = f"select scope, n, body, head from audit indexed by {index} where {where} order by {order} limit ?"
     return [AuditRow(*row) for row in db.execute(sql, (*values, limit))]

@@ -1,0 +1,128 @@
+"""No list goes through a table or sorts one: what SQLite says of every statement, and how many steps each takes.
+
+Steps of SQLite's machine are counted, not seconds: they are the same on every computer, however busy it is.
+"""
+
+from collections.abc import Iterator
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+from tests.stores.many_runs import insert, rows
+
+from adjourn.stores import sqlite_lists
+from adjourn.stores.connection import bring_up_to_date, connect
+from adjourn.stores.store import Filter
+
+NOW = 1_000.0
+VIEWS = ("", "completed", "waiting", "failed", "stopped", "running", "nothing")
+TEXTS = ("", "Refund order", "xyzzy", "qz")
+
+
+def filters(last: str) -> Iterator[Filter]:
+    """Every combination of what lists of runs are filtered by."""
+    fields = product(
+        VIEWS,
+        ("", "clerk"),
+        ("", "chat-1"),
+        (None, ("tenant", "acme"), ("tenant", "x")),
+        TEXTS,
+        (0.0, 900.0),
+        ("", last),
+    )
+    for status, program, session, label, text, since, after in fields:
+        yield Filter(
+            status=status, program=program, session=session, label=label, text=text, since=since, until=since and since + 9,
+            after=after,
+        )  # fmt: skip
+
+
+class Watched:
+    """A file with so many runs, whose statements are looked at."""
+
+    def __init__(self, path: Path, count: int) -> None:
+        self.path = path
+        self.db: Any = connect(str(path))
+        bring_up_to_date(self.db, str(path))
+        found = rows(count, strays=0)
+        insert(path, found)
+        self.last = found[count // 2].id
+        self.statements: dict[str, Any] = {}
+        self.steps = 0
+
+        def finished(event: dict[str, Any]) -> None:
+            if event["sql"].startswith("select"):  # the index of texts has statements of its own, which are never reset
+                self.steps += event["stmt_status"]["SQLITE_STMTSTATUS_VM_STEP"]
+
+        def began(_: Any, sql: str, values: Any) -> bool:
+            self.statements.setdefault(sql, values)
+            return True
+
+        self.db.trace_v2(apsw.SQLITE_TRACE_PROFILE, finished)
+        self.db.exec_trace = began
+
+    def steps_of(self, wanted: Filter) -> int:
+        """How many steps a list takes."""
+        self.steps = 0
+        sqlite_lists.runs(self.db, wanted, NOW)
+        return self.steps
+
+    def plans(self) -> dict[str, list[str]]:
+        """How SQLite goes about each statement that there was."""
+        self.db.exec_trace = None
+        self.db.trace_v2(0, None)
+        return {
+            sql: [row[3] for row in self.db.execute(f"explain query plan {sql}", values)]
+            for sql, values in self.statements.items()
+        }
+
+
+def test_no_statement_of_any_list_goes_through_a_table_or_sorts_one(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite_lists, "FEW", 20)
+    watched = Watched(path, 600)
+    for wanted in filters(watched.last):
+        sqlite_lists.runs(watched.db, wanted, NOW)
+    for run, prefix, changed in ((watched.last, "", 0.0), ("", "run-", 0.0), ("", "", 1e9), ("", "", 1.0)):
+        sqlite_lists.runs(watched.db, Filter(run=run, prefix=prefix, changed=changed), NOW)
+    inboxes: list[dict[str, Any]] = [
+        {}, {"program": "clerk"}, {"run": "r"}, {"kind": "error"}, {"text": "x"}, {"changed": 1e9}, {"group": "g"},
+    ]  # fmt: skip
+    for fields in inboxes:
+        sqlite_lists.inbox(watched.db, Filter(**fields), NOW)
+        sqlite_lists.inbox(watched.db, Filter(**fields, brief=True, after="r:1"), NOW)
+    for scope in (None, "", "r"):
+        sqlite_lists.audit(watched.db, scope, 0, 100)
+    for before, security in product(("", "5.0/1/r"), (False, True)):
+        sqlite_lists.recent(watched.db, before, 100, security)
+    plans = watched.plans()
+    assert len(plans) > 100
+    for sql, plan in plans.items():
+        small = (
+            "run_worker" in sql or "cross join interrupt x on x.run = d.n" in sql
+        )  # in hand, changed, or of few runs
+        for line in plan:
+            assert "AUTOMATIC" not in line, (sql, line)
+            assert "TEMP B-TREE" not in line or "LAST TERM" in line or small, (sql, line)  # lines of one moment
+            whole = line.startswith("SCAN") and line.split()[1] in (
+                "run",
+                "r",
+                "interrupt",
+                "x",
+                "audit",
+                "journal",
+                "label",
+            )
+            assert not whole or "USING INDEX" in line or "USING COVERING INDEX" in line, (sql, line)
+
+
+def test_no_list_takes_as_many_steps_as_going_through_all_runs(path: Path) -> None:
+    """Of all combinations, whether a page is full or nothing is there. Only looking at each row would be eight steps for each."""
+    watched = Watched(path, 30_000)
+    # What is running is found by who runs it: as many rows as workers have in hand, which are thousands here.
+    took = {wanted: watched.steps_of(wanted) for wanted in filters("") if wanted.status != "running"}
+    worst = max(took, key=lambda wanted: took[wanted])
+    assert took[worst] < 3 * 30_000, f"{took[worst]} steps for {worst}"
