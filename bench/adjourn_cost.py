@@ -11,12 +11,12 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
-import apsw
 from words import SIZE, Pace, Stopwatch, scratch
 from workload import Bodies, asker, talker, until
 
 from adjourn import Agent, Runtime
 from adjourn.core.messages import ModelRequest, Reply
+from adjourn.stores.connection import connect
 
 HERE = Path(__file__)
 
@@ -171,8 +171,7 @@ async def inbox(pending: int) -> dict[str, float]:
 
 def multiply(path: str, count: int) -> None:
     """Copies of the one run in the file: its row, its journal, its interrupt."""
-    db = apsw.Connection(path)
-    db.set_busy_timeout(10_000)
+    db: Any = connect(path)
 
     def columns(table: str, changed: dict[str, str]) -> tuple[str, str]:
         names = [str(name) for _, name, *_ in db.execute(f"pragma table_info({table})")]

@@ -101,6 +101,12 @@ LINES = [
     Line("memory of an open runtime with 10,000 parked runs of 200 KB", "MB", at("long_lives.parked_memory 10000.mb"), most=150),
     # People
     Line("first 50 of 100,000 pending", "ms", at("inbox 100000.ms"), at("floor.pending 100000.ms"), most=0.5),
+    *(Line(f"the slowest filter of runs or of the audit, {n:,} finished runs, CPU", "ms", at(f"lists.filters {n}.worst_ms"), most=5)
+      for n in (100000, 1000000)),
+    *(Line(f"two broad filters that no run fulfils together, {n:,} finished runs, CPU", "ms", at(f"lists.filters {n}.both_ms"))
+      for n in (100000, 1000000)),
+    Line("a look of the console's hub, 100,000 pending", "ms", at("lists.hub 100000.ms"), most=5),
+    Line("its first look, longest stall of the loop", "ms", at("lists.hub 100000.stall_ms"), most=50),
     Line("run status over HTTP beside a working worker, requests per second", "/s", at("served.status 5.rps"), least=500),
     Line("the same, 99 of 100 within", "ms", at("served.status 5.p99_ms")),
     Line("the same, the server's CPU for each", "ms", at("served.status 5.cpu_ms")),
