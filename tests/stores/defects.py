@@ -2,9 +2,10 @@
 
 from tests.house.defect import Defect, replacing, rewriting
 
-from adjourn.stores import memory_book, removal
+from adjourn.stores import memory_book, removal, sqlite_book
 from adjourn.stores.rules import erasing, journal, pruning
 from adjourn.stores.rules import lease as leases
+from adjourn.stores.rules.sheet import Sheet
 from adjourn.stores.sqlite import SQLiteStore
 from adjourn.stores.sqlite_book import SQLiteBook
 
@@ -68,6 +69,26 @@ RULES: dict[str, Defect] = {
         "the id of a run that was pruned is given again",
         rewriting(journal, "create", "sheet.is_audited(started.run)", "False"),
         CONTRACT + "its_id_stays_taken",
+    ),
+    "word_wakes_nobody": Defect(
+        "a word to a run that an engine drives writes no wake",
+        rewriting(
+            Sheet,
+            "wake_if_due",
+            "not row.worker or any(x.epoch != row.epoch for x in journal)",
+            "journal[0].epoch == row.epoch",
+        ),
+        CONTRACT + "a_word_that_leaves_a_run_due_wakes_it[waiting-Said]",
+    ),
+    "wake_number_again": Defect(
+        "a newer wake keeps the number of the old one, and goes with its acknowledgement",
+        replacing(
+            sqlite_book,
+            "_WAKE",
+            "insert into wake (run, not_before) select n, ? from run where id = ? "
+            "on conflict (run) do update set not_before = excluded.not_before",
+        ),
+        CONTRACT + "a_word_while_one_is_taken_is_given_at_once_and_the_old_acknowledgement_does_not_remove_it",
     ),
     "left_beside": Defect(
         "a table keeps rows of a run that was erased",

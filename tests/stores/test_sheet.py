@@ -46,6 +46,8 @@ READS: dict[str, Callable[[Sheet], Any]] = {
     "endpoints": lambda sheet: sheet.endpoints(),
     "a letter": lambda sheet: sheet.letter(1),
     "due letters": lambda sheet: sheet.due_letters(),
+    "runs that are asleep": lambda sheet: sheet.asleep(),
+    "due wakes": lambda sheet: sheet.due_wakes(),
 }
 
 

@@ -1,6 +1,7 @@
 """Who is told of events, and what is on its way to them."""
 
-from typing import Literal
+from collections.abc import Sequence
+from typing import Literal, Protocol
 
 import msgspec
 
@@ -48,3 +49,58 @@ class Sent(msgspec.Struct, frozen=True):
     again: float = 0.0
     by: str = ""
     origin: str = ""
+
+
+class Wake(msgspec.Struct, frozen=True):
+    """That a run is due, for whoever drives it from outside: at once, or from `not_before` on. A run has at most one; a newer
+    one has another number."""
+
+    n: int
+    run: str
+    not_before: float
+
+
+class Outbox(Protocol):
+    """Who is told of events, the letters that are on their way to them, and who is to be woken."""
+
+    async def endpoints(
+        self, put: Endpoint | None = None, *, drop: str = "", by: str = "", origin: str = ""
+    ) -> list[Endpoint]:
+        """Who is told of events: add or replace `put`, remove `drop` and its letters; those that there are afterwards.
+
+        While there are none, no letters are written. Otherwise an event's letters are written in its own transaction.
+        """
+        ...
+
+    async def post(
+        self, sent: Sequence[Sent] = (), *, take: int = 0, hold: float = 60.0, but: Sequence[str] = ()
+    ) -> list[Letter]:
+        """Settle these attempts, and take up to `take` letters that are due; nobody else gets those for `hold` seconds.
+        None for the endpoints in `but`.
+
+        The letters of a run go to an endpoint in order, one after the other. An attempt that is not the letter's last is ignored.
+        """
+        ...
+
+    async def letters(self, state: str = "", *, after: int = 0, limit: int = 100) -> list[Letter]:
+        """Letters with n > `after` that have not arrived, in order: those that are `due`, those that are `dead`, or both."""
+        ...
+
+    async def waking(self, wanted: bool | None = None, *, by: str = "", origin: str = "") -> bool:
+        """Whether wakes are wanted; with `wanted`, from now on they are or are not.
+
+        While they are not, none are written, and none are there. From the moment they are, there is one for every run that is due, or
+        will be at a time.
+        """
+        ...
+
+    async def wakes(self, done: Sequence[Wake] = (), *, take: int = 0, hold: float = 60.0) -> list[Wake]:
+        """Acknowledge these, and take up to `take` that are due; nobody else gets those for `hold` seconds.
+
+        Where they are wanted, whatever makes a run due, or due at a time, writes one in its own transaction: a new run, a word, a
+        park with a time, a run that is handed back, a halt that is lifted. It is there until it is acknowledged, or until
+        a newer one says when the run is due now; an acknowledgement never removes a newer one. A run may be woken although
+        nothing is to be done, and again by one that was taken and not acknowledged. That a holder has died is no wake: whoever told it
+        to advance the run has no answer, and tells somebody again.
+        """
+        ...

@@ -150,6 +150,10 @@ class MemoryStore(Ruled, MemoryBook):
         """See `Store.signed`."""
         return self._signed if required is None else await self._require_seals(required, by, origin)
 
+    async def waking(self, wanted: bool | None = None, *, by: str = "", origin: str = "") -> bool:
+        """See `Store.waking`."""
+        return self._waking if wanted is None else await self._want_wakes(wanted, by, origin)
+
     async def due(self, programs: Sequence[str], limit: int = 100) -> list[RunRow]:
         """See `Store.due`."""
         now, halts = self.now(), frozenset(self._halts)

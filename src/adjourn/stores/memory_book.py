@@ -5,12 +5,14 @@ from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
 
+from adjourn.core.status import RUNNABLE
 from adjourn.stores.audit import AuditRow
-from adjourn.stores.letter import Endpoint, Letter
+from adjourn.stores.letter import Endpoint, Letter, Wake
 from adjourn.stores.misfit import Misfit
 from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.rules.lease import is_held
-from adjourn.stores.rules.sheet import LAST, Ask, Find, Seen, Writes
+from adjourn.stores.rules.sheet import Ask, Find, Seen, Writes
+from adjourn.stores.rules.values import LAST
 from adjourn.stores.seals import Covered, Seal, sealed_head
 from adjourn.stores.snapshots import Kept
 from adjourn.stores.store import Halt, Hold, RunRow
@@ -40,6 +42,9 @@ class MemoryBook:
         self._letters: dict[int, Letter] = {}
         self._posted = 0
         self._signed = False
+        self._waking = False
+        self._wakes: dict[str, Wake] = {}
+        self._woken = 0
 
     def read(self, ask: Ask) -> Seen:
         """See `Book.read`."""
@@ -62,6 +67,15 @@ class MemoryBook:
             seen.letters = {n: self._letters[n] for n in ask.letters if n in self._letters}
         if ask.take:
             seen.due = self._due_letters(seen.now, ask.take, ask.but)
+        seen.waking = self._waking
+        if ask.asleep == "all" or (ask.asleep and self._waking):
+            seen.asleep = [
+                row for row in self._runs.values()
+                if row.blocked or (ask.asleep == "all" and (row.wake_at or row.status in RUNNABLE))
+            ]  # fmt: skip
+        if ask.wakes:
+            found = [x for x in self._wakes.values() if x.not_before <= seen.now]
+            seen.wakes = sorted(found, key=lambda x: (x.not_before, x.n))[: ask.wakes]
         if ask.touched:
             seen.store = self._id
             seen.touched = [self._covered(scope) for scope in sorted(self._touched)[: ask.touched]]
@@ -143,6 +157,7 @@ class MemoryBook:
         if writes.misfit is not None:
             self._misfits[writes.misfit.run] = writes.misfit
         self._write_outbox(writes)
+        self._write_wakes(writes)
         if writes.seal is not None:
             self._seals.append(writes.seal)
             upto = writes.untouch
@@ -178,6 +193,7 @@ class MemoryBook:
         self._requests = {at: found for at, found in self._requests.items() if at[0] != run}
         self._letters = {n: x for n, x in self._letters.items() if x.run != run}
         self._misfits.pop(run, None)
+        self._wakes.pop(run, None)
 
     def _write_outbox(self, writes: Writes) -> None:
         self._endpoints |= {x.name: x for x in writes.put_endpoints}
@@ -190,6 +206,17 @@ class MemoryBook:
         self._letters |= {x.n: x for x in writes.put_letters}
         for n in writes.drop_letters:
             self._letters.pop(n, None)
+
+    def _write_wakes(self, writes: Writes) -> None:
+        if writes.waking is not None:
+            self._waking = writes.waking
+            self._wakes = {}
+        for run, at in writes.wakes.items():
+            self._woken += 1
+            self._wakes[run] = Wake(self._woken, run, at)
+        self._wakes |= {x.run: x for x in writes.put_wakes}
+        if writes.drop_wakes:
+            self._wakes = {run: x for run, x in self._wakes.items() if x.n not in writes.drop_wakes}
 
     def flush(self) -> None:
         """See `Book.flush`."""

@@ -6,7 +6,7 @@ from typing import Any
 from adjourn.core.codec import encode
 from adjourn.stores.store import RunRow
 
-BESIDE = ("interrupt", "request", "misfit", "snapshot", "segment")
+BESIDE = ("interrupt", "request", "misfit", "snapshot", "segment", "wake")
 """The tables that have rows of a run beside its journal, by the run's number."""
 
 

@@ -106,6 +106,11 @@ def is_signed(db: Any) -> bool:
     return db.execute("select 1 from meta where key = 'signed' and value = 'yes'").fetchone() is not None
 
 
+def is_waking(db: Any) -> bool:
+    """Whether wakes are wanted."""
+    return db.execute("select 1 from meta where key = 'wakes' and value = 'yes'").fetchone() is not None
+
+
 def endpoints(db: Any) -> list[Endpoint]:
     """Who is told of events."""
     found = db.execute("select name, kind, url, secret, topics, at from endpoint order by name").fetchall()

@@ -6,10 +6,11 @@ from typing import Any
 from adjourn.core.records import AnyRecord, Command, Fact, Move, Released, Started
 from adjourn.stores import outbox
 from adjourn.stores.audit_key import AuditKey
-from adjourn.stores.letter import Endpoint, Letter, Sent
-from adjourn.stores.rules import chapters, commands, erasing, halts, holds, journal, pruning, sealing, signing
+from adjourn.stores.letter import Endpoint, Letter, Sent, Wake
+from adjourn.stores.rules import chapters, commands, erasing, halts, holds, journal, pruning, sealing, signing, waking
 from adjourn.stores.rules import lease as leases
-from adjourn.stores.rules.sheet import NOTHING, Each, Rule
+from adjourn.stores.rules.sheet import Each, Rule
+from adjourn.stores.rules.values import NOTHING
 from adjourn.stores.seals import MOST, Seal
 from adjourn.stores.store import Committed, Erasure, Halt, Hold, Lease, Pruning
 
@@ -130,3 +131,12 @@ class Ruled:
         if sent:
             await self._write(outbox.settling(sent))
         return await self._write(outbox.taking(take, hold, but)) if take else []
+
+    async def _want_wakes(self, wanted: bool, by: str, origin: str) -> bool:
+        return await self._write(waking.wanting(wanted, by, origin))
+
+    async def wakes(self, done: Sequence[Wake] = (), *, take: int = 0, hold: float = 60.0) -> list[Wake]:
+        """See `Store.wakes`."""
+        if done:
+            await self._write(waking.acknowledging(done))
+        return await self._write(waking.taking(take, hold)) if take else []

@@ -24,7 +24,19 @@ from adjourn.stores.connection import bring_up_to_date, connect
 from adjourn.stores.letter import Endpoint, Letter
 from adjourn.stores.misfit import Misfit
 from adjourn.stores.pulse import SQLitePulse
-from adjourn.stores.rows import COLUMNS, ENDED_RUNS, LETTER, TAIL, endpoints, holds, is_signed, key, misfits, run_row
+from adjourn.stores.rows import (
+    COLUMNS,
+    ENDED_RUNS,
+    LETTER,
+    TAIL,
+    endpoints,
+    holds,
+    is_signed,
+    is_waking,
+    key,
+    misfits,
+    run_row,
+)
 from adjourn.stores.rules import sheet
 from adjourn.stores.rules.lease import misfitting
 from adjourn.stores.rules.sheet import Each, Failed, Rule
@@ -249,6 +261,10 @@ class SQLiteStore(SQLiteAudit):
         if required is None:
             return await self._reader.ask(is_signed)
         return await self._require_seals(required, by, origin)
+
+    async def waking(self, wanted: bool | None = None, *, by: str = "", origin: str = "") -> bool:
+        """See `Store.waking`."""
+        return await (self._reader.ask(is_waking) if wanted is None else self._want_wakes(wanted, by, origin))
 
     async def due(self, programs: Sequence[str], limit: int = 100) -> list[RunRow]:
         """See `Store.due`."""

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from adjourn.core.codec import encode
 from adjourn.stores import removal
-from adjourn.stores.letter import Endpoint, Letter
+from adjourn.stores.letter import Endpoint, Letter, Wake
 from adjourn.stores.pulse import BEAT, FORGET
 from adjourn.stores.rows import (
     COLUMNS,
@@ -22,15 +22,17 @@ from adjourn.stores.rows import (
     holds,
     interrupt_row,
     is_signed,
+    is_waking,
     key,
     run_row,
     store_id,
 )
 from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.rules.lease import is_held
-from adjourn.stores.rules.sheet import LAST, Ask, Find, Seen, Writes
+from adjourn.stores.rules.sheet import Ask, Find, Seen, Writes
+from adjourn.stores.rules.values import LAST
 from adjourn.stores.seals import Covered, Seal, sealed_head
-from adjourn.stores.sqlite_due import due
+from adjourn.stores.sqlite_due import asleep, due
 from adjourn.stores.store import Halt, RunRow
 
 _STORED = tuple(name for name in RUN[:-1] if name != "lease_until")
@@ -49,6 +51,7 @@ _MISFIT = (
     "insert into misfit select n, ?, ? from run where id = ? "
     "on conflict (run) do update set seq = excluded.seq, body = excluded.body"
 )
+_WAKE = "insert or replace into wake (run, not_before) select n, ? from run where id = ?"
 KNOWN = 4096
 """How many rows of runs are remembered between transactions."""
 _INTERRUPT = (
@@ -63,7 +66,7 @@ class Gathered:
     waits here has it written first."""
 
     __slots__ = (
-        "advanced", "beats", "changed", "interrupts", "journal", "letters", "lines", "requests", "runs", "touched"
+        "advanced", "beats", "changed", "interrupts", "journal", "letters", "lines", "requests", "runs", "touched", "wakes"
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -77,6 +80,7 @@ class Gathered:
         self.lines: list[tuple[Any, ...]] = []
         self.touched: list[tuple[str, float]] = []
         self.letters: list[tuple[Any, ...]] = []
+        self.wakes: list[tuple[float, str]] = []
 
 
 class SQLiteBook:
@@ -97,6 +101,7 @@ class SQLiteBook:
         self._halts: list[Halt] | None = None
         self._endpoints: list[Endpoint] | None = None
         self._signed: bool | None = None
+        self._waking: bool | None = None
         self._lines: dict[str, tuple[int, bytes]] = {}
         self._until: dict[str, float] = {}
         self._wrote: dict[str, int] = {}
@@ -123,7 +128,7 @@ class SQLiteBook:
             known.clear()
 
     def _forget_others(self) -> None:
-        self._halts, self._endpoints, self._signed = None, None, None
+        self._halts, self._endpoints, self._signed, self._waking = None, None, None, None
         self._lines.clear()
         self._until.clear()
 
@@ -138,7 +143,7 @@ class SQLiteBook:
 
     def read(self, ask: Ask) -> Seen:
         """See `Book.read`. What waits in the batch is written first, where this would look at it."""
-        if ask.run in self._gathered.runs or ask.touched or ask.take or ask.letters:
+        if ask.run in self._gathered.runs or ask.touched or ask.take or ask.letters or ask.asleep or ask.wakes:
             self.flush()
         seen = Seen(self._now())
         row = self._run(ask.run) if ask.run else None
@@ -162,6 +167,8 @@ class SQLiteBook:
             seen.signed = self._signed
         if ask.letters or ask.take:
             self._read_letters(ask, seen)
+        if ask.run or ask.waking or ask.asleep or ask.wakes:
+            self._read_wakes(ask, seen)
         if ask.touched:
             self._read_seals(ask, seen)
         return seen
@@ -264,6 +271,19 @@ class SQLiteBook:
             values = (seen.now, encode(list(ask.but)).decode(), ask.take)
             seen.due = [Letter(*row) for row in self._db.execute(sql, values)]
 
+    def _read_wakes(self, ask: Ask, seen: Seen) -> None:
+        if self._waking is None:
+            self._waking = is_waking(self._db)
+        seen.waking = self._waking
+        if ask.asleep == "all" or (ask.asleep and self._waking):
+            seen.asleep = asleep(self._db, blocked=ask.asleep == "blocked")
+        if ask.wakes:
+            sql = (
+                "select w.n, r.id, w.not_before from wake w join run r on r.n = w.run where w.not_before <= ? "
+                "order by w.not_before, w.n limit ?"
+            )
+            seen.wakes = [Wake(*row) for row in self._db.execute(sql, (seen.now, ask.wakes))]
+
     def _read_seals(self, ask: Ask, seen: Seen) -> None:
         seen.store = store_id(self._db)
         sql = (
@@ -298,6 +318,7 @@ class SQLiteBook:
         for worker, until in writes.beats.items():
             self._until[worker] = gathered.beats[worker] = until
         gathered.letters += (tuple(getattr(letter, name) for name in LETTER[1:]) for letter in writes.post)
+        gathered.wakes += ((at, run) for run, at in writes.wakes.items())
         if self._is_rare(writes):
             self.flush()
             self._write_rare(writes)
@@ -344,6 +365,7 @@ class SQLiteBook:
             (_LINE, [(scope, n, head) for scope, n, _, head in gathered.lines]),
             ("insert into touched values (?, ?) on conflict do nothing", gathered.touched),
             (_LETTER, gathered.letters),
+            (_WAKE, gathered.wakes),
         ):
             if rows:
                 self._db.executemany(sql, rows)
@@ -354,6 +376,7 @@ class SQLiteBook:
             w.gone or w.put_halts or w.drop_halts or w.put_holds or w.drop_holds or w.signed is not None or w.misfit
             or w.put_endpoints or w.drop_endpoints
             or w.put_letters or w.drop_letters or w.seal
+            or w.waking is not None or w.put_wakes or w.drop_wakes
         )  # fmt: skip
 
     def _write_rare(self, writes: Writes) -> None:
@@ -379,6 +402,7 @@ class SQLiteBook:
         if misfit := writes.misfit:
             db.execute(_MISFIT, (misfit.seq, msgspec.json.encode(misfit).decode(), misfit.run))
         self._write_outbox(writes)
+        self._write_wakes(writes)
         if seal := writes.seal:
             values = tuple(getattr(seal, name) for name in Seal.__struct_fields__)
             db.execute(f"insert into seal ({SEAL}) values ({', '.join('?' * len(values))})", values)
@@ -400,6 +424,20 @@ class SQLiteBook:
             db.execute(sql, (x.state, x.tries, x.due_at, x.error, x.n))
         for n in writes.drop_letters:
             db.execute("delete from letter where n = ?", (n,))
+
+    def _write_wakes(self, writes: Writes) -> None:
+        db = self._db
+        if writes.waking is not None:
+            self._waking = None
+            db.execute("delete from meta where key = 'wakes'")
+            if writes.waking:
+                db.execute("insert into meta values ('wakes', 'yes')")
+            else:
+                db.execute("delete from wake")
+        for wake in writes.put_wakes:
+            db.execute("update wake set not_before = ? where n = ?", (wake.not_before, wake.n))
+        for n in writes.drop_wakes:
+            db.execute("delete from wake where n = ?", (n,))
 
 
 def _steering(row: RunRow) -> tuple[Any, ...]:

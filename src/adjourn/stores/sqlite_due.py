@@ -14,6 +14,16 @@ _DUE = (
     f"union select {COLUMNS} from run indexed by run_wake where wake_at > 0 and wake_at <= ?2 and {_MINE} "
     f"union select {COLUMNS} from run indexed by run_blocked where blocked <> '' and {_MINE} order by updated_at"
 )
+_BLOCKED = f"select {COLUMNS} from run indexed by run_blocked where blocked <> ''"
+_ASLEEP = (
+    f"select {COLUMNS} from run indexed by run_due where status in ('ready', 'pausing', 'cancelling') "
+    f"union select {COLUMNS} from run indexed by run_wake where wake_at > 0 union {_BLOCKED}"
+)
+
+
+def asleep(db: Any, *, blocked: bool) -> list[RunRow]:
+    """Every run that may have to be woken; `blocked`: only those that wait for a halt to be lifted."""
+    return [run_row(row) for row in db.execute(_BLOCKED if blocked else _ASLEEP)]
 
 
 def due(db: Any, programs: Sequence[str], now: float) -> Iterator[RunRow]:

@@ -12,7 +12,7 @@ from adjourn.core.status import RUNNABLE, Status
 from adjourn.stores.audit import AuditRow
 from adjourn.stores.audit_key import AuditKey
 from adjourn.stores.channel import Channel, Ears
-from adjourn.stores.letter import Endpoint, Letter, Sent
+from adjourn.stores.letter import Outbox
 from adjourn.stores.misfit import Misfit
 from adjourn.stores.seals import MOST, Anchor, Seal
 from adjourn.stores.snapshots import Snapshots
@@ -455,33 +455,6 @@ class AuditLog(Protocol):
         against the audit, and all of it against the seals. With `keys`, seals must be signed by one of them from the first
         signature on; with `since`, the seal that it names must still be there.
         """
-        ...
-
-
-class Outbox(Protocol):
-    """Who is told of events, and the letters that are on their way to them."""
-
-    async def endpoints(
-        self, put: Endpoint | None = None, *, drop: str = "", by: str = "", origin: str = ""
-    ) -> list[Endpoint]:
-        """Who is told of events: add or replace `put`, remove `drop` and its letters; those that there are afterwards.
-
-        While there are none, no letters are written. Otherwise an event's letters are written in its own transaction.
-        """
-        ...
-
-    async def post(
-        self, sent: Sequence[Sent] = (), *, take: int = 0, hold: float = 60.0, but: Sequence[str] = ()
-    ) -> list[Letter]:
-        """Settle these attempts, and take up to `take` letters that are due; nobody else gets those for `hold` seconds.
-        None for the endpoints in `but`.
-
-        The letters of a run go to an endpoint in order, one after the other. An attempt that is not the letter's last is ignored.
-        """
-        ...
-
-    async def letters(self, state: str = "", *, after: int = 0, limit: int = 100) -> list[Letter]:
-        """Letters with n > `after` that have not arrived, in order: those that are `due`, those that are `dead`, or both."""
         ...
 
 

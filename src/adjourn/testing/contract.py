@@ -25,6 +25,7 @@ from adjourn.testing.promises.naming import Naming  # noqa: E402
 from adjourn.testing.promises.pruning import Holding, Pruned  # noqa: E402
 from adjourn.testing.promises.ringing import Closing, Ringing  # noqa: E402
 from adjourn.testing.promises.signing import Signing  # noqa: E402
+from adjourn.testing.promises.waking import Taking, Waking  # noqa: E402
 
 
 class StoreContract(
@@ -33,7 +34,7 @@ class StoreContract(
     Committing, Fencing, Halting, Resting, Indexing,
     Commanding, Following, Requesting, Deciding, Allowing, Voting, Emitting, Abandoning, DecidingUnderHalt,
     Due, Inbox, Runs, Halts,
-    Auditing, Sealing, Signing, Erasing, Holding, Pruned, Ringing, Closing,
+    Auditing, Sealing, Signing, Erasing, Holding, Pruned, Waking, Taking, Ringing, Closing,
 ):  # fmt: skip
     """Every promise of the `Store` protocol, one test each; after each transaction, rows are compared with the fold.
 

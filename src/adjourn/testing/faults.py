@@ -11,7 +11,7 @@ from adjourn.core.status import Status
 from adjourn.errors import AdjournError, StoreError
 from adjourn.stores.audit import AuditRow
 from adjourn.stores.channel import Channel, Ears
-from adjourn.stores.letter import Endpoint, Letter, Sent
+from adjourn.stores.letter import Endpoint, Letter, Sent, Wake
 from adjourn.stores.misfit import Misfit
 from adjourn.stores.seals import Seal
 from adjourn.stores.snapshots import Snapshots
@@ -227,6 +227,14 @@ class Faulty:
     async def post(self, sent: Sequence[Sent] = (), **options: Any) -> list[Letter]:
         """See `Store.post`."""
         return await self._do("post", lambda: self.store.post(sent, **options))
+
+    async def waking(self, wanted: bool | None = None, **options: Any) -> bool:
+        """See `Store.waking`."""
+        return await self._do("waking", lambda: self.store.waking(wanted, **options))
+
+    async def wakes(self, done: Sequence[Wake] = (), **options: Any) -> list[Wake]:
+        """See `Store.wakes`."""
+        return await self._do("wakes", lambda: self.store.wakes(done, **options))
 
     async def letters(self, state: str = "", **options: Any) -> list[Letter]:
         """See `Store.letters`."""

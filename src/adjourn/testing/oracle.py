@@ -15,7 +15,7 @@ from adjourn.core.state import Open, State
 from adjourn.core.status import ENDED, Status
 from adjourn.stores.audit import AuditRow, chain
 from adjourn.stores.channel import Channel, Ears
-from adjourn.stores.letter import Endpoint, Letter, Sent
+from adjourn.stores.letter import Endpoint, Letter, Sent, Wake
 from adjourn.stores.misfit import Misfit
 from adjourn.stores.rules import sheet as sheets
 from adjourn.stores.rules.interrupt_row import InterruptRow
@@ -251,6 +251,14 @@ class Watched:
     async def post(self, sent: Sequence[Sent] = (), **options: Any) -> list[Letter]:
         """See `Store.post`."""
         return await self.store.post(sent, **options)
+
+    async def waking(self, wanted: bool | None = None, **options: Any) -> bool:
+        """See `Store.waking`."""
+        return await self.store.waking(wanted, **options)
+
+    async def wakes(self, done: Sequence[Wake] = (), **options: Any) -> list[Wake]:
+        """See `Store.wakes`."""
+        return await self.store.wakes(done, **options)
 
     async def letters(self, state: str = "", **options: Any) -> list[Letter]:
         """See `Store.letters`."""

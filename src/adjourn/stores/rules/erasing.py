@@ -7,7 +7,8 @@ from adjourn.errors import AdjournError, Refused, UnknownRun
 from adjourn.stores.rules.holds import held
 from adjourn.stores.rules.journal import append
 from adjourn.stores.rules.names import check_names
-from adjourn.stores.rules.sheet import LAST, Ask, Failed, Rule, Sheet, stamped
+from adjourn.stores.rules.sheet import Ask, Failed, Rule, Sheet, stamped
+from adjourn.stores.rules.values import LAST
 from adjourn.stores.store import Erasure, RunRow
 
 ERASE = "erase"

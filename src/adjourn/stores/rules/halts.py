@@ -10,7 +10,9 @@ from adjourn.stores.store import Halt
 
 def halting(scope: str, by: str, reason: str, lift: bool, origin: str) -> Rule:
     """See `Store.halt`."""
-    ask = Ask(halts=True, audit=("", SECURITY), endpoints=True) if scope else Ask(halts=True)
+    ask = Ask(halts=True)
+    if scope:
+        ask = Ask(halts=True, audit=("", SECURITY), endpoints=True, asleep="blocked" if lift else "")
     return Rule(ask, lambda sheet: halt(sheet, scope, by, reason, lift, origin))
 
 
@@ -26,6 +28,9 @@ def halt(sheet: Sheet, scope: str, by: str, reason: str, lift: bool, origin: str
         tell_halt(sheet, scope, by, reason, lift)
         if lift:
             sheet.drop_halt(scope)
+            for row in sheet.asleep():
+                if scope in row.blocked and row.due(sheet.now, frozenset(h.scope for h in sheet.halts())):
+                    sheet.wake(row)
         elif scope not in {h.scope for h in sheet.halts()}:
             sheet.put_halt(Halt(scope, by, reason, sheet.now))
     return sheet.halts()

@@ -75,7 +75,7 @@ VERBS: dict[str, str] = {
 
 def creating(started: Started, rest: Sequence[AnyRecord], origin: str) -> Rule:
     """See `Store.create`."""
-    ask = Ask(started.run, audit=(started.run,), endpoints=bool(rest), signed=bool(rest))
+    ask = Ask(started.run, audit=(started.run,), endpoints=bool(rest), signed=bool(rest), halts=bool(rest))
     return Rule(ask, lambda sheet: create(sheet, started, rest, origin))
 
 

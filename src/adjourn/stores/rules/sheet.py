@@ -6,7 +6,6 @@ the sheet then says. A rule that raises has written nothing.
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from types import MappingProxyType
 from typing import Any, Protocol, TypeVar
 
 import msgspec
@@ -16,127 +15,14 @@ from adjourn.core.codec import encode
 from adjourn.core.records import AnyRecord, Asked, Suspended, parse
 from adjourn.errors import LeaseBusy, UnknownRun
 from adjourn.stores.audit import SECURITY, AuditRow, chain
-from adjourn.stores.letter import Endpoint, Letter
+from adjourn.stores.letter import Endpoint, Letter, Wake
 from adjourn.stores.misfit import Misfit
 from adjourn.stores.rules.interrupt_row import InterruptRow
+from adjourn.stores.rules.values import Appended, Ask, Seen, Writes
 from adjourn.stores.seals import Covered, Seal
 from adjourn.stores.store import Halt, Hold, RunRow
 
 R = TypeVar("R", bound=AnyRecord)
-LAST = -1
-"""The number by which the last record is asked for."""
-
-
-class Ask(msgspec.Struct, frozen=True, gc=False):
-    """What a rule needs to see; it follows from the rule's arguments alone, before anything is read."""
-
-    run: str = ""
-    tail: int = -1
-    """The records after this one; -1: none."""
-    head_at: int = 0
-    """The hash of the chain at this record."""
-    records: tuple[int, ...] = ()
-    """These records; `LAST`: the last one."""
-    opens: bool = False
-    """All open interrupts."""
-    named: tuple[str, ...] = ()
-    """These interrupts, whatever their state."""
-    otherwise_opens: bool = False
-    """All open interrupts, if a named one is not there."""
-    lives: tuple[str, ...] = ()
-    """The interrupts on which these calls live."""
-    all_interrupts: bool = False
-    openings: bool = False
-    """The records that opened the named interrupts, and those by which people have agreed to them."""
-    request: str = ""
-    owner: bool = False
-    """Until when the worker lives that has the run."""
-    audit: tuple[str, ...] = ()
-    """The last lines of these audits. If the run is asked for and there is none: that of the global one, too."""
-    halts: bool = False
-    holds: bool = False
-    endpoints: bool = False
-    signed: bool = False
-    letters: tuple[int, ...] = ()
-    take: int = 0
-    """So many letters that are due,"""
-    but: tuple[str, ...] = ()
-    """for all endpoints but these."""
-    touched: int = 0
-    """The id of the store, its last seal, and so many scopes that were touched since they were sealed;"""
-    seal: int = 0
-    """the seal of this number, too."""
-
-
-NOTHING: Any = MappingProxyType[Any, Any]({})
-
-
-class Seen(msgspec.Struct):
-    """What was read, inside the transaction; `now` is the transaction's time. The rows are the rule's to change."""
-
-    now: float
-    row: RunRow | None = None
-    tail: Sequence[tuple[int, str]] = ()
-    head: bytes = b""
-    records: Mapping[int, str] = NOTHING
-    interrupts: Mapping[str, InterruptRow] = NOTHING
-    request: tuple[int, str] | None = None
-    until: float = 0.0
-    audit: Mapping[str, tuple[int, bytes]] = NOTHING
-    halts: Sequence[Halt] = ()
-    holds: Sequence[Hold] = ()
-    endpoints: Sequence[Endpoint] = ()
-    signed: bool = False
-    letters: Mapping[int, Letter] = NOTHING
-    due: Sequence[Letter] = ()
-    store: str = ""
-    touched: Sequence[Covered] = ()
-    seals: Mapping[int, Seal] = NOTHING
-    """By their numbers, the last one also by 0."""
-
-
-class Appended(msgspec.Struct, frozen=True, gc=False):
-    """A record that is to be written."""
-
-    seq: int
-    epoch: int
-    body: str
-    head: bytes
-
-
-class Writes(msgspec.Struct):
-    """What is to be written, all or nothing. `row`: as it is after all of it; `new`: there is none yet.
-
-    `wiped`: before anything is appended, every body and every hash of the journal goes but the last hash, and all that there
-    is of the run elsewhere, and the row's own words are written anew. `gone`: these workers are forgotten unless a run still names
-    them. `removed`: all of this run goes.
-    """
-
-    row: RunRow | None = None
-    new: bool = False
-    wiped: bool = False
-    removed: RunRow | None = None
-    journal: list[Appended] = []
-    interrupts: dict[str, InterruptRow] = {}
-    request: tuple[str, int, str] | None = None
-    beats: dict[str, float] = {}
-    gone: list[str] = []
-    audit: list[AuditRow] = []
-    touched: dict[str, float] = {}
-    put_halts: list[Halt] = []
-    drop_halts: list[str] = []
-    put_holds: list[Hold] = []
-    drop_holds: list[str] = []
-    signed: bool | None = None
-    misfit: Misfit | None = None
-    put_endpoints: list[Endpoint] = []
-    drop_endpoints: list[str] = []
-    post: list[Letter] = []
-    put_letters: list[Letter] = []
-    drop_letters: list[int] = []
-    seal: Seal | None = None
-    untouch: str | None = None
-    """Forget the touched scopes up to this name."""
 
 
 class Sheet:
@@ -393,6 +279,54 @@ class Sheet:
         assert self._ask.take, "the letters that are due were not asked for"
         return self._seen.due
 
+    # Wakes, for whoever drives runs from outside
+
+    def is_waking(self) -> bool:
+        """Whether somebody wants wakes."""
+        if self.writes.waking is not None:
+            return self.writes.waking
+        assert self._ask.run or self._ask.waking or self._ask.asleep, "whether wakes are wanted was not asked for"
+        return self._seen.waking
+
+    def set_waking(self, wanted: bool) -> None:
+        """From now on somebody does, or nobody."""
+        self.writes.waking = wanted
+
+    def asleep(self) -> Sequence[RunRow]:
+        """The runs that may have to be woken; see `Ask.asleep`."""
+        assert self._ask.asleep, "the runs that are asleep were not asked for"
+        return self._seen.asleep
+
+    def wake(self, row: RunRow) -> None:
+        """A wake for a run that is due, or will be at a time. Without knowing the halts, what waits for one waits on."""
+        halts = frozenset(x.scope for x in self.halts()) if self._ask.halts else frozenset(row.blocked)
+        for at in (self.now, row.wake_at):
+            if row.due(at, halts):
+                self.writes.wakes[row.id] = at
+                return
+
+    def wake_if_due(self) -> None:
+        """A wake for the run of this sheet, if somebody wants them and something was recorded: by others than its holder, or
+        with its lease given back. What a holder records and goes on makes the run no more due than it was."""
+        row, journal = self.writes.row, self.writes.journal
+        if row is None or not journal or not self.is_waking():
+            return
+        if not row.worker or any(x.epoch != row.epoch for x in journal):
+            self.wake(row)
+
+    def due_wakes(self) -> Sequence[Wake]:
+        """Those that are due, the oldest first."""
+        assert self._ask.wakes, "the wakes that are due were not asked for"
+        return self._seen.wakes
+
+    def put_wake(self, wake: Wake) -> None:
+        """Nobody else gets it before its time."""
+        self.writes.put_wakes.append(wake)
+
+    def drop_wake(self, n: int) -> None:
+        """Remove the one of this number, if the run has no newer one."""
+        self.writes.drop_wakes.append(n)
+
 
 class Rule(msgspec.Struct, frozen=True):
     """Something that may be done to a store: `work` makes of what `ask` names what is to be written, and a result.
@@ -455,7 +389,9 @@ class Book(Protocol):
 def worked(book: Book, rule: Rule) -> tuple[Any, Writes]:
     """What a rule gives, and what it wants to be written. Nothing is written yet; if it raises, nothing will be."""
     sheet = Sheet(rule.ask, book.read(rule.ask))
-    return rule.work(sheet), sheet.writes
+    result = rule.work(sheet)
+    sheet.wake_if_due()  # here, so that no rule can forget it
+    return result, sheet.writes
 
 
 def carried_out(book: Book, work: Rule | Each) -> Any:
