@@ -29,7 +29,7 @@ def halt(sheet: Sheet, scope: str, by: str, reason: str, lift: bool, origin: str
         if lift:
             sheet.drop_halt(scope)
             for row in sheet.asleep():
-                if scope in row.blocked and row.due(sheet.now, frozenset(h.scope for h in sheet.halts())):
+                if scope in row.blocked:
                     sheet.wake(row)
         elif scope not in {h.scope for h in sheet.halts()}:
             sheet.put_halt(Halt(scope, by, reason, sheet.now))
