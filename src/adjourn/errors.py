@@ -100,6 +100,25 @@ class Refused(Conflict):
         super().__init__(f"cannot {verb} run {run_id!r}: it is {status}" + (f"; {hint}" if hint else ""))
 
 
+class SessionMoved(Conflict):
+    """Another run of the session began meanwhile: this one would have gone on with an earlier turn. Nothing was started."""
+
+    def __init__(self, session: str) -> None:
+        self.session = session
+        super().__init__(f"another run of session {session!r} began meanwhile; start it again to go on with that one")
+
+
+class BrokenHistory(Conflict):
+    """A run goes on with another's conversation, and that journal is not the one which it began with. Nothing was sent."""
+
+    def __init__(self, run_id: str, before: str, seq: int) -> None:
+        self.run_id, self.before, self.seq = run_id, before, seq
+        super().__init__(
+            f"run {run_id!r} goes on with the conversation of run {before!r} up to its record {seq}, and the records that are there "
+            "are others; it is not taken for that conversation. `adjourn audit verify` says whether the file was changed"
+        )
+
+
 class AlreadyDecided(Conflict):
     """Somebody else's decision was first."""
 

@@ -3,6 +3,7 @@
 import asyncio
 import itertools
 import threading
+from collections.abc import Sequence
 
 import pytest
 from tests.agent.words import calls, results
@@ -84,7 +85,7 @@ async def test_answers_in_any_order_in_different_processes(
     check_pairing(request.messages)
 
 
-def check_pairing(messages: tuple[Message, ...]) -> None:
+def check_pairing(messages: Sequence[Message]) -> None:
     """Right after a reply with calls come their results, one each, in call order, and nothing before them."""
     for n, message in enumerate(messages):
         if isinstance(message, Assistant):

@@ -12,6 +12,7 @@ from adjourn.core.conversation import Thread
 from adjourn.core.messages import Assistant, Delta, Message, ModelRequest, Reply, Result, Text, Usage, User
 from adjourn.core.records import Summarised
 from adjourn.core.summary import covered
+from adjourn.core.transcript import Transcript
 from adjourn.runtime.timeline import Timeline
 from adjourn.stores.memory import MemoryStore
 from adjourn.testing import ScriptedModel, call
@@ -153,10 +154,10 @@ async def test_a_pause_cuts_a_summary_off_and_the_next_worker_makes_it() -> None
 
 
 def test_a_summary_never_ends_between_a_call_and_its_result() -> None:
-    thread = Thread("", "a", transcript=conversation(["calls", "calls"]))
+    thread = Thread("", "a", transcript=Transcript(conversation(["calls", "calls"])))
     assert [covered(thread, 5, keep) for keep in (1, 2, 3, 4)] == [5, 5, 5, 5]
     assert covered(thread, 9, 1) == 0
-    assert covered(Thread("", "a", transcript=conversation(["calls"])), 3, 1) == 1
+    assert covered(Thread("", "a", transcript=Transcript(conversation(["calls"]))), 3, 1) == 1
 
 
 async def test_a_timeline_shows_the_summary_as_a_step() -> None:

@@ -15,12 +15,14 @@ from adjourn import (
     Misused,
     Policy,
     Refused,
+    TextMention,
     ask,
     is_paused,
     tool,
 )
 from adjourn.core.messages import Assistant, Result, Text, ToolCall, User
-from adjourn.core.records import Replied
+from adjourn.core.records import Completed, Replied
+from adjourn.runtime.timeline import Timeline
 from adjourn.testing import ScriptedModel, call
 
 
@@ -70,15 +72,31 @@ async def test_after_takes_a_checkpoint_only() -> None:
             await agent.run("two", after=wrong)
 
 
-async def test_the_last_words_are_recorded_once_with_the_reply_and_once_as_the_output() -> None:
+async def test_the_last_words_are_recorded_once() -> None:
     words = "the very last words"
-    saved = (await Agent("a", model=ScriptedModel(words)).run("go")).checkpoint
+    done = await Agent("a", model=ScriptedModel(words)).run("go")
+    saved = done.checkpoint
     [reply] = [x for x in saved.records if isinstance(x, Replied)]
     assert (reply.spoken, reply.output, reply.final) == (True, None, True)
-    assert saved.to_json().count(words) == 2
-    assert saved.state.threads[""].output == words
-    old = [msgspec.structs.replace(x, spoken=False, output=words) if x is reply else x for x in saved.records]
-    assert Checkpoint(old).state.threads[""].output == words
+    assert saved.to_json().count(words) == 1
+    assert saved.state.threads[""].output == words == done.output
+    assert isinstance(saved.state.ended, Completed) and saved.state.ended.output == words
+    assert Timeline.of(list(enumerate(saved.records, 1)), 0.0).steps[-1].result == words
+    old = [
+        msgspec.structs.replace(x, spoken=False, output=words) if isinstance(x, Replied | Completed) else x
+        for x in saved.records
+    ]
+    again = Checkpoint(old).state
+    assert again.threads[""].output == words and isinstance(again.ended, Completed) and again.ended.output == words
+
+
+@pytest.mark.parametrize("stop", [MaxSteps(2), TextMention("words")], ids=["stopped", "by"])
+async def test_what_was_said_when_a_condition_ended_the_run_is_recorded_once(stop: Any) -> None:
+    words = "the last words"
+    model = ScriptedModel([words, call("refund", order="1")], [call("refund", order="2")], "never said")
+    done = await Agent("a", model=model, tools=[refund], stop=stop).run("go")
+    assert done.checkpoint.to_json().count(words) == 1
+    assert isinstance(done.checkpoint.state.ended, Completed) and done.checkpoint.state.ended.output == words
 
 
 @pytest.mark.parametrize(("kind", "text", "output"), [(int, "7", 7), (int | None, "null", None), (str, "", "")])

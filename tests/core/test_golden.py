@@ -21,6 +21,7 @@ from adjourn import (
     tool,
 )
 from adjourn.core.checkpoint import VERSION
+from adjourn.core.messages import User
 from adjourn.core.records import dump_list
 from adjourn.models.scripted import ScriptedModel, call
 from adjourn.stores.memory import MemoryStore
@@ -32,6 +33,7 @@ STATUS = {
     "question": "waiting", "question-answered": "completed", "self-one-of-two-answered": "waiting", "approval": "waiting",
     "approval-spent": "completed", "approval-edited": "completed", "approval-denied": "completed", "approval-unspent": "ready",
     "one-of-two-votes": "waiting", "paused": "paused", "fork": "completed", "cancelled": "cancelled", "flow": "waiting",
+    "turn": "waiting", "turn-ended": "completed",
 }  # fmt: skip
 
 paid: list[int] = []
@@ -115,11 +117,29 @@ def test_it_loads_and_means_what_it_meant(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.stem}")
-def test_what_its_models_were_sent_is_shown_without_proof(path: Path) -> None:
+def test_what_its_models_were_sent_is_shown_with_the_proof_that_there_was(path: Path) -> None:
     saved = Checkpoint.from_json(path.read_text())
-    assert {request.proof for request in saved.requests} <= {"not recorded"}
-    assert all(request.messages and request.terms is None for request in saved.requests)
+    recorded = path.parent.name != "version1"
+    assert {request.proof for request in saved.requests} <= {"as sent" if recorded else "not recorded"}
+    assert all(request.messages and (request.terms is not None) == recorded for request in saved.requests)
     assert bool(saved.requests) == (path.stem != "flow")
+
+
+@pytest.mark.parametrize("again", [False, True], ids=["as it was", "written anew"])
+async def test_a_turn_that_has_its_history_in_its_first_record_goes_on_and_is_gone_on_with(again: bool) -> None:
+    paid.clear()
+    saved = Checkpoint.from_json((GOLDEN / "version2" / "turn.json").read_text())
+    if again:
+        saved = Checkpoint.from_json(saved.to_json())
+    assert saved.before is None and [m.text for m in saved.messages if isinstance(m, User)] == ["hi", "refund order 7"]
+    script = ScriptedModel("-", "-", "refunded", "you are welcome")
+    agent = Agent("simple", model=script, tools=[refund], policy=Policy([ask("refund")], default="allow"))
+    async with Runtime(MemoryStore(), [agent]) as rt:
+        run = await rt.resume(saved, approved=True, by="ana")
+        assert (await run.wait(10)).status == "completed" and paid == [4200]
+        third = await rt.start(agent, "thanks", after=run)
+        await third.wait(10)
+        assert [m.text for m in await third.messages() if isinstance(m, User)] == ["hi", "refund order 7", "thanks"]
 
 
 def test_a_signed_one_needs_its_key() -> None:

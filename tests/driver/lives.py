@@ -242,5 +242,14 @@ def ends(world: World) -> list[AnyRecord]:
     return [r for _, r in world.records if isinstance(r, Completed | Cancelled)]
 
 
+def output(world: World) -> str:
+    """What a run that has completed gave, as whoever reads its journal sees it."""
+    [end] = ends(world)
+    assert isinstance(end, Completed)
+    ended = State().fold_all(world.records).ended
+    assert isinstance(ended, Completed)
+    return str(ended.output)
+
+
 def intents(world: World, after: int = 0) -> list[tuple[int, Intended]]:
     return [(seq, r) for seq, r in world.records if isinstance(r, Intended) and seq > after]

@@ -1,7 +1,7 @@
 """A person's word at every callback of a run: never lost, never overtaken by a call, one end."""
 
 import pytest
-from tests.driver.lives import Word, World, ends, lived
+from tests.driver.lives import Word, World, ends, lived, output
 
 from adjourn.core.messages import User
 from adjourn.core.records import (
@@ -31,12 +31,6 @@ def check(world: World) -> None:
     assert not world.consents
     returned = [r.call for _, r in world.records if isinstance(r, Returned)]
     assert len(returned) == len(set(returned))
-
-
-def output(world: World) -> str:
-    [end] = ends(world)
-    assert isinstance(end, Completed)
-    return str(end.output)
 
 
 def test_the_life_that_is_disturbed_below_is_a_real_one() -> None:

@@ -238,8 +238,8 @@ async def test_the_next_turn_goes_on_with_a_run_with_its_id_or_with_its_checkpoi
         for after in (first, first.id, outcome.checkpoint, outcome.checkpoint.to_json()):
             run = await rt.start(notes(ledger), "again", after=after)
             begun.append((await run.checkpoint()).started)
-        assert len({repr((x.history, x.session, x.requesters)) for x in begun}) == 1
-        assert begun[0].history and begun[0].requesters == ("ana",)
+        assert len({repr((x.after, x.history, x.session, x.requesters)) for x in begun}) == 1
+        assert begun[0].after.run == first.id and not begun[0].history and begun[0].requesters == ("ana",)
 
 
 async def test_what_has_no_next_turn_is_refused_by_name(address: str, ledger: Ledger) -> None:

@@ -21,8 +21,9 @@ from adjourn.runtime import archive, pruning, retention
 from adjourn.runtime.archive import file_of
 from adjourn.runtime.pruning import PruneReport
 from adjourn.stores.memory import MemoryStore
+from adjourn.stores.retention import Pruning
 from adjourn.stores.sqlite import SQLiteStore
-from adjourn.stores.store import Pruning, Store
+from adjourn.stores.store import Store
 from adjourn.testing.clock import FakeClock
 from adjourn.testing.promises.ground import approval, begin, claim, commit
 

@@ -84,14 +84,15 @@ async def test_a_runtime_that_only_looks_seals_nothing_unless_it_is_told_to(addr
 
 
 async def test_two_runtimes_seal_one_store_and_neither_gets_in_the_other_s_way(db: str) -> None:
-    one, two = (Sealer(SQLiteStore(db), FakeClock()) for _ in range(2))
+    stores = SQLiteStore(db), SQLiteStore(db)
+    one, two = (Sealer(store, FakeClock()) for store in stores)
     for n in range(5):
-        await one._store.note([{"verb": "login", "by": f"u{n}"}])
+        await stores[0].note([{"verb": "login", "by": f"u{n}"}])
         made = await asyncio.gather(one.once(), two.once())
         assert sum(seal is not None for seal in made) == 1
-    assert [x.k for x in await one._store.seals()] == [1, 2, 3, 4, 5]
-    for sealer in (one, two):
-        await sealer._store.close()
+    assert [x.k for x in await stores[0].seals()] == [1, 2, 3, 4, 5]
+    for store in stores:
+        await store.close()
 
 
 async def test_more_than_one_seal_holds_are_several(db: str) -> None:

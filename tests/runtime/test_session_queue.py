@@ -40,7 +40,7 @@ async def test_two_runs_of_a_session_go_one_after_the_other_and_others_beside_th
         second = await rt.start(agent, "2", session="s", queue="session")
         third = await rt.start(agent, "3", session="s", queue="session")
         other = await rt.start(agent, "4", session="t", queue="session")
-        free = await rt.start(agent, "5", session="s")
+        free = await rt.start(agent, "5", session="s", after=None)
         for run in (first, other, free):
             await run.wait(LIMIT)
         await env.skip(5)

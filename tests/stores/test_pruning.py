@@ -15,9 +15,9 @@ from adjourn.stores.audit import chain
 from adjourn.stores.connection import connect
 from adjourn.stores.misfit import Misfit
 from adjourn.stores.removal import BESIDE
+from adjourn.stores.retention import Pruning
 from adjourn.stores.snapshots import Snapshot
 from adjourn.stores.sqlite import SQLiteStore
-from adjourn.stores.store import Pruning
 from adjourn.testing.promises.ground import approval, begin, bring, claim, commit
 
 FOREVER = 1e12

@@ -12,7 +12,8 @@ import pytest
 from adjourn.core.records import CancelAsked, Completed, Parked, Said, Stepped
 from adjourn.errors import AlreadyDecided, Refused, StoreError
 from adjourn.stores.memory import MemoryStore
-from adjourn.stores.rules.sheet import Ask, Rule, Seen, Sheet
+from adjourn.stores.rules.sheet import Rule, Sheet
+from adjourn.stores.rules.values import Ask, Seen
 from adjourn.stores.sqlite import SQLiteStore
 from adjourn.stores.store import Lease, RunRow, Store
 from adjourn.testing import check_rows

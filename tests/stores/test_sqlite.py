@@ -18,7 +18,8 @@ import pytest
 from adjourn.core.records import Said, Started, Stepped
 from adjourn.errors import StoreError
 from adjourn.stores import connection, migrate, sqlite
-from adjourn.stores.rules.sheet import Ask, Rule
+from adjourn.stores.rules.sheet import Rule
+from adjourn.stores.rules.values import Ask
 from adjourn.stores.sqlite import SQLiteStore
 from adjourn.stores.store import Filter
 from adjourn.testing import FakeClock, check_rows
@@ -485,7 +486,8 @@ def test_a_folder_is_not_a_file(folder: Path) -> None:
 READ_ONLY = """
 import os, sys
 from adjourn.errors import StoreError
-from adjourn.stores.rules.sheet import Ask, Rule
+from adjourn.stores.rules.values import Ask
+from adjourn.stores.rules.sheet import Rule
 from adjourn.stores.sqlite import SQLiteStore
 if os.geteuid() == 0:
     os.setgroups([])

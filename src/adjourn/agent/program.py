@@ -278,7 +278,7 @@ class AgentProgram:
 
     def next(self, state: State, now: float, plan: Plan) -> None:
         if state.stop_now:
-            wind_up(plan, state, Completed(output=state.threads[""].text, stopped=state.stop_now))
+            wind_up(plan, state, completed(state.threads[""], state.threads[""].text, stopped=state.stop_now))
             return
         self._threads(state, now, plan)
 
@@ -294,7 +294,7 @@ class AgentProgram:
                 self._conversations.returns(thread, plan)
             elif thread.final:
                 if not state.live:
-                    plan.moves.append(Completed(output=thread.output))
+                    plan.moves.append(completed(thread, thread.output))
             elif thread.due():
                 end = self._model_due(state, thread, now, plan) or end
         if end is not None:
@@ -309,7 +309,7 @@ class AgentProgram:
             self._conversations.ask_model(state, thread, plan)
             return None
         if tripped.action != "pause" and not path:
-            return _ended(tripped.leaf, state.threads.get("", thread).text)
+            return _ended(tripped.leaf, state.threads.get("", thread))
         self._conversations.stop(state, thread, tripped, path, plan)
         return None
 
@@ -398,9 +398,16 @@ def extended_at(extended: dict[str, float], path: str) -> dict[str, float]:
     return {name.removesuffix(end): more for name, more in extended.items() if name.endswith(end)}
 
 
-def _ended(leaf: Leaf, text: str) -> Completed:
+def _ended(leaf: Leaf, thread: Thread) -> Completed:
     """A condition of success completes the run; a limit stops it."""
     if isinstance(leaf, TextMention | ToolCalled):
-        return Completed(output=text, by=leaf.name)
+        return completed(thread, thread.text, by=leaf.name)
     assert isinstance(leaf, Leaf | External)
-    return Completed(output=text, stopped=leaf.name)
+    return completed(thread, thread.text, stopped=leaf.name)
+
+
+def completed(thread: Thread, output: Any, *, by: str = "", stopped: str = "") -> Completed:
+    """The end of a run. Its output is not written again if it is what the agent said last."""
+    if output and output == thread.text:
+        return Completed(spoken=True, by=by, stopped=stopped)
+    return Completed(output=output, by=by, stopped=stopped)

@@ -102,7 +102,7 @@ class Conversation:
         nothing = not decisions and not instruction
         if nothing and is_answer_needed(state, self.store.now()):
             raise AnswerRequired(describe(state))
-        first, *rest = checkpoint.records
+        first, *rest = checkpoint.by_itself().records
         assert isinstance(first, Started)
         await self.store.create(first, rest)
         for decision in decisions:
@@ -184,23 +184,20 @@ def next_turn(after: "Saved | None", secret: str | None = None) -> dict[str, Any
             "rt.start(agent, input, after=run_id); without one pass outcome.checkpoint"
         )
     checkpoint = taken_over(after, secret=secret)
-    if checkpoint.started.kind != "agent":
-        raise Conflict(
-            f"run {checkpoint.run_id!r} is of the flow {checkpoint.started.program!r}, which has no conversation"
-        )
-    if checkpoint.state.status not in ENDED:
+    return {**going_on(checkpoint.state), "history": msgspec.to_builtins(checkpoint.messages)}
+
+
+def going_on(state: State) -> dict[str, Any]:
+    """What the next turn after this run takes over, beside its messages. Raises `Refused` if it has not ended."""
+    started = state.started
+    if started.kind != "agent":
+        raise Conflict(f"run {started.run!r} is of the flow {started.program!r}, which has no conversation")
+    if state.status not in ENDED:
         raise Refused(
-            checkpoint.run_id,
-            "continue",
-            checkpoint.state.view,
-            "finish or resume it first; after= takes a finished conversation",
+            started.run, "continue", state.view, "finish or resume it first; after= takes a finished conversation"
         )
-    shaped = tuple(sorted(checkpoint.state.requesters))
-    before = checkpoint.state.threads.get("")
-    return {
-        "history": msgspec.to_builtins(checkpoint.messages), "session": checkpoint.session, "requesters": shaped,
-        "summary": before.summary if before else None,
-    }  # fmt: skip
+    shaped = tuple(sorted(state.requesters))
+    return {"session": started.session, "requesters": shaped, "summary": state.threads[""].summary}
 
 
 class Handle(Generic[T]):
@@ -294,4 +291,4 @@ class Handle(Generic[T]):
         return await asyncio.shield(self._task)
 
 
-__all__ = ["MISSING", "Conversation", "Handle", "check_program", "next_turn"]
+__all__ = ["MISSING", "Conversation", "Handle", "check_program", "going_on", "next_turn"]

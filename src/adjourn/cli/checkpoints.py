@@ -44,6 +44,7 @@ from adjourn.errors import AnswerRequired, CheckpointInvalid, Invalid, NotFound,
 from adjourn.flow.flow import Flow
 from adjourn.runtime.run import Run
 from adjourn.runtime.runtime import Runtime
+from adjourn.runtime.turns import at_home
 
 app = typer.Typer(name="checkpoint", help="A saved run in a file: show, verify or resume it.", no_args_is_help=True)
 
@@ -68,7 +69,7 @@ def show(file: File, as_json: Json = False) -> None:
     """Show what a checkpoint is and what it waits for. It is verified first."""
     data = _read(file)
     saved = Checkpoint.from_json(data)
-    envelope, _ = unseal(data, key_ring())
+    envelope = unseal(data, key_ring()).envelope
     if as_json:
         print_json(_shown(saved, envelope))
         return
@@ -132,7 +133,7 @@ def _verified(data: bytes, program: Agent[Any] | Flow | None) -> list[Finding]:
     """What is wrong is said at once: nothing of a checkpoint is read before its digest and signature are right."""
     keys = key_ring()
     try:
-        envelope, _ = unseal(data, keys)
+        envelope = unseal(data, keys).envelope
         saved = Checkpoint.from_json(data)
     except CheckpointInvalid as e:
         name = "digest" if "digest" in str(e) or not (keys or "signed" in str(e)) else "signature"
@@ -184,7 +185,8 @@ class Resumption:
                     f"it waits for {waiting}; say --approve, --deny, --answer VALUE or --instruction TEXT; "
                     f"look first: adjourn checkpoint show"
                 ) from None
-        await rt.store.create(saved.started, saved.records[1:], origin=rt.origin)
+        home = await at_home(rt, saved)
+        await rt.store.create(home.started, home.records[1:], origin=rt.origin)
         return await rt.get(saved.run_id)
 
 

@@ -19,7 +19,7 @@ from adjourn.cli.visible import visible
 from adjourn.cli.words import DIM, count
 from adjourn.errors import Invalid
 from adjourn.runtime.runtime import Runtime
-from adjourn.stores.store import Hold
+from adjourn.stores.retention import Hold
 
 app = typer.Typer()
 

@@ -40,9 +40,8 @@ def hindrance(state: State) -> str:
         return "something is being stopped in it"
     if state.belief.disowns or state.trust is not None:
         return "it is read by somebody who does not believe all of it"
-    before = getattr(state.started, "after", None) is not None
-    if before or any(thread.transcript.absent for thread in state.threads.values()):
-        return "it goes on with a conversation of another run, whose words stay there"
+    if state.started.before is not None:
+        return "it goes on with the conversation of another run, which a chapter would copy"
     flying = [
         call.id
         for call in state.live.values()
@@ -53,7 +52,7 @@ def hindrance(state: State) -> str:
 
 def content(state: State) -> dict[str, Any]:
     """What a chapter says: all that the records before it mean, in plain JSON. The same for the same fold, whoever makes it."""
-    whole = msgspec.structs.replace(state, trust=None, head=b"")
+    whole = msgspec.structs.replace(state, trust=None, head=b"", before=None)
     said: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(whole, enc_hook=_plain))
     nothing: dict[str, Any] = {"called": list[str](), "joins": dict[str, Any]()}
     flow: dict[str, Any] = said["flow"] or nothing

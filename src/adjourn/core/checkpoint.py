@@ -12,13 +12,20 @@ from typing import Any
 import msgspec
 
 from adjourn.core.codec import MAX_BYTES, MAX_DEPTH, MAX_PARTS, encode, has_more_parts, loads
+from adjourn.core.conversation import messages_from
+from adjourn.core.messages import Message
 from adjourn.core.records import AnyRecord, Started, dump_list, parse_list
 from adjourn.errors import CheckpointInvalid, Invalid
 
 FORMAT = "adjourn/checkpoint"
-VERSION = 2
-"""2: records have gates, requesters and seals; a journal of version 1 is one of version 2 without them."""
-UPGRADERS: dict[int, Callable[[list[dict[str, Any]]], list[dict[str, Any]]]] = {1: lambda records: records}
+VERSION = 3
+"""2: records have gates, requesters and seals; a journal of version 1 is one of version 2 without them. 3: the conversation that
+a run goes on with stands beside its records, in `before`; a journal of version 2 has it in its first record."""
+WITH_BEFORE = 3
+UPGRADERS: dict[int, Callable[[list[dict[str, Any]]], list[dict[str, Any]]]] = {
+    1: lambda records: records,
+    2: lambda records: records,
+}
 """From each older version to the next: what turns its records into those of the version after it."""
 AROUND = 20
 """How deep records wrap a value: what was accepted into a journal must come out of it again."""
@@ -38,6 +45,7 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     fingerprint: str
     digest: str
     records: str
+    before: str = ""
     kid: str = ""
     mac: str = ""
 
@@ -48,7 +56,7 @@ _COVERED = ("format", "version", "run_id", "program", "kind", "session", "seq", 
 def _bytes(envelope: Mapping[str, Any]) -> bytes:
     """The covered fields, each with its name and length, so that no two envelopes share their bytes."""
     parts = [b"adjourn/checkpoint/1\0"]
-    for name in _COVERED:
+    for name in (*_COVERED, "before") if envelope["version"] >= WITH_BEFORE else _COVERED:
         raw = str(envelope[name]).encode()
         parts.append(b"%s:%d:%s" % (name.encode(), len(raw), raw))
     return b"".join(parts)
@@ -59,15 +67,17 @@ def key_id(key: bytes) -> str:
     return hashlib.sha256(b"adjourn/kid\0" + key).hexdigest()[:16]
 
 
-def seal(fields: dict[str, Any], records: Sequence[AnyRecord], keys: Sequence[bytes]) -> str:
+def seal(
+    fields: dict[str, Any], records: Sequence[AnyRecord], keys: Sequence[bytes], before: Sequence[Message] = ()
+) -> str:
     """A checkpoint as JSON text; signed by the first key if there is one."""
     fields = {"format": FORMAT, "version": VERSION, **fields, "records": dump_list(list(records))}
-    if (length := len(fields["records"])) > MAX_BYTES:
-        raise CheckpointInvalid(f"the run's records have {length:,} bytes; at most {MAX_BYTES:,} can be read back")
-    if has_more_parts(fields["records"].encode(), MAX_PARTS):
-        raise CheckpointInvalid(
-            f"the run's records have over {MAX_PARTS:,} lists and objects: they cannot be read back"
-        )
+    fields["before"] = msgspec.json.encode(tuple(before)).decode() if before else ""
+    for name, what in (("records", "the run's records"), ("before", "the turns before the run")):
+        if (length := len(fields[name])) > MAX_BYTES:
+            raise CheckpointInvalid(f"{what} have {length:,} bytes; at most {MAX_BYTES:,} can be read back")
+        if has_more_parts(fields[name].encode(), MAX_PARTS):
+            raise CheckpointInvalid(f"{what} have over {MAX_PARTS:,} lists and objects: they cannot be read back")
     covered = _bytes(fields)
     fields["digest"] = "sha256:" + hashlib.sha256(covered).hexdigest()
     if keys:
@@ -76,8 +86,16 @@ def seal(fields: dict[str, Any], records: Sequence[AnyRecord], keys: Sequence[by
     return encode(fields).decode()
 
 
-def unseal(data: str | bytes | Mapping[str, Any], keys: Sequence[bytes]) -> tuple[Envelope, list[AnyRecord]]:
-    """The envelope and the records, once nothing is wrong with them; raises `CheckpointInvalid` saying what is."""
+class Opened(msgspec.Struct, frozen=True):
+    """What is in an envelope. `before`: the messages of the turns before, where its first record only names them."""
+
+    envelope: Envelope
+    records: list[AnyRecord]
+    before: list[Message]
+
+
+def unseal(data: str | bytes | Mapping[str, Any], keys: Sequence[bytes]) -> Opened:
+    """What is in the envelope, once nothing is wrong with it; raises `CheckpointInvalid` saying what is."""
     envelope = _outside(data)
     if envelope.format != FORMAT:
         raise CheckpointInvalid(f"this is not a checkpoint: its format is {envelope.format!r:.60}, not {FORMAT!r}")
@@ -90,7 +108,25 @@ def unseal(data: str | bytes | Mapping[str, Any], keys: Sequence[bytes]) -> tupl
     first = records[0] if records else None
     if not isinstance(first, Started) or first.run != envelope.run_id or len(records) != envelope.seq:
         raise CheckpointInvalid("the checkpoint's records are not those its envelope names")
-    return envelope, records
+    return Opened(envelope, records, _before(envelope, first))
+
+
+def _before(envelope: Envelope, first: Started) -> list[Message]:
+    named = first.before is not None
+    if envelope.version < WITH_BEFORE and (envelope.before or named):
+        raise CheckpointInvalid(f"a checkpoint of version {envelope.version} has its whole conversation in its records")
+    if bool(envelope.before) != named:
+        what = "are missing" if named else "are more than its records know of"
+        raise CheckpointInvalid(f"the turns before the checkpoint's run {what}")
+    if not named:
+        return []
+    try:
+        plain = loads(envelope.before, what="the turns before the checkpoint's run", depth=MAX_DEPTH + AROUND)
+        return messages_from(plain)
+    except Invalid as e:
+        raise CheckpointInvalid(str(e)) from None
+    except (msgspec.ValidationError, RecursionError) as e:
+        raise CheckpointInvalid(f"the turns before the checkpoint's run are not valid: {e}") from None
 
 
 def _outside(data: str | bytes | Mapping[str, Any]) -> Envelope:

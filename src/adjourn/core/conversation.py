@@ -7,7 +7,7 @@ import msgspec
 
 from adjourn.core.messages import Assistant, Message, Result, Text, ToolCall, Usage, User
 from adjourn.core.record_parts import Sent, Summary
-from adjourn.core.records import Broke, Replied, Summarised
+from adjourn.core.records import Broke, Replied, Started, Summarised
 from adjourn.core.request import put_together
 from adjourn.core.transcript import Messages, Transcript
 
@@ -20,6 +20,22 @@ _messages = msgspec.json.Decoder(list[Message])
 def messages_from(plain_messages: list[Any]) -> list[Message]:
     """Messages out of their JSON form; raises `msgspec.ValidationError`."""
     return msgspec.convert(plain_messages, list[Message])
+
+
+def begins_with(started: Started, before: Transcript | None) -> Transcript:
+    """The conversation that a run goes on with; `before`, if it is that of the run which it names, and somebody has it.
+
+    Raises `ValueError` if it is none that the run can have begun with."""
+    ref = started.before
+    if ref is None:
+        return Transcript(messages_from(started.history))
+    if before is None:
+        return Transcript(absent=ref.messages, replies=ref.replies)
+    if (len(before), before.replies) != (ref.messages, ref.replies):
+        raise ValueError(
+            f"run {started.run!r} goes on with {ref.messages} messages of run {ref.run!r}, not with these {len(before)}"
+        )
+    return before.next_turn()
 
 
 class Slot(msgspec.Struct):
@@ -158,6 +174,18 @@ class Thread(msgspec.Struct):
         """The conversation of a run that has ended: a call that never got its result is answered all the same."""
         return self.transcript.need().upto(len(self.transcript), self._last_words())
 
+    def said_here(self, *, ended: bool) -> Messages:
+        """What was said in this run alone, without the turns before it."""
+        behind = self._last_words() if ended else self._arriving(self.pending)
+        whole = self.transcript.upto(len(self.transcript), behind)
+        return whole.stretch(self.began, len(whole))
+
+    def handed_on(self) -> Transcript:
+        """What the next turn begins with, once the run has ended."""
+        found = self.transcript.next_turn()
+        found.extend(self._last_words())
+        return found
+
     def _last_words(self) -> list[Message]:
         ended = "the run ended before this call did"
         results = (s.result or Result(s.part.id, s.part.tool, ended, True) for s in self.slots)
@@ -262,3 +290,14 @@ class Thread(msgspec.Struct):
             self.terms = sent.terms
         self.turn += 1
         self.requests += 1
+
+
+def root_thread(started: Started, goal: str, before: Transcript | None) -> Thread:
+    """The conversation of a run that begins; `before`, what was said in the turns before it."""
+    transcript = begins_with(started, before)
+    began = len(transcript)
+    transcript.append(User(goal))
+    return Thread(
+        "", started.program, transcript, began=began, requests=transcript.replies, goal=goal, summary=started.summary,
+        told=(began, began + 1),
+    )  # fmt: skip

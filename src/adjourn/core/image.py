@@ -40,11 +40,9 @@ def edition(state: State) -> str:
 
 def is_fit(state: State) -> bool:
     """Whether it can be written down: its place in the chain is known, nobody's trust was asked for, what was done is not
-    being taken back, and it has no words of another run in it: those go when that one is erased."""
-    whole = getattr(state.started, "after", None) is None and not any(
-        thread.transcript.absent for thread in state.threads.values()
-    )
-    return bool(state.head) and state.trust is None and state.cancel is None and state.erased is None and whole
+    being taken back, and what was said in it is its own: of the turns before there is no copy, which would outlive their erasure."""
+    own = state.before is None and state.started.before is None
+    return bool(state.head) and state.trust is None and state.cancel is None and state.erased is None and own
 
 
 def stretches(state: State) -> list[Stretch]:

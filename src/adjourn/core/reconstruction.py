@@ -10,6 +10,7 @@ from adjourn.core.records import AnyRecord, Broke, Replied, Summarised
 from adjourn.core.request import Running, Terms, line, request_digest, terms_of
 from adjourn.core.state import State
 from adjourn.core.summary import question
+from adjourn.core.transcript import Transcript
 
 AS_SENT, DIFFERS, UNRECORDED = "as sent", "differs", "not recorded"
 
@@ -58,9 +59,10 @@ class SentRequest(msgspec.Struct, frozen=True):
         return b"".join(map(line, self.messages)) + (self.terms.line if self.terms else b"")
 
 
-def requests(records: Iterable[tuple[int, AnyRecord]]) -> Iterator[SentRequest]:
-    """Every model call of a journal that came to something, in the order of its records."""
-    state, hashes = State(), dict[str, Running]()
+def requests(records: Iterable[tuple[int, AnyRecord]], before: Transcript | None = None) -> Iterator[SentRequest]:
+    """Every model call of a journal that came to something, in the order of its records. `before`: what was said in the turns
+    before, if the run names one that it goes on with."""
+    state, hashes = State(before=before), dict[str, Running]()
     for seq, record, counts in state.belief.sifted(state, records):
         if not isinstance(record, Replied | Broke | Summarised):
             state.fold(seq, record, counts=counts)

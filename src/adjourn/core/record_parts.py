@@ -35,6 +35,19 @@ class Sent(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_field
     bodies: dict[str, Any] = {}
 
 
+class Ref(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A place in another run's journal: its first `seq` records, whose chain ends in `head` (in hex).
+
+    The conversation that they come to has so many `messages`, of which so many are `replies`: with these a journal is folded
+    also where nobody wants to read what was said before it."""
+
+    run: str
+    seq: int
+    head: str
+    messages: int = 0
+    replies: int = 0
+
+
 class Summary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What stands for the first `covers` messages of a conversation where its model is sent a summary."""
 

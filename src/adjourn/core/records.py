@@ -11,7 +11,7 @@ from typing import Any, Literal
 import msgspec
 
 from adjourn.core.messages import ReplyPart, Usage
-from adjourn.core.record_parts import Seal, Sent, Slot, Summary
+from adjourn.core.record_parts import Ref, Seal, Sent, Slot, Summary
 
 
 class Record(
@@ -29,8 +29,8 @@ NEVER = 0.0
 
 
 class Started(Record, frozen=True, tag="started"):
-    """The first record of every run. Of a conversation that goes on: `requesters`, who shaped the turns before it, and
-    `summary`, what stands for the beginning of its `history`."""
+    """The first record of every run. Of a conversation that goes on: `after`, the run before it, or its messages themselves as
+    `history`, which then count; `requesters`, who shaped the turns before it; `summary`, what stands for its beginning."""
 
     run: str
     kind: str
@@ -46,6 +46,12 @@ class Started(Record, frozen=True, tag="started"):
     forked_from: str = ""
     requesters: tuple[str, ...] = ()
     summary: Summary | None = None
+    after: Ref | None = None
+
+    @property
+    def before(self) -> Ref | None:
+        """Where the conversation stands that it goes on with, unless it has that itself."""
+        return None if self.history else self.after
 
 
 class Decided(Record, frozen=True, tag="decided"):
@@ -418,11 +424,13 @@ class Chapter(Record, frozen=True, tag="chapter"):
 
 
 class Completed(Record, frozen=True, tag="completed"):
-    """The end. `stopped` is the limit that tripped, `by` the condition of success that did, if one did."""
+    """The end. `stopped` is the limit that tripped, `by` the condition of success that did, if one did. `spoken`: the output is
+    what the agent said last, and stands in its reply."""
 
     output: Any = None
     stopped: str = ""
     by: str = ""
+    spoken: bool = False
 
 
 class Cancelled(Record, frozen=True, tag="cancelled"):

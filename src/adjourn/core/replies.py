@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING, Any
 from adjourn.core import records as r
 from adjourn.core.call import Call
 from adjourn.core.codec import encode
-from adjourn.core.conversation import Thread, messages_from
+from adjourn.core.conversation import root_thread
 from adjourn.core.flowing import Flowing
 from adjourn.core.graph import read_graph
-from adjourn.core.messages import User
-from adjourn.core.transcript import Transcript
 
 if TYPE_CHECKING:
     from adjourn.core.state import State
@@ -23,13 +21,7 @@ def started(state: State, _seq: int, x: r.Started) -> None:
     if x.forked_from:
         state.forked_at = int(x.forked_from.rpartition("@")[2])
     if x.kind == "agent":
-        thread = state.threads[""] = Thread("", x.program)
-        thread.transcript = Transcript(messages_from(x.history))
-        thread.began = len(thread.transcript)
-        thread.requests = thread.transcript.replies
-        thread.goal, thread.summary = input_text(x.input), x.summary
-        thread.told = (thread.began, thread.began + 1)
-        thread.transcript.append(User(thread.goal))
+        state.threads[""] = root_thread(x, input_text(x.input), state.before)
     elif x.graph is not None:
         state.flow = Flowing(read_graph(x.graph), touched=x.at)
         state.flow.begin(x.input)

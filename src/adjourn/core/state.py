@@ -24,14 +24,17 @@ from adjourn.core.messages import Message, Usage, User
 from adjourn.core.replies import input_text
 from adjourn.core.signatures import Trust
 from adjourn.core.status import ENDED, Status, after
+from adjourn.core.transcript import Transcript
 
 
 class State(msgspec.Struct):
     """A run, folded: plain data, which can be written down and read again. Mutable and fast; only `fold` changes it. With
     `trust`, only decisions count that it believes. `head`: the hash of its journal's chain at `seq`, if somebody has said it.
-    `chapter`: the record at which the last chapter begins."""
+    `chapter`: the record at which the last chapter begins.
+    `before`: what was said in earlier turns. Without it all is folded the same, but that cannot be read."""
 
     trust: Trust | None = None
+    before: Transcript | None = None
     belief: Belief = msgspec.field(default_factory=Belief)
     run: str = ""
     started: r.Started = r.Started(run="", kind="", program="")

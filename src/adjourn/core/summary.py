@@ -28,9 +28,9 @@ def covered(thread: Thread, after: int, keep: int) -> int:
 
 def question(thread: Thread, covers: int) -> User:
     """What the summarising model reads: the summary before, and what came since."""
-    old = thread.summary
+    old, said = thread.summary, thread.transcript.need()
     lines = [f"The summary so far:\n{old.text}\n\nWhat came since:"] if old else []
-    lines += [_told(message) for message in thread.transcript[old.covers if old else 0 : covers]]
+    lines += [_told(message) for message in said[old.covers if old else 0 : covers]]
     return User("\n".join(lines))
 
 

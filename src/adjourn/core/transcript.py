@@ -8,17 +8,26 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import Any, cast, overload
 
-from adjourn.core.messages import Assistant, Message, User
+from adjourn.core.messages import Assistant, Message, Text, User
 from adjourn.core.request import Running
 
 SEGMENT = 1_000
 """So many messages have the segments of a transcript; its tail has fewer."""
 ABSENT = User("(the turns before this one are not loaded)")
 """In the place of every message of earlier turns where a journal is folded without them. Never sent, and never shown."""
-ERASED = User("[erased]")
-"""In the place of every message of earlier turns that were erased."""
+ERASED = User("[erased]"), Assistant((Text(text="[erased]"),))
+"""In the place of every message of earlier turns that were erased: of what was said to the agent, and of its replies."""
 
 Segment = tuple[Message, ...]
+
+
+def erased(messages: int, replies: int) -> "Transcript":
+    """A conversation of so many messages and replies of which nothing else is known. They are counted as they were, so that
+    whatever names a place in the conversation still names the same one."""
+    told, spoke = ERASED
+    pairs = min(replies, messages - replies)
+    rest = [told] * (messages - replies - pairs) + [spoke] * (replies - pairs)
+    return Transcript([told, spoke] * pairs + rest)
 
 
 class Messages(Sequence[Message]):
@@ -132,6 +141,13 @@ class Transcript(Messages):
         self._segments, self._tail, self._replies = list(segments), list(tail), replies
         self._running = running.copy() if running else None
         return self
+
+    def first(self, count: int, replies: int) -> "Transcript":
+        """One that begins with the first so many messages, of which so many are replies. The hash over them is not known."""
+        here = count - self.absent
+        full, rest = divmod(here, SEGMENT)
+        part = self._segments[full] if full < len(self._segments) else self._tail
+        return Transcript(absent=self.absent).begin(self._segments[:full], part[:rest], replies)
 
     @property
     def replies(self) -> int:

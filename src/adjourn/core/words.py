@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from adjourn.core import quarantine, upgrading
 from adjourn.core import records as r
 from adjourn.core.call import questions
@@ -63,6 +65,8 @@ def parked(state: State, _seq: int, x: r.Parked) -> None:
 
 
 def completed(state: State, _seq: int, x: r.Completed | r.Cancelled) -> None:
+    if isinstance(x, r.Completed) and x.spoken:
+        x = msgspec.structs.replace(x, output=state.threads[""].text)
     state.ended = x
     state.open.clear()
     state.owed.clear()

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
+import msgspec
+
 from adjourn.core.checkpoint import seal, unseal
 from adjourn.core.codec import encode
 from adjourn.core.interrupt import Interrupt
@@ -14,6 +16,7 @@ from adjourn.core.messages import Message, Usage
 from adjourn.core.reconstruction import SentRequest, requests
 from adjourn.core.records import AnyRecord, Started, dump
 from adjourn.core.state import State
+from adjourn.core.transcript import Transcript
 from adjourn.errors import CheckpointInvalid, InvalidDefinition
 
 log = logging.getLogger("adjourn.checkpoint")
@@ -49,8 +52,10 @@ def key_ring(secret: str | None = None) -> tuple[bytes, ...]:
 class Checkpoint:
     """A run, as data: it waits for weeks at no cost and goes on in another process. `to_json()` is all of it."""
 
-    def __init__(self, records: Sequence[AnyRecord], *, secret: str | None = None) -> None:
-        self.records = tuple(records)
+    def __init__(
+        self, records: Sequence[AnyRecord], *, secret: str | None = None, before: Transcript | None = None
+    ) -> None:
+        self.records, self.before = tuple(records), before
         self._secret = secret
 
     @classmethod
@@ -64,8 +69,9 @@ class Checkpoint:
             raise CheckpointInvalid(
                 f"a checkpoint is its JSON text, the parsed dict, or a Checkpoint, not {type(data).__name__}"
             )
-        envelope, records = unseal(data, key_ring(secret))
-        checkpoint = cls(records, secret=secret)
+        opened = unseal(data, key_ring(secret))
+        envelope, before = opened.envelope, Transcript(opened.before) if opened.before else None
+        checkpoint = cls(opened.records, secret=secret, before=before)
         try:
             status = checkpoint.status
         except Exception as e:  # whatever a forged journal makes the fold stumble over
@@ -81,12 +87,28 @@ class Checkpoint:
             "run_id": s.run, "program": s.program, "kind": s.kind, "session": s.session, "seq": self.seq,
             "status": self.status, "fingerprint": encode(self.state.fingerprint).decode(),
         }  # fmt: skip
-        return seal(fields, self.records, key_ring(self._secret))
+        return seal(fields, self.records, key_ring(self._secret), self._said_before())
 
     @cached_property
     def state(self) -> State:
         """The fold of its records. Don't change it; fold the records again instead."""
-        return State().fold_all(enumerate(self.records, 1))
+        return State(before=self.before).fold_all(enumerate(self.records, 1))
+
+    def _said_before(self) -> Sequence[Message]:
+        """What its first record only names: so that a checkpoint is whole by itself."""
+        if self.started.before is None:
+            return ()
+        if self.before is None:
+            raise CheckpointInvalid(f"run {self.run_id!r} goes on with another, whose conversation is not at hand here")
+        return self.before
+
+    def by_itself(self) -> "Checkpoint":
+        """The same run with the turns before it in its own first record: for a place that does not have those turns."""
+        before = self._said_before()
+        if not before:
+            return self
+        first = msgspec.structs.replace(self.started, history=msgspec.to_builtins(tuple(before)))
+        return Checkpoint([first, *self.records[1:]], secret=self._secret)
 
     @property
     def started(self) -> Started:
@@ -141,7 +163,7 @@ class Checkpoint:
     @property
     def requests(self) -> list[SentRequest]:
         """The exact request of every model call so far; see `Run.requests`."""
-        return list(requests(enumerate(self.records, 1)))
+        return list(requests(enumerate(self.records, 1), self.before))
 
     @property
     def usage(self) -> Usage:

@@ -18,6 +18,7 @@ from adjourn.core.belief import FoldAgain
 from adjourn.core.records import AnyRecord
 from adjourn.core.signatures import Trust
 from adjourn.core.state import State
+from adjourn.driver.earlier_turns import EarlierTurns
 from adjourn.errors import AdjournError
 from adjourn.stores.snapshots import Snapshot
 from adjourn.stores.store import Store
@@ -47,15 +48,18 @@ def size_of(records: Iterable[tuple[int, AnyRecord]]) -> int:
     return sum(len(_encode(record)) for _, record in records)
 
 
-async def folded(store: Store, run: str, trust: Trust | None = None) -> State:
-    """The run's state, from its snapshot and what came since, or from its whole journal. Raises `UnknownRun`.
+async def folded(store: Store, run: str, trust: Trust | None = None, earlier: EarlierTurns | None = None) -> State:
+    """The run's state, from its snapshot and what came since, or from its whole journal. Raises `UnknownRun`; with `earlier`,
+    what was said in the turns before it is in it, too, and `BrokenHistory` is raised if that is another conversation.
 
     With `trust`, always from the whole journal: nobody else's fold says whom this one believes.
     """
-    return (await folded_and_sized(store, run, trust))[0]
+    return (await folded_and_sized(store, run, trust, earlier))[0]
 
 
-async def folded_and_sized(store: Store, run: str, trust: Trust | None = None) -> tuple[State, int]:
+async def folded_and_sized(
+    store: Store, run: str, trust: Trust | None = None, earlier: EarlierTurns | None = None
+) -> tuple[State, int]:
     """The same, and about how many bytes of a journal are in it."""
     found = await _restored(store, run) if trust is None else None
     if found is None and trust is None and (chapter := (await store.get(run)).chapter):
@@ -68,7 +72,8 @@ async def folded_and_sized(store: Store, run: str, trust: Trust | None = None) -
             tail = await store.load(run, after)
             return await fold_in_slices(found[0], tail), found[1] + await asyncio.to_thread(size_of, tail)
     records = await store.load(run)
-    return await fold_in_slices(State(trust), records), await asyncio.to_thread(size_of, records)
+    before = await earlier.of(records) if earlier else None
+    return await fold_in_slices(State(trust, before), records), await asyncio.to_thread(size_of, records)
 
 
 async def _restored(store: Store, run: str) -> tuple[State, int] | None:

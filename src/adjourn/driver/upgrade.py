@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from adjourn.core.fingerprint import changes
-from adjourn.core.records import AnyRecord, Closed, Upgraded, parse_list
+from adjourn.core.records import AnyRecord, Closed, Started, Upgraded, parse_list
 from adjourn.core.state import State
 from adjourn.core.status import ENDED
 from adjourn.core.upgrade_rule import plain_journal, upgrade_to
@@ -41,7 +41,8 @@ def upgraded(checkpoint: Checkpoint, name: str, fingerprint: dict[str, Any]) -> 
     """The checkpoint as it is if nothing changed or nobody registered; else with the upgrade behind it."""
     made = upgrade_of(checkpoint.records, checkpoint.state, name, fingerprint)
     at = checkpoint.records[-1].at  # nothing happens here: whoever goes on with it says when
-    return Checkpoint([*checkpoint.records, *(msgspec.structs.replace(x, at=at) for x in made)]) if made else checkpoint
+    records = [*checkpoint.records, *(msgspec.structs.replace(x, at=at) for x in made)]
+    return Checkpoint(records, before=checkpoint.before) if made else checkpoint
 
 
 def upgrade_of(
@@ -54,7 +55,25 @@ def upgrade_of(
     if not found or upgrade is None or state.status in ENDED:
         return []
     try:
-        wanted = parse_list(msgspec.json.encode(upgrade(plain_journal(records), list(found))))
-        return upgrade_to(records, wanted, fingerprint, found)
+        wanted = parse_list(msgspec.json.encode(upgrade(_whole_journal(records, state), list(found))))
+        return upgrade_to(records, _named_again(wanted, state), fingerprint, found)
     except Exception as e:
         raise ProgramChanged(name, [*found, f"its upgrader failed: {type(e).__name__}: {e}"]) from e
+
+
+def _whole_journal(records: Sequence[AnyRecord], state: State) -> list[dict[str, Any]]:
+    """The journal as an upgrader gets it: also with the turns before, where its first record only names them."""
+    plain = plain_journal(records)
+    if state.before is not None and not plain[0].get("history"):
+        plain[0]["history"] = msgspec.to_builtins(tuple(state.before))
+    return plain
+
+
+def _named_again(wanted: list[AnyRecord], state: State) -> list[AnyRecord]:
+    """What the upgrader left of the turns before as it was stays where it is; what it changed is read as it says."""
+    first = wanted[0] if wanted else None
+    if state.before is None or not isinstance(first, Started) or first.after is None:
+        return wanted
+    if first.history != msgspec.to_builtins(tuple(state.before)) or state.started.history:
+        return wanted
+    return [msgspec.structs.replace(first, history=[]), *wanted[1:]]

@@ -16,13 +16,14 @@ from adjourn.core.state import State
 from adjourn.core.status import ENDED
 from adjourn.driver import flights
 from adjourn.driver.clock import Clock, StoreTime
+from adjourn.driver.earlier_turns import EarlierTurns
 from adjourn.driver.feed import Feed
 from adjourn.driver.identity import Life, here, life_of
 from adjourn.driver.keys import BadDeciders, StoreTrust
 from adjourn.driver.loop import Drive
 from adjourn.driver.program import Program
 from adjourn.driver.snapshots import captured, folded_and_sized, write_down
-from adjourn.errors import AdjournError, LeaseBusy, LeaseLost, ProgramChanged, StoreError
+from adjourn.errors import AdjournError, BrokenHistory, LeaseBusy, LeaseLost, ProgramChanged, StoreError
 from adjourn.runtime.advance import Advanced, Budget, Busy, Rested, Unfit
 from adjourn.runtime.fitness import MISFITS, Fitness
 from adjourn.runtime.heartbeat import BEATS, Heartbeat
@@ -64,7 +65,7 @@ class Advancer:
         self.refusals = KeptErrors[AdjournError]()
         self.errors = KeptErrors[BaseException]()
         self.running: dict[str, Drive] = {}
-        self.hot = HotStates(hot_bytes)
+        self.hot, self.earlier = HotStates(hot_bytes), EarlierTurns(store)
         self.heartbeat = Heartbeat(store, id, ttl, self._beat_late)
         self.left: list[str] = []
         self._left_runs: set[str] = set()
@@ -118,9 +119,7 @@ class Advancer:
                 return Unfit(why=f"there is no program {row.program!r} here")
             if row.status in ENDED:
                 return Rested(status=row.status.value, seq=row.seq)
-            restored, size = await folded_and_sized(self._store, run, self.trust)
-            state.become(restored)
-            folded = Folded(state, size)
+            folded = await self._begin(run, state)
         program = await self._fitness.program_for(state)
         if program is None:
             return Unfit(why=f"there is no {state.started.kind} {state.started.program!r} here")
@@ -148,13 +147,24 @@ class Advancer:
                 await asyncio.shield(handing)
             raise
 
+    async def _begin(self, run: str, state: State) -> Folded:
+        """Fold a whole journal into a state, with what was said in the turns before it."""
+        try:
+            restored, size = await folded_and_sized(self._store, run, self.trust, self.earlier)
+        except BrokenHistory as e:
+            alone, _ = await folded_and_sized(self._store, run, self.trust)
+            await self._fitness.say(alone, e)
+            raise
+        state.become(restored)
+        return Folded(state, size)
+
     async def _hold(self, lease: Lease, folded: Folded, program: Program, budget: Budget) -> Rested:
         """Drive a run that was taken."""
         run, state = lease.run, folded.state
         try:
             state.fold_all(lease.records)
         except FoldAgain:
-            state, _ = await folded_and_sized(self._store, run, self.trust)
+            state, _ = await folded_and_sized(self._store, run, self.trust, self.earlier)
         state = await self._fitness.upgraded(lease, state, program)
         drive = Drive(
             self._store,
@@ -254,6 +264,7 @@ class Advancer:
 
     def _keep(self, run: str, folded: Folded) -> None:
         state = folded.state
+        self.earlier.keep(state)
         if state.seq and state.status not in ENDED and not state.belief.disowns:
             self.hot.keep(run, folded)
 
@@ -280,6 +291,7 @@ class Advancer:
     def forget(self, run: str) -> None:
         """The run was erased: nothing of it is kept here."""
         self.hot.take(run)
+        self.earlier.forget()
         self._feed.forget(run)
         self.errors.forget(run)
         self.refusals.forget(run)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
-from adjourn.core.records import Command, Emitted, Resumed, Said, dump
+from adjourn.core.records import AnyRecord, Command, Emitted, Resumed, Said, dump
 from adjourn.driver.checkpoint import Checkpoint
 from adjourn.errors import AlreadyResumed, Invalid, InvalidDefinition, RunErased
 from adjourn.stores.audit import chain
@@ -46,11 +46,17 @@ def check_same(row: RunRow, saved: Checkpoint) -> None:
     """The run is where the checkpoint is: as many records, and the same ones."""
     if row.erased:
         raise RunErased(row.id, row.title)
-    head = row.salt
-    for record in saved.records:
-        head = chain(head, dump(record))
-    if row.seq != saved.seq or row.head != head:
+    heads = {head_of(row.salt, saved.records), head_of(row.salt, saved.by_itself().records)}
+    if row.seq != saved.seq or row.head not in heads:
         raise AlreadyResumed(row.id, saved.seq, row.seq, row.status.value)
+
+
+def head_of(salt: bytes, records: Iterable[AnyRecord]) -> bytes:
+    """The hash that the chain of these records ends in, in a journal that begins with this salt."""
+    head = salt
+    for record in records:
+        head = chain(head, dump(record))
+    return head
 
 
 def has_words(command: Command) -> bool:

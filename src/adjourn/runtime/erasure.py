@@ -12,8 +12,9 @@ from adjourn.driver.checkpoint import Checkpoint
 from adjourn.driver.inside import check_outside
 from adjourn.errors import Invalid, RunErased, RunPruned, UnknownRun
 from adjourn.runtime.pruning import PruneVerbs
+from adjourn.stores.retention import Erasure, Hold
 from adjourn.stores.rules.pruning import PRUNE
-from adjourn.stores.store import Erasure, Filter, Hold, Store
+from adjourn.stores.store import Filter, Store
 
 LISTED = 1000
 """So many later runs of its session are looked at."""

@@ -14,7 +14,7 @@ from adjourn.driver.keys import StoreTrust
 from adjourn.driver.program import Program
 from adjourn.driver.snapshots import folded
 from adjourn.driver.upgrade import Upgrade, upgrade_of, upgrader_of
-from adjourn.errors import AdjournError, MissingResource, NotTrusted, ProgramChanged, Refused
+from adjourn.errors import AdjournError, BrokenHistory, MissingResource, NotTrusted, ProgramChanged, Refused
 from adjourn.stores.misfit import Misfit
 from adjourn.stores.store import Lease, RunRow, Store
 
@@ -22,7 +22,7 @@ log = logging.getLogger("adjourn.worker")
 
 REFUSED = 10_000
 """So many refusals are remembered; what is forgotten is looked at once more."""
-MISFITS = (ProgramChanged, MissingResource, NotTrusted)
+MISFITS = (ProgramChanged, MissingResource, NotTrusted, BrokenHistory)
 """Why a run that has a program of its name here cannot go on with it."""
 
 
@@ -62,7 +62,7 @@ class Fitness:
         try:
             return await self._program_for(state)
         except MISFITS as e:
-            await self._say(state, e)
+            await self.say(state, e)
             raise
 
     async def _program_for(self, state: State) -> Program | None:
@@ -87,7 +87,7 @@ class Fitness:
         if upgrader_of(program.name):
             records = await self._store.load(state.run)
             made = upgrade_of([record for _, record in records], state, program.name, program.fingerprint)
-            return State(self._trust).fold_all([*records, *enumerate(made, len(records) + 1)])
+            return State(self._trust, state.before).fold_all([*records, *enumerate(made, len(records) + 1)])
         if self._on_change != "warn":
             raise ProgramChanged(program.name, found)
         log.warning("run %s goes on although %s changed: %s", state.run, program.name, "; ".join(found))
@@ -105,7 +105,7 @@ class Fitness:
             await self._store.release(lease, Released(why="its upgrade failed"))
             state = await folded(self._store, lease.run, self._trust)
             error = e if isinstance(e, ProgramChanged) else ProgramChanged(program.name, [*found, str(e)])
-            await self._say(state, error)
+            await self.say(state, error)
             raise error from e
 
     async def _upgrade(self, lease: Lease, state: State, program: Program) -> State:
@@ -116,7 +116,7 @@ class Fitness:
         while True:
             done = await self._store.commit(lease, facts, moves, seen=state.seq) if facts or moves else None
             loaded = await self._store.load(lease.run)
-            state = State(self._trust).fold_all(loaded)
+            state = State(self._trust, state.before).fold_all(loaded)
             if moves and done and done.clean:
                 log.warning("run %s was upgraded to the %s that is here", lease.run, program.name)
                 return state
@@ -125,7 +125,7 @@ class Fitness:
             if not moves:
                 return state
 
-    async def _say(self, state: State, error: AdjournError) -> None:
+    async def say(self, state: State, error: AdjournError) -> None:
         """Leave it alone until it moves, and leave a note for people."""
         if len(self._refused_at) >= REFUSED:
             del self._refused_at[next(iter(self._refused_at))]

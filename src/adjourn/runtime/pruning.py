@@ -15,7 +15,8 @@ from adjourn.driver.checkpoint import Checkpoint
 from adjourn.driver.inside import check_outside
 from adjourn.errors import Invalid, InvalidDefinition, Refused, RunHeld
 from adjourn.runtime.archive import put
-from adjourn.stores.store import Hold, Pruning, RunRow, Store
+from adjourn.stores.retention import Hold, Pruning
+from adjourn.stores.store import RunRow, Store
 
 RUNS, RECORDS = 50, 5_000
 """At most so many runs are removed in one transaction, and about so many records: whoever else writes waits for no more."""

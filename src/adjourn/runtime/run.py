@@ -1,7 +1,7 @@
 """A run's handle: what people do to it, and what they see of it."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Literal
 
 import msgspec
@@ -14,7 +14,7 @@ from adjourn.core.interrupt import Interrupt
 from adjourn.core.messages import Message, Usage
 from adjourn.core.preview import CancelPreview, cancel_preview
 from adjourn.core.reconstruction import SentRequest, requests
-from adjourn.core.records import Accepted, CancelAsked, Emitted, PauseAsked, Resumed, Said
+from adjourn.core.records import Accepted, AnyRecord, CancelAsked, Emitted, PauseAsked, Resumed, Said
 from adjourn.core.state import Phase, State
 from adjourn.core.status import Status
 from adjourn.driver.answers import MISSING, answered, check_event
@@ -27,7 +27,7 @@ from adjourn.flow.picture import mermaid
 from adjourn.runtime.changed_program import changed, noted, version
 from adjourn.runtime.erasure import check_content
 from adjourn.runtime.waiters import rest
-from adjourn.stores.store import Erasure
+from adjourn.stores.retention import Erasure
 
 if TYPE_CHECKING:
     from adjourn.runtime.runtime import Runtime
@@ -99,7 +99,7 @@ class Run(Generic[T]):
         cause = self._rt.worker.errors.get(self.id)
         program = self._rt.programs.get(state.started.program)
         load = program.load if program else _as_it_is
-        return outcome_of(state, Checkpoint(records, secret=self._rt.secret), load, cause)
+        return outcome_of(state, await self._checkpoint(records), load, cause)
 
     def watch(self, after: int = 0) -> AsyncIterator[Event]:
         """Its records after `after`, once and in order, and live items as they come, until it ends. Closing it stops nothing."""
@@ -109,13 +109,14 @@ class Run(Generic[T]):
         return await folded(self._rt.store, self.id)
 
     async def messages(self) -> list[Message]:
-        """The conversation so far."""
-        return (await self._fold()).messages
+        """The conversation so far, with the turns before it."""
+        return await self._rt.worker.earlier.conversation(await self._fold())
 
     async def requests(self) -> list[SentRequest]:
         """The exact request of every model call so far, made again from the journal. `proof` says whether it has the digest
         that was recorded when it was sent."""
-        return list(requests(await self._rt.store.load(self.id)))
+        records = await self._rt.store.load(self.id)
+        return list(requests(records, await self._rt.worker.earlier.of(records)))
 
     async def state(self) -> RunState:
         """Where it is: status, what it waits for, calls in flight, what was done."""
@@ -134,9 +135,12 @@ class Run(Generic[T]):
         return (await self._rt.store.get(self.id)).view(self._rt.store.now())
 
     async def checkpoint(self) -> Checkpoint:
-        """Its journal as a checkpoint."""
-        records = check_content(self.id, await self._rt.store.load(self.id))
-        return Checkpoint(records, secret=self._rt.secret)
+        """Its journal as a checkpoint, which is whole by itself: the turns before it are in it."""
+        return await self._checkpoint(check_content(self.id, await self._rt.store.load(self.id)))
+
+    async def _checkpoint(self, records: Sequence[AnyRecord]) -> Checkpoint:
+        before = await self._rt.worker.earlier.of([*enumerate(records, 1)])
+        return Checkpoint(records, secret=self._rt.secret, before=before)
 
     async def pause(self, *, by: str = "", reason: str = "", now: bool = False, request_id: str = "") -> None:
         """Stop at the next boundary. `now` aborts the model call in flight and keeps what it had said."""

@@ -20,7 +20,7 @@ from adjourn.core.interrupt import Interrupt
 from adjourn.core.quarantine import MAX_DEATHS
 from adjourn.core.records import CancelAsked, Command, PauseAsked, Resumed, Said, Started
 from adjourn.core.status import Status
-from adjourn.driver.answers import MISSING, answered, answers_for, describe, is_answer_needed
+from adjourn.driver.answers import MISSING, Missing, answered, answers_for, describe, is_answer_needed
 from adjourn.driver.checkpoint import Checkpoint, key_ring, taken_over
 from adjourn.driver.clock import Clock, SystemClock
 from adjourn.driver.events import Event, Load, watch
@@ -47,7 +47,6 @@ from adjourn.runtime.arguments import (
     check_same,
     checked_groups,
     checked_labels,
-    checked_queue,
     has_words,
     limited,
     whole,
@@ -63,7 +62,7 @@ from adjourn.runtime.retries import RetryVerbs
 from adjourn.runtime.run import Run
 from adjourn.runtime.sealer import Sealer
 from adjourn.runtime.signatures import DecidersSource, Signatures, SigningKeySource
-from adjourn.runtime.turns import conversation_before
+from adjourn.runtime.turns import at_home, beginning
 from adjourn.runtime.worker import Worker
 from adjourn.stores.audit_key import KeySource, audit_keys
 from adjourn.stores.open import open_store
@@ -229,20 +228,20 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
         session: str | None = None,
         labels: Mapping[str, str] | None = None,
         by: str = "",
-        after: "Run[Any] | Saved | None" = None,
+        after: "Run[Any] | Saved | Missing | None" = MISSING,
         queue: Literal["session"] | None = None,
     ) -> Run[T]:
         """Begin a run and return at once. An existing `run_id` with the same input gives that run, else `RunExists`.
-        With `queue="session"` it waits until all runs of its session that were started before have ended. `after` a run that has
-        ended (the `Run`, its id, or its checkpoint), this is the next turn of that conversation."""
+        `after` a run that has ended (the `Run`, its id, or its checkpoint), this is the next turn of that conversation; in a
+        `session`, of its last run of this agent, unless `after=None`. With `queue="session"` it waits until all runs of its
+        session that were started before have ended, and has a conversation of its own."""
         self._register(program)
         program.program.check_requester(by)
-        before = await conversation_before(self, program, after)
-        before["session"] = session or before["session"]
+        before = await beginning(self, program, after, session or "", queue, run_id)
         started = Started(
             run=new_run_id() if run_id is None else check_chosen(run_id, "run_id"), kind=program.program.kind, program=program.name,
             fingerprint=program.fingerprint, input=plain(input, "input"), by=by, labels=checked_labels(labels),
-            options=checked_queue(queue, before["session"]), graph=program.to_dict() if isinstance(program, Flow) else None, **before,
+            graph=program.to_dict() if isinstance(program, Flow) else None, **before,
         )  # fmt: skip
         started = stamped(started, self.store.now())  # what this process remembers must be what the store has
         if await self.store.create(started, origin=self.origin):
@@ -421,7 +420,7 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
         """
         saved = taken_over(checkpoint, secret=self.secret)
         run = saved.run_id
-        row = await self._row(run)
+        row = await self.row(run)
         if (program := self.programs.get(saved.started.program)) is not None:
             if row is None:
                 saved = upgraded(saved, program.name, program.fingerprint)
@@ -441,7 +440,8 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
             commands.append(Said(text=instruction, by=by))
         check_imported(run)
         self._signatures.check_key(run, commands)
-        if row is None and not await self.store.create(saved.started, saved.records[1:], origin=self.origin):
+        home = await at_home(self, saved) if row is None else saved
+        if row is None and not await self.store.create(home.started, home.records[1:], origin=self.origin):
             check_same(await self.store.get(run), saved)  # somebody else was first
         try:
             for n, command in enumerate(commands):  # the first settles who resumes: only if nothing has come since
@@ -453,7 +453,8 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
         self.worker.wake(run)
         return Run(self, run)
 
-    async def _row(self, run: str) -> RunRow | None:
+    async def row(self, run: str) -> RunRow | None:
+        """The row of a run, if there is one."""
         try:
             row = await self.store.get(run)
         except UnknownRun:
@@ -483,14 +484,12 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
         if isinstance(old[0], Started):
             self._check_requester(old[0].program, by)
         made = forked(old, at, new, by, changed, how, instruction)
-        begun, *rest = self._signatures.kept(new, made)
-        assert isinstance(begun, Started)
-        state = Checkpoint([begun, *rest]).state
+        saved = await at_home(self, Checkpoint(self._signatures.kept(new, made)))
         answered_here = answers.items() if isinstance(answers, Mapping) else ()
         given = {ref_of(new, local_of(run.id, id)): value for id, value in answered_here}
-        commands: list[Command] = [*await answers_for(state, MISSING, given or None, None, by, self.store.now())]
+        commands: list[Command] = [*await answers_for(saved.state, MISSING, given or None, None, by, self.store.now())]
         self._signatures.check_key(new, commands)
-        if not await self.store.create(begun, rest, origin=self.origin):
+        if not await self.store.create(saved.started, saved.records[1:], origin=self.origin):
             raise RunExists(new)
         for command in commands:
             await self.deliver(new, command)

@@ -102,6 +102,7 @@ class Timeline:
         self._ended = False
         self._calls: dict[str, Step] = {}
         self._turns: dict[str, int] = {}
+        self._last_said = ""  # by the root agent
         self._replies: dict[int, str] = {}
         self._asked: dict[str, Step] = {}
         self._unedited: dict[str, Any] = {}
@@ -199,10 +200,12 @@ class Timeline:
         step = self._add("model", f"{prefix}{turn}", "model", at=x.at - x.took, path=x.path)
         step.spans.append(Span("run", x.at - x.took, x.at))
         step.took, step.tokens = x.took, x.usage.total_tokens
+        text = x.text if isinstance(x, r.Broke) else "".join(p.text for p in x.parts if isinstance(p, Text))
+        if not x.path:
+            self._last_said = text or self._last_said
         if isinstance(x, r.Broke):
-            step.said, step.status, step.note = x.text or None, "cancelled", "cut off"
+            step.said, step.status, step.note = text or None, "cancelled", "cut off"
             return
-        text = "".join(p.text for p in x.parts if isinstance(p, Text))
         step.said, step.note = text or None, x.invalid
         for k, part in enumerate(p for p in x.parts if isinstance(p, ToolCall)):
             if part.tool == OUTPUT_TOOL:
@@ -391,8 +394,9 @@ class Timeline:
             self._pause = None
         if isinstance(x, r.Completed):
             name = "stopped" if x.stopped else "completed"
-            end = self._add("end", "", name, at=x.at, text=x.stopped, status=name, result=x.output)
-            end.said = None if x.stopped else x.output
+            output = self._last_said if x.spoken else x.output
+            end = self._add("end", "", name, at=x.at, text=x.stopped, status=name, result=output)
+            end.said = None if x.stopped else output
             return
         left = f"{len(x.undone)} undone, {len(x.residue)} left behind"
         self._add("end", "", "cancelled", at=x.at, text=left, status="cancelled")

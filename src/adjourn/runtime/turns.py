@@ -1,17 +1,35 @@
-"""Which conversation a new run goes on with."""
+"""Which conversation a new run goes on with, and where the turns before a run stand."""
 
 from typing import TYPE_CHECKING, Any
 
-from adjourn.agent.storeless import next_turn
-from adjourn.driver.checkpoint import taken_over
-from adjourn.errors import Conflict
+from adjourn.agent.storeless import going_on, next_turn
+from adjourn.core.state import State
+from adjourn.driver.answers import MISSING
+from adjourn.driver.checkpoint import Checkpoint, taken_over
+from adjourn.driver.earlier_turns import ref_of
+from adjourn.errors import Conflict, Refused
 from adjourn.flow.flow import Flow
-from adjourn.runtime.erasure import check_turn
+from adjourn.runtime.arguments import checked_queue, head_of
+from adjourn.runtime.erasure import check_content, check_turn
 from adjourn.runtime.run import Run
+from adjourn.stores.store import Filter, Store
 
 if TYPE_CHECKING:
     from adjourn.agent.agent import Agent, Saved
     from adjourn.runtime.runtime import Runtime
+
+
+async def beginning(
+    rt: "Runtime", program: "Agent[Any] | Flow", after: Any, session: str, queue: str | None, run_id: str | None
+) -> dict[str, Any]:
+    """What a run begins with: its session, its options, and the conversation that it goes on with."""
+    if after is MISSING and session and not queue:
+        before = await last_of_session(rt, program, session, run_id or "")
+    else:
+        before = await conversation_before(rt, program, None if after is MISSING else after)
+    before["session"] = session or before["session"]
+    before["options"] = {**before.get("options", {}), **checked_queue(queue, before["session"])}
+    return before
 
 
 async def conversation_before(
@@ -19,14 +37,66 @@ async def conversation_before(
 ) -> dict[str, Any]:
     """What a run begins with that goes on with another's conversation: a run's, the run's of this id, or a checkpoint's.
 
-    Raises `UnknownRun`, `CheckpointInvalid`, or `Refused` if that run has not ended; `Conflict` if either is a flow.
+    It refers to that run if the store has it; else the conversation is copied. Raises `UnknownRun`, `CheckpointInvalid`, or
+    `Refused` if that run has not ended; `Conflict` if either is a flow.
     """
-    if after is not None and isinstance(program, Flow):
+    if after is None:
+        return next_turn(None)
+    if isinstance(program, Flow):
         raise Conflict(f"{program.name!r} is a flow, which has no conversation: after= is for agents")
     if isinstance(after, str) and not after.lstrip().startswith("{"):
         after = await rt.get(after)
     if isinstance(after, Run):
-        after = await after.checkpoint()
-    if after is not None:
-        after = await check_turn(rt.store, taken_over(after, secret=rt.secret))
-    return next_turn(after, rt.secret)
+        return await _referring(rt.store, after.id)
+    saved = await check_turn(rt.store, taken_over(after, secret=rt.secret))
+    found = await rt.store.turns(saved.run_id, saved.seq, 1)
+    if found:
+        salt = (await rt.store.get(saved.run_id)).salt
+        if found[0].head in (head_of(salt, saved.records), head_of(salt, saved.by_itself().records)):
+            return _taken_over(saved.state, found[0].head)
+    return next_turn(saved, rt.secret)
+
+
+async def last_of_session(rt: "Runtime", program: "Agent[Any] | Flow", session: str, run_id: str) -> dict[str, Any]:
+    """What a run begins with that goes on with the last one of its session that is of the same agent; with nothing if there is
+    none. The store looks again when it begins the run: two that begin at once never both go on with the same turn.
+
+    Raises `Refused` if the last run has not ended.
+    """
+    if isinstance(program, Flow):
+        return next_turn(None)
+    begun = {"options": {"after": "session"}}
+    if run_id and await rt.row(run_id):  # the same start again: the store says that it is there
+        return {**next_turn(None), **begun}
+    found = await rt.store.runs(Filter(session=session, program=program.name, limit=1))
+    if not found:
+        return {**next_turn(None), **begun}
+    try:
+        return {**await _referring(rt.store, found[0].id), **begun}
+    except Refused as e:
+        hint = "wait for it, or start with after=None, which begins a conversation of its own in the session"
+        raise Refused(e.run_id, "continue", e.run_status, hint) from None
+
+
+async def _referring(store: Store, run: str) -> dict[str, Any]:
+    while True:
+        row = await store.get(run)
+        records = check_content(run, await store.load(run))
+        if len(records) == row.seq:  # else somebody has appended in between
+            return _taken_over(State().fold_all(enumerate(records, 1)), row.head)
+
+
+def _taken_over(state: State, head: bytes) -> dict[str, Any]:
+    before = going_on(state)
+    state.head = head
+    return {**before, "after": ref_of(state)}
+
+
+async def at_home(rt: "Runtime", saved: Checkpoint) -> Checkpoint:
+    """A journal as this store can take it: with the turns before it in its own first record, unless they are here."""
+    ref = saved.started.before
+    found = await rt.store.turns(ref.run, ref.seq, 1) if ref else []
+    if ref is None or (found and found[0].records and found[0].head.hex() == ref.head):
+        return saved
+    before = saved.before or await rt.worker.earlier.before(saved.started)
+    return Checkpoint(saved.records, before=before).by_itself()

@@ -64,6 +64,7 @@ class Worker:
             self.id, store, feed, clock, self._fitness, self._slots, resources=resources, ttl=ttl, grace=grace, trust=trust,
             max_deaths=max_deaths, hot_bytes=hot_bytes,
         )  # fmt: skip
+        self.earlier = self.advancer.earlier
         self.refusals, self.errors, self.left = self.advancer.refusals, self.advancer.errors, self.advancer.left
         self._works = False
         self._drives: dict[str, asyncio.Task[Any]] = {}
@@ -88,8 +89,10 @@ class Worker:
     def begin(self, started: Started) -> None:
         """A run that this process has just created: its state is known, so there is nothing to look up."""
         if self._works and started.program in self._fitness.programs and started.run not in self._drives:
-            records = [(1, started)]
-            self.advancer.hot.keep(started.run, Folded(State(self.advancer.trust).fold_all(records), size_of(records)))
+            before, records = self.earlier.known(started), [(1, started)]
+            if started.before is None or before is not None:
+                state = State(self.advancer.trust, before).fold_all(records)
+                self.advancer.hot.keep(started.run, Folded(state, size_of(records)))
         self.wake(started.run)
 
     def wake(self, run: str, *, replaces: str = "", stops: bool = False) -> None:

@@ -34,7 +34,8 @@ from adjourn.server.translate import (
 )
 from adjourn.stores.audit import SECURITY
 from adjourn.stores.misfit import Misfit
-from adjourn.stores.store import Filter, Hold, RunRow, Store
+from adjourn.stores.retention import Hold
+from adjourn.stores.store import Filter, RunRow, Store
 
 AT_ONCE = 25
 """Interrupts that are read from the store at once."""
@@ -96,7 +97,7 @@ async def get_records(c: Call) -> Any:
 async def get_messages(c: Call) -> Any:
     """A conversation."""
     _, state = await c.desk.folds.of(c.path["run"])
-    return {"items": msgspec.to_builtins(state.messages)}
+    return {"items": msgspec.to_builtins(await c.rt.worker.earlier.conversation(state))}
 
 
 async def list_requests(c: Call) -> Any:
@@ -104,12 +105,14 @@ async def list_requests(c: Call) -> Any:
     limit, after, at = c.query.get("limit", 100), c.query.get("after", 0), c.query.get("at")
     run = (await c.rt.store.get(c.path["run"])).id
     records = await c.rt.store.load(run)
+    before = await c.rt.worker.earlier.of(records)
 
     def made() -> list[dict[str, Any]]:
         if at is not None:
-            return [one.whole() for one in requests(records) if one.seq == at]
+            return [one.whole() for one in requests(records, before) if one.seq == at]
         return [
-            one.gist() | {"request": None} for one in islice((r for r in requests(records) if r.seq > after), limit)
+            one.gist() | {"request": None}
+            for one in islice((r for r in requests(records, before) if r.seq > after), limit)
         ]
 
     items = await asyncio.to_thread(made)  # all of a long conversation is read and hashed

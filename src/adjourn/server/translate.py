@@ -19,7 +19,8 @@ from adjourn.runtime.run import look
 from adjourn.server.auth import Identity
 from adjourn.server.problem import code_of
 from adjourn.stores.letter import Endpoint, Letter
-from adjourn.stores.store import Halt, Hold, RunRow
+from adjourn.stores.retention import Hold
+from adjourn.stores.store import Halt, RunRow
 
 
 def run_json(row: RunRow, now: float) -> dict[str, Any]:

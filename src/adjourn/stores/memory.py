@@ -26,9 +26,10 @@ from adjourn.stores.ruled import Ruled
 from adjourn.stores.rules import filters, journal, sheet
 from adjourn.stores.rules.lease import misfitting
 from adjourn.stores.rules.sheet import Each, Failed, Rule
+from adjourn.stores.rules.turns import turn_of
 from adjourn.stores.seals import Anchor, Seal
 from adjourn.stores.snapshots import MemorySnapshots
-from adjourn.stores.store import Bell, Filter, RunRow
+from adjourn.stores.store import Bell, Filter, RunRow, Turn
 from adjourn.stores.verification import Verification, verified
 
 
@@ -71,6 +72,18 @@ class MemoryStore(Ruled, MemoryBook):
         if run not in self._journals:
             raise UnknownRun(run)
         return [(n, parse(body)) for n, body in enumerate(self._journals[run][after:], after + 1) if body is not None]
+
+    async def turns(self, run: str, seq: int, limit: int = 100) -> list[Turn]:
+        """See `Store.turns`."""
+        found: list[Turn] = []
+        while run in self._runs and seq <= self._runs[run].seq and len(found) < limit:
+            lines = list(enumerate(self._journals[run][:seq], 1))
+            found.append(turn_of(run, lines, self._chains[run][seq - 1]))
+            before = found[-1].before
+            if before is None:
+                break
+            run, seq = before.run, before.seq
+        return found
 
     def peek(self, run: str) -> list[tuple[int, AnyRecord]]:
         """`load`, without awaiting."""

@@ -9,13 +9,14 @@ from adjourn.core.status import RUNNABLE
 from adjourn.stores.audit import AuditRow
 from adjourn.stores.letter import Endpoint, Letter, Wake
 from adjourn.stores.misfit import Misfit
+from adjourn.stores.retention import Hold
 from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.rules.lease import is_held
-from adjourn.stores.rules.sheet import Ask, Find, Seen, Writes
-from adjourn.stores.rules.values import LAST
+from adjourn.stores.rules.sheet import Find
+from adjourn.stores.rules.values import LAST, Ask, Before, Seen, Writes
 from adjourn.stores.seals import Covered, Seal, sealed_head
 from adjourn.stores.snapshots import Kept
-from adjourn.stores.store import Halt, Hold, RunRow
+from adjourn.stores.store import Halt, RunRow
 
 
 class MemoryBook:
@@ -53,6 +54,12 @@ class MemoryBook:
         if row is not None:
             seen.row = replace(row)
             self._read_run(row, ask, seen)
+        if ask.before and (earlier := self._runs.get(ask.before[0])):
+            chain, seq = self._chains[earlier.id], ask.before[1]
+            seen.before = Before(replace(earlier), chain[seq - 1] if 0 < seq <= earlier.seq else b"")
+        if ask.last:
+            mine = (x.id for x in reversed(self._runs.values()) if (x.session, x.program) == ask.last)
+            seen.last = next(mine, "")
         if ask.audit:
             scopes = ask.audit if row or not ask.run else (*ask.audit, "")
             seen.audit = {scope: self._last_line(scope) for scope in scopes}

@@ -5,9 +5,10 @@ from typing import Any
 
 from adjourn.stores.audit import Broken, chain
 from adjourn.stores.letter import Endpoint
+from adjourn.stores.retention import Hold
 from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.seals import Seal
-from adjourn.stores.store import Halt, Hold, RunRow
+from adjourn.stores.store import Halt, RunRow
 from adjourn.stores.verification import Line
 
 

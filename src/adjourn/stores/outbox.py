@@ -18,7 +18,8 @@ from adjourn.errors import Invalid
 from adjourn.stores.audit import SECURITY
 from adjourn.stores.letter import TOPICS, Endpoint, Letter, Sent
 from adjourn.stores.rules.names import check_names, cleaned
-from adjourn.stores.rules.sheet import Ask, Rule, Sheet
+from adjourn.stores.rules.sheet import Rule, Sheet
+from adjourn.stores.rules.values import Ask
 from adjourn.stores.store import RunRow
 
 TOLD = frozenset({Asked, Suspended, Reminded, Parked, Completed, Cancelled})

@@ -10,10 +10,11 @@ from adjourn.core.interrupt import Interrupt
 from adjourn.core.status import Status
 from adjourn.stores.letter import Endpoint, Letter
 from adjourn.stores.misfit import Misfit
+from adjourn.stores.retention import Hold
 from adjourn.stores.rules.filters import shown
 from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.seals import Seal
-from adjourn.stores.store import Hold, RunRow
+from adjourn.stores.store import RunRow
 
 RUN = (
     "id", "kind", "program", "session", "labels", "title", "input_digest", "seq", "head", "status", "epoch", "worker",

@@ -7,12 +7,13 @@ from adjourn.core.records import AnyRecord, Command, Fact, Move, Released, Start
 from adjourn.stores import outbox
 from adjourn.stores.audit_key import AuditKey
 from adjourn.stores.letter import Endpoint, Letter, Sent, Wake
+from adjourn.stores.retention import Erasure, Hold, Pruning
 from adjourn.stores.rules import chapters, commands, erasing, halts, holds, journal, pruning, sealing, signing, waking
 from adjourn.stores.rules import lease as leases
 from adjourn.stores.rules.sheet import Each, Rule
 from adjourn.stores.rules.values import NOTHING
 from adjourn.stores.seals import MOST, Seal
-from adjourn.stores.store import Committed, Erasure, Halt, Hold, Lease, Pruning
+from adjourn.stores.store import Committed, Halt, Lease
 
 
 class Ruled:

@@ -24,6 +24,7 @@ from adjourn.stores.connection import bring_up_to_date, connect
 from adjourn.stores.letter import Endpoint, Letter
 from adjourn.stores.misfit import Misfit
 from adjourn.stores.pulse import SQLitePulse
+from adjourn.stores.retention import Hold
 from adjourn.stores.rows import (
     COLUMNS,
     ENDED_RUNS,
@@ -46,7 +47,8 @@ from adjourn.stores.sqlite_book import SQLiteBook
 from adjourn.stores.sqlite_channel import SQLiteChannel
 from adjourn.stores.sqlite_due import due
 from adjourn.stores.sqlite_snapshots import SQLiteSnapshots
-from adjourn.stores.store import Bell, Filter, Hold, RunRow
+from adjourn.stores.sqlite_turns import read_turns
+from adjourn.stores.store import Bell, Filter, RunRow, Turn
 from adjourn.stores.write_ahead_log import WriteAheadLog
 from adjourn.stores.writer import Request, Worker
 
@@ -218,6 +220,10 @@ class SQLiteStore(SQLiteAudit):
             return [(seq, parse(body)) for seq, body in rows]
 
         return await self._reader.ask(work)
+
+    async def turns(self, run: str, seq: int, limit: int = 100) -> list[Turn]:
+        """See `Store.turns`."""
+        return await self._reader.ask(lambda db: read_turns(db, run, seq, limit))
 
     def pulse(self) -> SQLitePulse:
         """See `Store.pulse`."""

@@ -8,6 +8,7 @@ from adjourn.stores import sqlite_lists as lists
 from adjourn.stores.audit import AuditRow, Broken
 from adjourn.stores.audit_key import AuditKey
 from adjourn.stores.letter import Endpoint
+from adjourn.stores.retention import Hold
 from adjourn.stores.rows import (
     COLUMNS,
     INTERRUPT,
@@ -23,7 +24,7 @@ from adjourn.stores.rows import (
 from adjourn.stores.ruled import Ruled
 from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.seals import MOST, Anchor, Seal
-from adjourn.stores.store import Halt, Hold, RunRow
+from adjourn.stores.store import Halt, RunRow
 from adjourn.stores.verification import Line, Verification, verified
 from adjourn.stores.writer import Worker
 

@@ -29,8 +29,8 @@ from adjourn.stores.rows import (
 )
 from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.rules.lease import is_held
-from adjourn.stores.rules.sheet import Ask, Find, Seen, Writes
-from adjourn.stores.rules.values import LAST
+from adjourn.stores.rules.sheet import Find
+from adjourn.stores.rules.values import LAST, Ask, Before, Seen, Writes
 from adjourn.stores.seals import Covered, Seal, sealed_head
 from adjourn.stores.sqlite_due import asleep, due
 from adjourn.stores.store import Halt, RunRow
@@ -41,6 +41,7 @@ _CHANGING = (
     "requesters", "updated_at", "chapter",
 )  # fmt: skip
 _SELECT = f"select {COLUMNS} from run where id = ?"
+_LAST = "select id from run where session = ? and session <> '' and program = ? order by n desc limit 1"
 _INSERT = f"insert into run ({', '.join(_STORED)}) values ({', '.join('?' * len(_STORED))}) returning n"
 _UPDATE = f"update run set {', '.join(f'{c} = ?' for c in _CHANGING)} where n = ?"
 _ADVANCE = "update run set seq = ?, head = ?, updated_at = ? where n = ?"
@@ -143,13 +144,20 @@ class SQLiteBook:
 
     def read(self, ask: Ask) -> Seen:
         """See `Book.read`. What waits in the batch is written first, where this would look at it."""
-        if ask.run in self._gathered.runs or ask.touched or ask.take or ask.letters or ask.asleep or ask.wakes:
+        earlier = ask.before[0] if ask.before else ask.run
+        waits = not self._gathered.runs.isdisjoint((ask.run, earlier))
+        if waits or ask.last or ask.touched or ask.take or ask.letters or ask.asleep or ask.wakes:
             self.flush()
         seen = Seen(self._now())
         row = self._run(ask.run) if ask.run else None
         if row is not None:
             seen.row = replace(row)
             self._read_run(row, ask, seen)
+        if ask.before and (before := self._run(ask.before[0])):
+            seen.before = Before(replace(before), self._head_at(before, ask.before[1]))
+        if ask.last:
+            found = self._db.execute(_LAST, ask.last).fetchone()
+            seen.last = found[0] if found else ""
         if ask.audit:
             scopes = ask.audit if row or not ask.run else (*ask.audit, "")
             seen.audit = {scope: self._last_line(scope) for scope in scopes}
@@ -202,7 +210,7 @@ class SQLiteBook:
         if 0 <= ask.tail < row.seq:
             seen.tail = db.execute(TAIL, (key(row.n, ask.tail), key(row.n + 1, 0))).fetchall()
         if 0 < ask.head_at < row.seq:
-            [(seen.head,)] = db.execute("select head from journal where key = ?", (key(row.n, ask.head_at),)).fetchall()
+            seen.head = self._head_at(row, ask.head_at)
         if ask.opens or ask.named or ask.lives or ask.all_interrupts:
             seen.interrupts = self._read_interrupts(row, ask)
         if ask.records or ask.openings:
@@ -218,6 +226,11 @@ class SQLiteBook:
             seen.request = db.execute(sql, (row.n, ask.request)).fetchone()
         if ask.owner and row.worker:
             seen.until = self._read_until(row.worker)
+
+    def _head_at(self, row: RunRow, seq: int) -> bytes:
+        """The hash of a run's chain at a record; b"" if there is none such."""
+        found = self._db.execute("select head from journal where key = ?", (key(row.n, seq),)).fetchone()
+        return found[0] if found and 0 < seq <= row.seq else b""
 
     def _read_interrupts(self, row: RunRow, ask: Ask) -> dict[str, InterruptRow]:
         found: dict[str, InterruptRow] = {}

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 
 from adjourn.core.interrupt import Interrupt
+from adjourn.core.record_parts import Ref
 from adjourn.core.records import AnyRecord, Command, Fact, Move, Released, Started
 from adjourn.core.signatures import Trust
 from adjourn.core.status import RUNNABLE, Status
@@ -14,6 +15,7 @@ from adjourn.stores.audit_key import AuditKey
 from adjourn.stores.channel import Channel, Ears
 from adjourn.stores.letter import Outbox
 from adjourn.stores.misfit import Misfit
+from adjourn.stores.retention import Erasure, Hold, Pruning
 from adjourn.stores.seals import MOST, Anchor, Seal
 from adjourn.stores.snapshots import Snapshots
 
@@ -106,43 +108,19 @@ class Committed(msgspec.Struct, frozen=True):
     now: float = 0.0
 
 
-class Erasure(msgspec.Struct, frozen=True):
-    """That a run was erased: by whom, why and when, and the record that says so.
-
-    `scrubbed`: whether it is out of the bytes of the store's files, too. `others`: later runs of the same session, which may have
-    been given its conversation; what they have of it is erased with them.
-    """
+class Turn(msgspec.Struct, frozen=True):
+    """A run that another goes on with: its first records, and the hash that their chain ends in. No records: they were erased."""
 
     run: str
-    by: str
-    reason: str
-    at: float
     seq: int
-    scrubbed: bool = False
-    others: tuple[str, ...] = ()
+    head: bytes
+    records: Sequence[tuple[int, AnyRecord]]
 
-
-class Pruning(msgspec.Struct, frozen=True):
-    """How a run is to be pruned: as it is at record `seq`, if its last record was written no later than `before`.
-
-    `by` and `reason`: who wants it, and why. `archive`: where it was put before, and the SHA-256 of that, for the audit.
-    """
-
-    seq: int
-    before: float
-    by: str = ""
-    reason: str = ""
-    archive: str = ""
-    digest: str = ""
-
-
-class Hold(msgspec.Struct, frozen=True):
-    """A legal hold that is on: nothing in its scope is erased or pruned."""
-
-    scope: str
-    by: str
-    reason: str
-    at: float
+    @property
+    def before(self) -> Ref | None:
+        """The run that it goes on with itself, unless it has that conversation."""
+        first = self.records[0][1] if self.records else None
+        return first.before if isinstance(first, Started) else None
 
 
 class Halt(msgspec.Struct, frozen=True):
@@ -220,7 +198,10 @@ class Journals(Protocol):
     async def create(self, started: Started, records: Sequence[AnyRecord] = (), *, origin: str = "") -> bool:
         """Begin a run (with the rest of an imported journal). False: it exists, same program and input, unchanged.
 
-        Raises `RunExists` if the id is taken by another input or program. The audit says who, and from where (`origin`).
+        Raises `RunExists` if the id is taken by another input or program. The audit says who, and from where (`origin`). If it goes
+        on with another run (`Started.after`), that one has ended (else `Refused`), is there (`UnknownRun`, `RunErased`), and its journal is
+        the one that is meant (`BrokenHistory`). If it goes on with its session's last run (`options["after"]`), that is the last one
+        of its program now, or there is none (else `SessionMoved`).
         """
         ...
 
@@ -230,6 +211,11 @@ class Journals(Protocol):
 
     async def load(self, run: str, after: int = 0) -> list[tuple[int, AnyRecord]]:
         """Committed records with seq > `after`, in order; raises `UnknownRun`."""
+        ...
+
+    async def turns(self, run: str, seq: int, limit: int = 100) -> list[Turn]:
+        """A run's first `seq` records, then those of the run that it goes on with (`Started.after`), and so on: the newest first, at
+        most `limit` of them. It ends where a run has its `history` itself, was erased, or is not there any more."""
         ...
 
     def subscribe(self, run: str, bell: Bell, *, words: bool = False) -> Callable[[], None]:

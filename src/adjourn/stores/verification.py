@@ -20,6 +20,7 @@ from adjourn.stores.audit_key import AuditKey
 from adjourn.stores.erased import Line, flaws
 from adjourn.stores.letter import Endpoint
 from adjourn.stores.outbox import endpoint_digest
+from adjourn.stores.retention import Hold
 from adjourn.stores.rules.erasing import ERASE
 from adjourn.stores.rules.holds import HOLD, LIFT
 from adjourn.stores.rules.interrupt_row import InterruptRow
@@ -28,7 +29,7 @@ from adjourn.stores.rules.replay import Replay, disagreements
 from adjourn.stores.rules.restoring import RESTORE
 from adjourn.stores.rules.signing import REQUIRE, STOP
 from adjourn.stores.seals import Anchor, Covered, Seal, seal_hash, sealed_head
-from adjourn.stores.store import Halt, Hold, RunRow
+from adjourn.stores.store import Halt, RunRow
 
 
 class Evidence(Protocol):

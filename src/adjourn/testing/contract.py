@@ -8,6 +8,7 @@ pytest.register_assert_rewrite("adjourn.testing.promises")
 from adjourn.testing.promises.auditing import Auditing, Sealing  # noqa: E402
 from adjourn.testing.promises.beating import Beating  # noqa: E402
 from adjourn.testing.promises.committing import Committing, Fencing, Halting, Indexing, Resting  # noqa: E402
+from adjourn.testing.promises.continuing import Continuing  # noqa: E402
 from adjourn.testing.promises.creating import Creating, Importing, Loading  # noqa: E402
 from adjourn.testing.promises.deciding import (  # noqa: E402
     Abandoning,
@@ -29,7 +30,7 @@ from adjourn.testing.promises.waking import Taking, Waking  # noqa: E402
 
 
 class StoreContract(
-    Creating, Importing, Loading, Naming,
+    Creating, Importing, Loading, Naming, Continuing,
     Acquiring, Claiming, Keeping, Beating,
     Committing, Fencing, Halting, Resting, Indexing,
     Commanding, Following, Requesting, Deciding, Allowing, Voting, Emitting, Abandoning, DecidingUnderHalt,

@@ -13,9 +13,10 @@ from adjourn.stores.audit import AuditRow
 from adjourn.stores.channel import Channel, Ears
 from adjourn.stores.letter import Endpoint, Letter, Sent, Wake
 from adjourn.stores.misfit import Misfit
+from adjourn.stores.retention import Erasure, Hold, Pruning
 from adjourn.stores.seals import Seal
 from adjourn.stores.snapshots import Snapshots
-from adjourn.stores.store import Bell, Committed, Erasure, Filter, Halt, Hold, Lease, Pruning, Pulse, RunRow, Store
+from adjourn.stores.store import Bell, Committed, Filter, Halt, Lease, Pulse, RunRow, Store, Turn
 from adjourn.stores.verification import Verification
 
 T = TypeVar("T")
@@ -90,6 +91,10 @@ class Faulty:
     async def load(self, run: str, after: int = 0) -> list[tuple[int, AnyRecord]]:
         """See `Store.load`."""
         return await self._do("load", lambda: self.store.load(run, after))
+
+    async def turns(self, run: str, seq: int, limit: int = 100) -> list[Turn]:
+        """See `Store.turns`."""
+        return await self._do("turns", lambda: self.store.turns(run, seq, limit))
 
     async def acquire(
         self,

@@ -17,12 +17,14 @@ from adjourn.stores.audit import AuditRow, chain
 from adjourn.stores.channel import Channel, Ears
 from adjourn.stores.letter import Endpoint, Letter, Sent, Wake
 from adjourn.stores.misfit import Misfit
+from adjourn.stores.retention import Erasure, Hold, Pruning
 from adjourn.stores.rules import sheet as sheets
 from adjourn.stores.rules.interrupt_row import InterruptRow
-from adjourn.stores.rules.sheet import Ask, Book, Rule, Sheet, Writes
+from adjourn.stores.rules.sheet import Book, Rule, Sheet
+from adjourn.stores.rules.values import Ask, Writes
 from adjourn.stores.seals import Seal
 from adjourn.stores.snapshots import Snapshots
-from adjourn.stores.store import Bell, Committed, Erasure, Filter, Halt, Hold, Lease, Pruning, Pulse, RunRow, Store
+from adjourn.stores.store import Bell, Committed, Filter, Halt, Lease, Pulse, RunRow, Store, Turn
 from adjourn.stores.verification import Verification
 
 T = TypeVar("T")
@@ -113,6 +115,10 @@ class Watched:
     async def load(self, run: str, after: int = 0) -> list[tuple[int, AnyRecord]]:
         """See `Store.load`."""
         return await self.store.load(run, after)
+
+    async def turns(self, run: str, seq: int, limit: int = 100) -> list[Turn]:
+        """See `Store.turns`."""
+        return await self.store.turns(run, seq, limit)
 
     async def acquire(
         self,

@@ -5,7 +5,8 @@ from adjourn.core.records import Chapter, parse
 from adjourn.core.state import State
 from adjourn.errors import Refused, UnknownRun
 from adjourn.stores.rules.journal import append
-from adjourn.stores.rules.sheet import Ask, Failed, Rule, Sheet, stamped
+from adjourn.stores.rules.sheet import Failed, Rule, Sheet, stamped
+from adjourn.stores.rules.values import Ask
 
 VERB = "begin a chapter in"
 

@@ -57,8 +57,9 @@ from adjourn.errors import (
 from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.rules.journal import LISTED, NAMED, VERBS, agreed, append
 from adjourn.stores.rules.names import check_names, check_record
-from adjourn.stores.rules.sheet import Ask, Failed, Rule, Sheet, opened_by, stamped
+from adjourn.stores.rules.sheet import Failed, Rule, Sheet, opened_by, stamped
 from adjourn.stores.rules.signing import check_sealed
+from adjourn.stores.rules.values import Ask
 from adjourn.stores.store import RunRow
 
 

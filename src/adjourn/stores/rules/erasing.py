@@ -4,12 +4,13 @@ from adjourn.core.erasing import tombstone
 from adjourn.core.records import Erased, parse
 from adjourn.core.status import ENDED
 from adjourn.errors import AdjournError, Refused, UnknownRun
+from adjourn.stores.retention import Erasure
 from adjourn.stores.rules.holds import held
 from adjourn.stores.rules.journal import append
 from adjourn.stores.rules.names import check_names
-from adjourn.stores.rules.sheet import Ask, Failed, Rule, Sheet, stamped
-from adjourn.stores.rules.values import LAST
-from adjourn.stores.store import Erasure, RunRow
+from adjourn.stores.rules.sheet import Failed, Rule, Sheet, stamped
+from adjourn.stores.rules.values import LAST, Ask
+from adjourn.stores.store import RunRow
 
 ERASE = "erase"
 """The verb of the audit."""

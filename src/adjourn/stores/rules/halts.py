@@ -4,7 +4,8 @@ from adjourn.core.halt import check_scope
 from adjourn.stores.audit import SECURITY
 from adjourn.stores.outbox import tell_halt
 from adjourn.stores.rules.names import check_names
-from adjourn.stores.rules.sheet import Ask, Rule, Sheet
+from adjourn.stores.rules.sheet import Rule, Sheet
+from adjourn.stores.rules.values import Ask
 from adjourn.stores.store import Halt
 
 

@@ -57,8 +57,10 @@ from adjourn.stores.audit import chain
 from adjourn.stores.outbox import TOLD, tell
 from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.rules.names import check_record, cleaned
-from adjourn.stores.rules.sheet import Ask, Rule, Sheet, opened_by, stamped
+from adjourn.stores.rules.sheet import Rule, Sheet, opened_by, stamped
 from adjourn.stores.rules.signing import check_sealed, taken_back
+from adjourn.stores.rules.turns import check_after, follows
+from adjourn.stores.rules.values import Ask
 from adjourn.stores.store import RunRow
 
 KEPT = 20
@@ -75,7 +77,16 @@ VERBS: dict[str, str] = {
 
 def creating(started: Started, rest: Sequence[AnyRecord], origin: str) -> Rule:
     """See `Store.create`."""
-    ask = Ask(started.run, audit=(started.run,), endpoints=bool(rest), signed=bool(rest), halts=bool(rest))
+    before = (started.before.run, started.before.seq) if started.before else None
+    ask = Ask(
+        started.run,
+        audit=(started.run,),
+        endpoints=bool(rest),
+        signed=bool(rest),
+        halts=bool(rest),
+        before=before,
+        last=None if rest else follows(started),
+    )
     return Rule(ask, lambda sheet: create(sheet, started, rest, origin))
 
 
@@ -94,6 +105,7 @@ def create(sheet: Sheet, started: Started, rest: Sequence[AnyRecord], origin: st
         return False
     if sheet.is_audited(started.run):
         raise RunPruned(started.run)
+    check_after(sheet, started, new=not rest)
     row.salt = row.head = os.urandom(16)
     sheet.insert(row)
     told = {"by": started.by, "from": origin, "seq": 1 + len(rest)}

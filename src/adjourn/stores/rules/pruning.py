@@ -2,10 +2,12 @@
 
 from adjourn.core.status import ENDED
 from adjourn.errors import Refused
+from adjourn.stores.retention import Pruning
 from adjourn.stores.rules.holds import held
-from adjourn.stores.rules.sheet import Ask, Failed, Rule, Sheet
+from adjourn.stores.rules.sheet import Failed, Rule, Sheet
+from adjourn.stores.rules.values import Ask
 from adjourn.stores.seals import sealed_head
-from adjourn.stores.store import Pruning, RunRow
+from adjourn.stores.store import RunRow
 
 PRUNE = "prune"
 """The verb of the audit."""

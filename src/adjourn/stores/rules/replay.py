@@ -10,7 +10,8 @@ from adjourn.core.status import ENDED
 from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.rules.journal import append, new_row
 from adjourn.stores.rules.names import cleaned
-from adjourn.stores.rules.sheet import Ask, Seen, Sheet, need
+from adjourn.stores.rules.sheet import Sheet, need
+from adjourn.stores.rules.values import Ask, Seen
 from adjourn.stores.store import RunRow
 
 ROW = (

@@ -5,7 +5,8 @@ from datetime import UTC, datetime
 from adjourn.core.records import Restored
 from adjourn.core.status import ENDED
 from adjourn.stores.rules.journal import append
-from adjourn.stores.rules.sheet import Ask, Rule, Sheet, need, stamped
+from adjourn.stores.rules.sheet import Rule, Sheet, need, stamped
+from adjourn.stores.rules.values import Ask
 
 RESTORE = "restore"
 """The verb of the audit."""

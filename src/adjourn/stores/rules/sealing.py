@@ -7,7 +7,8 @@ from adjourn.core.codec import encode
 from adjourn.errors import AuditBroken
 from adjourn.stores.audit import SECURITY
 from adjourn.stores.audit_key import AuditKey
-from adjourn.stores.rules.sheet import Ask, Rule, Sheet
+from adjourn.stores.rules.sheet import Rule, Sheet
+from adjourn.stores.rules.values import Ask
 from adjourn.stores.seals import Seal, seal_hash
 
 

@@ -17,10 +17,11 @@ from adjourn.errors import LeaseBusy, UnknownRun
 from adjourn.stores.audit import SECURITY, AuditRow, chain
 from adjourn.stores.letter import Endpoint, Letter, Wake
 from adjourn.stores.misfit import Misfit
+from adjourn.stores.retention import Hold
 from adjourn.stores.rules.interrupt_row import InterruptRow
-from adjourn.stores.rules.values import Appended, Ask, Seen, Writes
+from adjourn.stores.rules.values import Appended, Ask, Before, Seen, Writes
 from adjourn.stores.seals import Covered, Seal
-from adjourn.stores.store import Halt, Hold, RunRow
+from adjourn.stores.store import Halt, RunRow
 
 R = TypeVar("R", bound=AnyRecord)
 
@@ -82,6 +83,16 @@ class Sheet:
             return self.row.head
         assert seq == self._ask.head_at, f"the hash at {seq} was not asked for"
         return self._seen.head
+
+    def before(self, run: str, seq: int) -> Before | None:
+        """The run that this one goes on with, and the hash of its chain at a record; None if there is none."""
+        assert (run, seq) == self._ask.before, f"the run before, {run!r:.80}, was not asked for"
+        return self._seen.before
+
+    def last(self, session: str, program: str) -> str:
+        """The id of the last run of a session that is of a program; "" if there is none."""
+        assert (session, program) == self._ask.last, f"the last run of session {session!r:.80} was not asked for"
+        return self._seen.last
 
     def interrupt(self, i: str) -> InterruptRow | None:
         """The interrupt of this id, whatever its state."""

@@ -8,7 +8,8 @@ from adjourn.core.records import Asked, Decided, Forked, disowned, parse
 from adjourn.core.signatures import LEEWAY, Sealed, unsigned
 from adjourn.core.state import State
 from adjourn.errors import Invalid, NotAllowed
-from adjourn.stores.rules.sheet import Ask, Rule, Sheet
+from adjourn.stores.rules.sheet import Rule, Sheet
+from adjourn.stores.rules.values import Ask
 from adjourn.stores.store import RunRow
 
 REQUIRE, STOP = "require seals", "stop requiring seals"

@@ -9,9 +9,10 @@ import msgspec
 from adjourn.stores.audit import AuditRow
 from adjourn.stores.letter import Endpoint, Letter, Wake
 from adjourn.stores.misfit import Misfit
+from adjourn.stores.retention import Hold
 from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.seals import Covered, Seal
-from adjourn.stores.store import Halt, Hold, RunRow
+from adjourn.stores.store import Halt, RunRow
 
 LAST = -1
 """The number by which the last record is asked for."""
@@ -25,6 +26,10 @@ class Ask(msgspec.Struct, frozen=True, gc=False):
     """The records after this one; -1: none."""
     head_at: int = 0
     """The hash of the chain at this record."""
+    before: tuple[str, int] | None = None
+    """Another run, and the hash of its chain at a record."""
+    last: tuple[str, str] | None = None
+    """The last run of this session that is of this program."""
     records: tuple[int, ...] = ()
     """These records; `LAST`: the last one."""
     opens: bool = False
@@ -67,6 +72,13 @@ class Ask(msgspec.Struct, frozen=True, gc=False):
 NOTHING: Any = MappingProxyType[Any, Any]({})
 
 
+class Before(msgspec.Struct, frozen=True):
+    """The run that another goes on with, and the hash of its chain at the record that was named; b"" if it has none such."""
+
+    row: RunRow
+    head: bytes = b""
+
+
 class Seen(msgspec.Struct):
     """What was read, inside the transaction; `now` is the transaction's time. The rows are the rule's to change."""
 
@@ -74,6 +86,9 @@ class Seen(msgspec.Struct):
     row: RunRow | None = None
     tail: Sequence[tuple[int, str]] = ()
     head: bytes = b""
+    before: Before | None = None
+    last: str = ""
+    """Its id; "" if there is none."""
     records: Mapping[int, str] = NOTHING
     interrupts: Mapping[str, InterruptRow] = NOTHING
     request: tuple[int, str] | None = None

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from adjourn.stores.letter import Wake
-from adjourn.stores.rules.sheet import Ask, Rule, Sheet
+from adjourn.stores.rules.sheet import Rule, Sheet
+from adjourn.stores.rules.values import Ask
 
 WANT, STOP = "want wakes", "want no wakes"
 """What the audit says of it."""

@@ -8,7 +8,8 @@ from adjourn.errors import InvalidDefinition, Refused, RunHeld, RunPruned, Unkno
 from adjourn.stores.audit_key import SecretKey
 from adjourn.stores.letter import Endpoint
 from adjourn.stores.misfit import Misfit
-from adjourn.stores.store import Filter, Pruning, Store
+from adjourn.stores.retention import Pruning
+from adjourn.stores.store import Filter, Store
 from adjourn.testing.clock import FakeClock
 from adjourn.testing.promises.erasing import CANARY, told
 from adjourn.testing.promises.ground import Ground, approval, begin, bring, commit, started, unchanged

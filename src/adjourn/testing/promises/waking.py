@@ -19,7 +19,8 @@ from adjourn.core.records import (
 from adjourn.core.status import Status
 from adjourn.errors import AdjournError, Refused
 from adjourn.stores.letter import Wake
-from adjourn.stores.store import Pruning, Store
+from adjourn.stores.retention import Pruning
+from adjourn.stores.store import Store
 from adjourn.testing.clock import FakeClock
 from adjourn.testing.promises.ground import (
     Ground,

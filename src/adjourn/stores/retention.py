@@ -1,0 +1,42 @@
+"""What is said about runs that go, and about those that must stay."""
+
+import msgspec
+
+
+class Erasure(msgspec.Struct, frozen=True):
+    """That a run was erased: by whom, why and when, and the record that says so.
+
+    `scrubbed`: whether it is out of the bytes of the store's files, too. `others`: later runs of the same session, which may have
+    been given its conversation; what they have of it is erased with them.
+    """
+
+    run: str
+    by: str
+    reason: str
+    at: float
+    seq: int
+    scrubbed: bool = False
+    others: tuple[str, ...] = ()
+
+
+class Pruning(msgspec.Struct, frozen=True):
+    """How a run is to be pruned: as it is at record `seq`, if its last record was written no later than `before`.
+
+    `by` and `reason`: who wants it, and why. `archive`: where it was put before, and the SHA-256 of that, for the audit.
+    """
+
+    seq: int
+    before: float
+    by: str = ""
+    reason: str = ""
+    archive: str = ""
+    digest: str = ""
+
+
+class Hold(msgspec.Struct, frozen=True):
+    """A legal hold that is on: nothing in its scope is erased or pruned."""
+
+    scope: str
+    by: str
+    reason: str
+    at: float

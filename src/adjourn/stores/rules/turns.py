@@ -1,0 +1,40 @@
+"""The turns of a conversation, read each a run that names the one before it."""
+
+from collections.abc import Sequence
+
+from adjourn.core.records import Started, parse
+from adjourn.core.status import ENDED
+from adjourn.errors import BrokenHistory, Refused, RunErased, SessionMoved, UnknownRun
+from adjourn.stores.rules.sheet import Sheet
+from adjourn.stores.store import Turn
+
+
+def turn_of(run: str, lines: Sequence[tuple[int, str | None]], head: bytes) -> Turn:
+    """A turn of its lines; without records if their content is gone."""
+    bodies = [(seq, body) for seq, body in lines if body is not None]
+    records = [(seq, parse(body)) for seq, body in bodies] if len(bodies) == len(lines) else []
+    return Turn(run, lines[-1][0], head, records)
+
+
+def follows(started: Started) -> tuple[str, str] | None:
+    """The session and the program whose last run this one goes on with; None if it was chosen otherwise."""
+    return (started.session, started.program) if started.options.get("after") == "session" else None
+
+
+def check_after(sheet: Sheet, started: Started, *, new: bool) -> None:
+    """The run that this one goes on with has ended, and its journal is the one that is meant; see `Store.create`."""
+    ref = started.before
+    if new and (session := follows(started)) and sheet.last(*session) != (ref.run if ref else ""):
+        raise SessionMoved(started.session)
+    if ref is None:
+        return
+    before = sheet.before(ref.run, ref.seq)
+    if before is None:
+        raise UnknownRun(ref.run)
+    row = before.row
+    if row.erased:
+        raise RunErased(row.id, row.title)
+    if row.status not in ENDED:
+        raise Refused(ref.run, "continue", row.status.value, "finish or cancel it first, then start the next turn")
+    if not before.head or before.head.hex() != ref.head:
+        raise BrokenHistory(started.run, ref.run, ref.seq)
