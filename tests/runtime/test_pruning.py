@@ -388,3 +388,43 @@ async def test_a_run_of_several_chapters_is_in_its_archive_whole(world: World, t
         assert (await rt.prune(older=0, by="ann", status="cancelled", archive=tmp_path / "old")).runs == 1
     [file] = (tmp_path / "old").iterdir()
     assert Checkpoint.from_json(file.read_text()).records == tuple(records)
+
+
+async def conversation(world: World, *runs: str) -> None:
+    """Each run goes on with the one before it, a minute later."""
+    async with Runtime(world.store, [world.agent]) as rt:
+        before = None
+        for run in runs:
+            before = await rt.start(world.agent, f"about {run}", run_id=run, after=before)
+            await completed(before)
+            world.clock.advance(60)
+
+
+async def test_an_old_conversation_goes_whole_and_its_archives_have_every_turn(world: World, tmp_path: Path) -> None:
+    await conversation(world, "t1", "t2", "t3")
+    world.clock.advance(2 * DAY)
+    async with Runtime(world.store) as rt:
+        assert (await rt.prune(older="1d", by="ann", dry_run=True)).runs == 3
+        report = await rt.prune(older="1d", by="ann", archive=tmp_path / "old")
+        assert (report.runs, report.kept) == (3, 0)
+        assert await rt.store.verify() == []
+    saved = Checkpoint.from_json(file_of(tmp_path / "old", "t3").read_text())
+    assert [getattr(m, "text", "") for m in saved.messages][::2] == ["about t1", "about t2", "about t3"]
+    assert await world.ids() == set()
+
+
+async def test_a_conversation_that_goes_on_keeps_its_old_turns_and_no_archive_is_written(
+    world: World, tmp_path: Path
+) -> None:
+    await conversation(world, "t1", "t2")
+    await world.ran("alone")
+    world.clock.advance(2 * DAY)
+    async with Runtime(world.store, [world.agent]) as rt:
+        young = await rt.start(world.agent, "about t3", run_id="t3", after="t2")
+        await completed(young)
+        assert (await rt.prune(older="1d", by="ann", dry_run=True)).runs == 1
+        report = await rt.prune(older="1d", by="ann", archive=tmp_path / "old")
+        assert (report.runs, report.kept) == (1, 2)
+        assert [getattr(m, "text", "") for m in await young.messages()][::2] == ["about t1", "about t2", "about t3"]
+    assert [path.name for path in (tmp_path / "old").iterdir()] == [file_of(tmp_path / "old", "alone").name]
+    assert await world.ids() == {"t1", "t2", "t3"}

@@ -133,11 +133,17 @@ class PruneVerbs:
         self, status: Status, before: float, by: str, reason: str, archive: str, dry_run: bool = False, most: int = 0
     ) -> PruneReport:
         """All of them, or about `most`."""
-        found = PruneReport()
+        found, going = PruneReport(), set[str]()
         async for page in _pages(self.store, status, before):
             holds = await self.store.hold("")
-            free = [row for row in page if not holds_of(row, holds)]
-            held = PruneReport(held=len(page) - len(free))
+            loose = [row for row in page if not holds_of(row, holds)]
+            followed = await self.store.followed([row.id for row in loose])
+            free: list[RunRow] = []
+            for row in loose:  # the newest first: a conversation goes from its end
+                if going.issuperset(followed.get(row.id, ())):
+                    free.append(row)
+                    going.add(row.id)
+            held = PruneReport(held=len(page) - len(loose), kept=len(loose) - len(free))
             ids = [row.id for row in free]
             if dry_run:
                 done = PruneReport(runs=len(free), bytes=await self.store.weigh(ids))
@@ -175,8 +181,9 @@ class PruneVerbs:
 
 
 async def _pages(store: Store, status: Status, before: float) -> AsyncIterator[list[RunRow]]:
-    """What is old enough, the oldest first, in pages of at most `RUNS` runs and about `RECORDS` records."""
-    after, page, records = (0.0, ""), list[RunRow](), 0
+    """What is old enough, the newest of it first, in pages of at most `RUNS` runs and about `RECORDS` records."""
+    page, records = list[RunRow](), 0
+    after: tuple[float, str] | None = None
     while rows := await store.ended(status, before, after=after, limit=RUNS):
         for row in rows:
             if page and records + row.seq > RECORDS:

@@ -143,12 +143,17 @@ class MemoryStore(Ruled, MemoryBook):
         return verified(MemoryEvidence(self), keys, since)
 
     async def ended(
-        self, status: Status, before: float, *, after: tuple[float, str] = (0.0, ""), limit: int = 100
+        self, status: Status, before: float, *, after: tuple[float, str] | None = None, limit: int = 100
     ) -> list[RunRow]:
         """See `Store.ended`."""
         found = [x for x in self._runs.values() if x.status == status and x.updated_at <= before]
-        places = sorted((x.updated_at, x.id) for x in found)
-        return [self._dated(self._runs[place[1]]) for place in places if place > after][:limit]
+        places = sorted(((x.updated_at, x.id) for x in found), reverse=True)
+        return [self._dated(self._runs[id]) for at, id in places if after is None or (at, id) < after][:limit]
+
+    async def followed(self, runs: Sequence[str]) -> dict[str, list[str]]:
+        """See `Store.followed`."""
+        found = {run: self._after(run) for run in runs}
+        return {run: followers for run, followers in found.items() if followers}
 
     async def weigh(self, runs: Sequence[str]) -> int:
         """See `Store.weigh`."""

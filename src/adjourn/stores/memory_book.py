@@ -5,7 +5,8 @@ from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
 
-from adjourn.core.status import RUNNABLE
+from adjourn.core.records import Started, parse
+from adjourn.core.status import RUNNABLE, Status
 from adjourn.stores.audit import AuditRow
 from adjourn.stores.letter import Endpoint, Letter, Wake
 from adjourn.stores.misfit import Misfit
@@ -60,6 +61,8 @@ class MemoryBook:
         if ask.last:
             mine = (x.id for x in reversed(self._runs.values()) if (x.session, x.program) == ask.last)
             seen.last = next(mine, "")
+        if ask.later:
+            seen.later = self._later(ask.run)
         if ask.audit:
             scopes = ask.audit if row or not ask.run else (*ask.audit, "")
             seen.audit = {scope: self._last_line(scope) for scope in scopes}
@@ -90,6 +93,17 @@ class MemoryBook:
             if self._seals:
                 seen.seals[0] = self._seals[-1]
         return seen
+
+    def _after(self, run: str) -> list[str]:
+        """The runs whose first record says that they go on with this one."""
+        firsts = ((id, parse(body)) for id, (body, *_) in self._journals.items() if body is not None)
+        return [id for id, x in firsts if isinstance(x, Started) and x.before is not None and x.before.run == run]
+
+    def _later(self, run: str) -> list[tuple[str, Status]]:
+        found = self._after(run)
+        for id in found:  # it grows meanwhile
+            found += self._after(id)
+        return [(id, self._runs[id].status) for id in found]
 
     def find(self, find: Find) -> list[str]:
         """See `Book.find`."""

@@ -25,8 +25,8 @@ _UNTIL = "coalesce((select until from worker where worker.id = run.worker), 0.0)
 COLUMNS = ", ".join(_UNTIL if name == "lease_until" else name for name in RUN)
 TAIL = "select seq, body from journal where key > ? and key < ? and body is not null order by key"
 ENDED_RUNS = (  # the status is written out: only then its small index is used
-    f"select {COLUMNS} from run indexed by run_{{status}} where status = '{{status}}' and updated_at <= ? and (updated_at, id) > (?, ?) "
-    "order by updated_at, id limit ?"
+    f"select {COLUMNS} from run indexed by run_{{status}} where status = '{{status}}' and updated_at <= ? and (updated_at, id) < (?, ?) "
+    "order by updated_at desc, id desc limit ?"
 )
 LETTER = Letter.__struct_fields__
 SEAL = ", ".join(Seal.__struct_fields__)

@@ -47,7 +47,7 @@ from adjourn.stores.sqlite_book import SQLiteBook
 from adjourn.stores.sqlite_channel import SQLiteChannel
 from adjourn.stores.sqlite_due import due
 from adjourn.stores.sqlite_snapshots import SQLiteSnapshots
-from adjourn.stores.sqlite_turns import read_turns
+from adjourn.stores.sqlite_turns import read_followed, read_turns
 from adjourn.stores.store import Bell, Filter, RunRow, Turn
 from adjourn.stores.write_ahead_log import WriteAheadLog
 from adjourn.stores.writer import Request, Worker
@@ -246,11 +246,15 @@ class SQLiteStore(SQLiteAudit):
         return await super().hold(scope, by=by, reason=reason, lift=lift, origin=origin)
 
     async def ended(
-        self, status: Status, before: float, *, after: tuple[float, str] = (0.0, ""), limit: int = 100
+        self, status: Status, before: float, *, after: tuple[float, str] | None = None, limit: int = 100
     ) -> list[RunRow]:
         """See `Store.ended`."""
-        sql, values = ENDED_RUNS.format(status=Status(status).value), (before, *after, limit)
+        sql, values = ENDED_RUNS.format(status=Status(status).value), (before, *(after or (before + 1, "")), limit)
         return await self._reader.ask(lambda db: [run_row(row) for row in db.execute(sql, values)])
+
+    async def followed(self, runs: Sequence[str]) -> dict[str, list[str]]:
+        """See `Store.followed`."""
+        return await self._reader.ask(lambda db: read_followed(db, runs))
 
     async def weigh(self, runs: Sequence[str]) -> int:
         """See `Store.weigh`."""

@@ -33,6 +33,7 @@ from adjourn.stores.rules.sheet import Find
 from adjourn.stores.rules.values import LAST, Ask, Before, Seen, Writes
 from adjourn.stores.seals import Covered, Seal, sealed_head
 from adjourn.stores.sqlite_due import asleep, due
+from adjourn.stores.sqlite_turns import read_later
 from adjourn.stores.store import Halt, RunRow
 
 _STORED = tuple(name for name in RUN[:-1] if name != "lease_until")
@@ -146,7 +147,7 @@ class SQLiteBook:
         """See `Book.read`. What waits in the batch is written first, where this would look at it."""
         earlier = ask.before[0] if ask.before else ask.run
         waits = not self._gathered.runs.isdisjoint((ask.run, earlier))
-        if waits or ask.last or ask.touched or ask.take or ask.letters or ask.asleep or ask.wakes:
+        if waits or ask.last or ask.later or ask.touched or ask.take or ask.letters or ask.asleep or ask.wakes:
             self.flush()
         seen = Seen(self._now())
         row = self._run(ask.run) if ask.run else None
@@ -158,6 +159,8 @@ class SQLiteBook:
         if ask.last:
             found = self._db.execute(_LAST, ask.last).fetchone()
             seen.last = found[0] if found else ""
+        if ask.later:
+            seen.later = read_later(self._db, ask.run)
         if ask.audit:
             scopes = ask.audit if row or not ask.run else (*ask.audit, "")
             seen.audit = {scope: self._last_line(scope) for scope in scopes}

@@ -1,7 +1,10 @@
-"""The turns of a conversation in SQLite, from the newest back."""
+"""The turns of a conversation in SQLite: from the newest back, and who goes on with which."""
 
+from collections.abc import Sequence
 from typing import Any
 
+from adjourn.core.codec import encode
+from adjourn.core.status import Status
 from adjourn.stores.rules.turns import turn_of
 from adjourn.stores.store import Turn
 
@@ -21,6 +24,36 @@ join journal j on j.key > t.n << 32 and j.key <= (t.n << 32) + t.upto
 order by t.depth, j.key
 """
 """One statement for all of them. A run is younger than the one that it goes on with: so this ends, whatever a file says."""
+
+_GOES_ON = "j.key & 4294967295 = 1 and j.body ->> '$.after.run' is not null and j.body ->> '$.history' is null"
+"""The first record of a run that goes on with another; the index of these is by which."""
+_FOLLOWED = f"""
+select w.value, r.id from json_each(?) w
+join journal j on {_GOES_ON} and j.body ->> '$.after.run' = w.value
+join run r on r.n = j.key >> 32 order by r.n
+"""
+_LATER = f"""
+with recursive later (n, id) as (
+    select r.n, r.id from journal j join run r on r.n = j.key >> 32 where {_GOES_ON} and j.body ->> '$.after.run' = ?
+    union
+    select r.n, r.id from later l cross join journal j on {_GOES_ON} and j.body ->> '$.after.run' = +l.id
+    cross join run r on r.n = j.key >> 32
+)
+select l.id, r.status from later l cross join run r on r.n = l.n order by l.n
+"""
+
+
+def read_followed(db: Any, runs: Sequence[str]) -> dict[str, list[str]]:
+    """See `Store.followed`."""
+    found: dict[str, list[str]] = {}
+    for run, follower in db.execute(_FOLLOWED, (encode(list(runs)).decode(),)):
+        found.setdefault(run, []).append(follower)
+    return found
+
+
+def read_later(db: Any, run: str) -> list[tuple[str, Status]]:
+    """Every run that goes on with this one, also by way of others, and its status."""
+    return [(id, Status(status)) for id, status in db.execute(_LATER, (run,))]
 
 
 def read_turns(db: Any, run: str, seq: int, limit: int) -> list[Turn]:

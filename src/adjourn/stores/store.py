@@ -356,10 +356,14 @@ class Journals(Protocol):
         ...
 
     async def ended(
-        self, status: Status, before: float, *, after: tuple[float, str] = (0.0, ""), limit: int = 100
+        self, status: Status, before: float, *, after: tuple[float, str] | None = None, limit: int = 100
     ) -> list[RunRow]:
-        """Runs that have ended so, with their last record no later than `before`; the oldest first. `after`: the time of the last
+        """Runs that have ended so, with their last record no later than `before`; the newest first. `after`: the time of the last
         record and the id of the last run of the page before."""
+        ...
+
+    async def followed(self, runs: Sequence[str]) -> dict[str, list[str]]:
+        """Of these runs, those with which others go on (`Started.after`), and by which."""
         ...
 
     async def weigh(self, runs: Sequence[str]) -> int:

@@ -36,6 +36,7 @@ READS = frozenset(
         "signed",
         "misfits",
         "ended",
+        "followed",
         "weigh",
         "scrub",
     }

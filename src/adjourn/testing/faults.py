@@ -161,6 +161,10 @@ class Faulty:
         """See `Store.ended`."""
         return await self.store.ended(status, before, **options)
 
+    async def followed(self, runs: Sequence[str]) -> dict[str, list[str]]:
+        """See `Store.followed`."""
+        return await self.store.followed(runs)
+
     async def weigh(self, runs: Sequence[str]) -> int:
         """See `Store.weigh`."""
         return await self.store.weigh(runs)

@@ -18,7 +18,7 @@ ERASE = "erase"
 
 def erasing(run: str, by: str, reason: str, origin: str) -> Rule:
     """See `Store.erase`."""
-    ask = Ask(run, records=(LAST,), audit=(run,), holds=True)
+    ask = Ask(run, records=(LAST,), audit=(run,), holds=True, later=True)
     return Rule(ask, lambda sheet: erase(sheet, run, by, reason, origin))
 
 
@@ -32,7 +32,7 @@ def erase(sheet: Sheet, run: str, by: str, reason: str, origin: str) -> Erasure 
         return Failed(UnknownRun(run))
     if row.erased:
         return _found(sheet, row)
-    if refusal := held(sheet, row) or _refusal(row):
+    if refusal := held(sheet, row) or _refusal(sheet, row):
         sheet.audited(run, {**what, "refused": str(refusal)})
         return Failed(refusal)
     sheet.audited(run, {**what, "seq": row.seq + 1})
@@ -48,10 +48,14 @@ def erase(sheet: Sheet, run: str, by: str, reason: str, origin: str) -> Erasure 
     return _found(sheet, row)
 
 
-def _refusal(row: RunRow) -> AdjournError | None:
+def _refusal(sheet: Sheet, row: RunRow) -> AdjournError | None:
     """Why a run must not be erased."""
     if row.status not in ENDED:
         return Refused(row.id, ERASE, row.status.value, "a run is erased when it has ended: cancel it first")
+    for run, status in sheet.later():
+        if status not in ENDED:
+            why = f"run {run}, which goes on with its conversation, has not ended: finish or cancel that first"
+            return Refused(row.id, ERASE, row.status.value, why)
     return None
 
 

@@ -15,7 +15,7 @@ PRUNE = "prune"
 
 def pruning(run: str, wanted: Pruning, origin: str) -> Rule:
     """See `Store.prune`."""
-    ask = Ask(run, audit=(run,), holds=True)
+    ask = Ask(run, audit=(run,), holds=True, later=True)
     return Rule(ask, lambda sheet: prune(sheet, run, wanted, origin))
 
 
@@ -24,7 +24,7 @@ def prune(sheet: Sheet, run: str, wanted: Pruning, origin: str) -> bool | Failed
     row = sheet.row
     if row is None:
         return False
-    if refusal := held(sheet, row) or _refusal(row, wanted):
+    if refusal := held(sheet, row) or _refusal(row, wanted) or _followed(sheet, row):
         return Failed(refusal)
     told = {"verb": PRUNE, "by": wanted.by, "from": origin, "reason": wanted.reason}
     kept = {"seq": row.seq, "head": sealed_head(row.salt, row.head), "status": row.status.value}
@@ -42,4 +42,11 @@ def _refusal(row: RunRow, wanted: Pruning) -> Refused | None:
         return Refused(row.id, PRUNE, row.status.value, f"it is at record {row.seq}, not at {wanted.seq}: look again")
     if row.updated_at > wanted.before:
         return Refused(row.id, PRUNE, row.status.value, "its last record is too young")
+    return None
+
+
+def _followed(sheet: Sheet, row: RunRow) -> Refused | None:
+    """A conversation goes from its end: what a later turn begins with is there as long as that turn is."""
+    for run, _ in sheet.later():
+        return Refused(row.id, PRUNE, row.status.value, f"run {run} goes on with it, and is still there")
     return None

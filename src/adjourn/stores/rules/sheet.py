@@ -13,6 +13,7 @@ from msgspec.structs import force_setattr
 
 from adjourn.core.codec import encode
 from adjourn.core.records import AnyRecord, Asked, Suspended, parse
+from adjourn.core.status import Status
 from adjourn.errors import LeaseBusy, UnknownRun
 from adjourn.stores.audit import SECURITY, AuditRow, chain
 from adjourn.stores.letter import Endpoint, Letter, Wake
@@ -93,6 +94,11 @@ class Sheet:
         """The id of the last run of a session that is of a program; "" if there is none."""
         assert (session, program) == self._ask.last, f"the last run of session {session!r:.80} was not asked for"
         return self._seen.last
+
+    def later(self) -> Sequence[tuple[str, Status]]:
+        """The runs that go on with this one, also by way of others, and their statuses; the oldest first."""
+        assert self._ask.later, "the runs that go on with this one were not asked for"
+        return self._seen.later
 
     def interrupt(self, i: str) -> InterruptRow | None:
         """The interrupt of this id, whatever its state."""

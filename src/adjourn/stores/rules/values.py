@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from adjourn.core.status import Status
 from adjourn.stores.audit import AuditRow
 from adjourn.stores.letter import Endpoint, Letter, Wake
 from adjourn.stores.misfit import Misfit
@@ -30,6 +31,8 @@ class Ask(msgspec.Struct, frozen=True, gc=False):
     """Another run, and the hash of its chain at a record."""
     last: tuple[str, str] | None = None
     """The last run of this session that is of this program."""
+    later: bool = False
+    """Every run that goes on with this one."""
     records: tuple[int, ...] = ()
     """These records; `LAST`: the last one."""
     opens: bool = False
@@ -89,6 +92,8 @@ class Seen(msgspec.Struct):
     before: Before | None = None
     last: str = ""
     """Its id; "" if there is none."""
+    later: Sequence[tuple[str, Status]] = ()
+    """Their ids, the oldest first."""
     records: Mapping[int, str] = NOTHING
     interrupts: Mapping[str, InterruptRow] = NOTHING
     request: tuple[int, str] | None = None

@@ -7,6 +7,7 @@ import pytest
 from adjourn.core.record_parts import Ref
 from adjourn.core.records import Completed, Said
 from adjourn.errors import BrokenHistory, Refused, RunErased, SessionMoved, UnknownRun
+from adjourn.stores.retention import Pruning
 from adjourn.stores.store import Store
 from adjourn.testing.promises.ground import Ground, begin, commit, replied, started, unchanged
 
@@ -122,3 +123,36 @@ class Continuing(Ground):
             await store.create(started("r3", after=first, **chosen))
         assert not await store.create(started("r2", after=first, **chosen))
         assert await store.create(started("r3", after=first, session="s"))
+
+    async def test_who_goes_on_with_which_run_is_known(self, store: Store) -> None:
+        first = await ended(store, "r1")
+        await ended(store, "r2", first)
+        await ended(store, "r3", first)
+        await begin(store, "r4", after=first, history=[{"type": "user", "text": "it has that itself"}])
+        assert await store.followed(["r1", "r2", "r9"]) == {"r1": ["r2", "r3"]}
+
+    async def test_a_turn_is_pruned_when_nobody_goes_on_with_it_any_more(self, store: Store) -> None:
+        first = await ended(store, "r1")
+        second = await ended(store, "r2", first)
+        await ended(store, "r3", second)
+
+        async def prune(run: str) -> bool:
+            return await store.prune(run, Pruning((await store.get(run)).seq, 1e12, by="ann"))
+
+        for run, follower in (("r1", "r2"), ("r2", "r3")):
+            async with unchanged(store):
+                with pytest.raises(Refused, match=f"run {follower} goes on with it"):
+                    await prune(run)
+        for run in ("r3", "r2", "r1"):
+            assert await prune(run)
+
+    async def test_a_turn_is_not_erased_while_a_later_one_goes_on(self, store: Store) -> None:
+        first = await ended(store, "r1")
+        second = await ended(store, "r2", first)
+        lease = await begin(store, "r3", after=second)
+        for run in ("r1", "r2"):
+            with pytest.raises(Refused, match="run r3, which goes on with its conversation, has not ended"):
+                await store.erase(run, by="ann", reason="asked to")
+        await commit(store, lease, [replied()], [Completed()])
+        for run in ("r1", "r2"):
+            assert (await store.erase(run, by="ann", reason="asked to")).run == run

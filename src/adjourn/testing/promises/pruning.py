@@ -168,9 +168,9 @@ class Pruned(Ground):
                 clock.advance(60)
         last = (await store.get("r4")).updated_at
         found = await store.ended(status, last, limit=3)
-        assert [row.id for row in found] == ["r1", "r2", "r3"]
+        assert [row.id for row in found] == ["r4", "r3", "r2"]
         more = await store.ended(status, last, after=(found[-1].updated_at, found[-1].id))
-        assert [row.id for row in more] == ["r4"]
+        assert [row.id for row in more] == ["r1"]
         [other] = ENDED - {status}
         assert await store.ended(other, FOREVER) == []
 
