@@ -10,6 +10,8 @@ from tests.lawful import every_plan
 
 from adjourn.testing.oracle import Oracle, every_transaction
 
+pytest.register_assert_rewrite("adjourn.testing.promises")
+
 SECRETS = ("ADJOURN_SECRET", "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GOOGLE_API_KEY", "GROQ_API_KEY", "MISTRAL_API_KEY")
 
 # Seconds on a busy machine say nothing about the code; in CI the examples are the same every time.

@@ -35,7 +35,7 @@ def enquire(question: str) -> None:
 
 def attacker(text: str, n: int = 0) -> Agent[str]:
     """It puts `text` wherever an agent can put words; also into its own name."""
-    name = "".join(c for c in text[:50] if c not in ":/\n") + f" {n}"
+    name = "".join(c for c in text[:50] if c not in ":/\n\0") + f" {n}"
     model = ScriptedModel([text, call("wipe", path=text, options={text: text})], text)
     return Agent(name, model=model, tools=[wipe], policy=Policy([], default="ask"))
 
@@ -50,13 +50,18 @@ def all_of_them() -> Iterator[tuple[str, str]]:
     yield from STRINGS.items()
 
 
+def called(name: str) -> str:
+    """A string as somebody's name, in which no store takes a NUL."""
+    return STRINGS[name].replace("\0", "")
+
+
 async def crowd(verb: Any = None) -> dict[str, str]:
     """A run of an attacker for every string, in one database; ids by name. `verb` does something with each."""
     agents = {name: attacker(text, n) for n, (name, text) in enumerate(all_of_them())}
     async with Runtime("sqlite:///adjourn.db", agents.values()) as rt:
         runs = {
             name: await rt.start(
-                agent, STRINGS[name], by=STRINGS[name], session=STRINGS[name], labels={"x": STRINGS[name]}
+                agent, STRINGS[name], by=called(name), session=called(name), labels={"x": called(name)}, after=None
             )
             for name, agent in agents.items()
         }
@@ -89,8 +94,9 @@ def test_nothing_raw_reaches_the_terminal_from_what_waits(adjourn: Run) -> None:
 def test_nothing_raw_reaches_the_terminal_from_what_was_decided(adjourn: Run) -> None:
     async def decide(rt: Runtime, run: Any, text: str) -> None:
         [i] = await rt.inbox(run=run.id)
-        await rt.approve(i.id, by=text or "ana", note=text)
-        await run.say(text or "x", by=text)
+        name = text.replace("\0", "")
+        await rt.approve(i.id, by=name or "ana", note=text)
+        await run.say(text or "x", by=name)
         await run.wait(SECONDS)
 
     runs = asyncio.run(crowd(decide))

@@ -27,6 +27,7 @@ from adjourn.core.records import (
     Returned,
     Said,
 )  # fmt: skip
+from adjourn.core.state import State
 from adjourn.core.status import RUNNABLE
 from adjourn.errors import AdjournError, Halted
 from adjourn.stores.store import Filter, Store
@@ -236,7 +237,8 @@ class Play:
         effects = [w for w in self.world.happened if w.startswith("act ")]
         assert len(effects) == len(set(effects)), f"done twice: {self.world.happened}"
         if isinstance(end, Completed):
-            assert end.output == "done"
+            ended = State().fold_all(enumerate(self.records, 1)).ended
+            assert isinstance(ended, Completed) and ended.output == "done"
             assert sorted(effects) == ["act a", "act b", "act h", "act p"]
             assert not [w for w in self.world.happened if w.startswith("undo")]
             assert "cancel" not in self.acknowledged

@@ -33,7 +33,7 @@ from adjourn.core.schema_evaluator import Evaluator
 from adjourn.core.state import State
 from adjourn.driver import desk, loop
 from adjourn.driver.identity import Life
-from adjourn.runtime import heartbeat, worker
+from adjourn.runtime import advancer, heartbeat
 from adjourn.stores.rules import commands
 from adjourn.stores.rules import lease as leases
 
@@ -196,7 +196,7 @@ DEFECTS: dict[str, Defect] = {
     ),
     "everybody_is_dead": Defect(
         "a live worker of another process is taken for dead",
-        replacing(worker, "life_of", lambda *_: Life.DEAD),  # pyright: ignore
+        replacing(advancer, "life_of", lambda *_: Life.DEAD),  # pyright: ignore
         RUNTIME + "processes.py::test_a_live_worker_is_left_alone",
     ),
     "key_of_the_attempt": Defect(

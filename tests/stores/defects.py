@@ -27,7 +27,9 @@ RULES: dict[str, Defect] = {
     ),
     "not_flushed": Defect(
         "a run that waits in the batch is read as it was before",
-        rewriting(SQLiteBook, "read", "if ask.run in self._gathered.runs or", "if"),
+        rewriting(
+            SQLiteBook, "read", "waits = not self._gathered.runs.isdisjoint((ask.run, earlier))", "waits = False"
+        ),
         SHEET + "two_votes_in_one_batch_are_both_counted",
     ),
     "known_for_ever": Defect(

@@ -7,7 +7,7 @@ it. A snapshot that cannot be read costs nothing but the fold: the journal is th
 import asyncio
 import logging
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -48,6 +48,11 @@ def size_of(records: Iterable[tuple[int, AnyRecord]]) -> int:
     return sum(len(_encode(record)) for _, record in records)
 
 
+async def _sized(records: Sequence[tuple[int, AnyRecord]]) -> int:
+    """`size_of`; in a thread if that takes longer than going there."""
+    return size_of(records) if len(records) <= SLICE else await asyncio.to_thread(size_of, records)
+
+
 async def folded(store: Store, run: str, trust: Trust | None = None, earlier: EarlierTurns | None = None) -> State:
     """The run's state, from its snapshot and what came since, or from its whole journal. Raises `UnknownRun`; with `earlier`,
     what was said in the turns before it is in it, too, and `BrokenHistory` is raised if that is another conversation.
@@ -70,10 +75,10 @@ async def folded_and_sized(
     if found is not None:
         with suppress(FoldAgain):  # an upgrade, or a word that no longer counts: what came before is read differently
             tail = await store.load(run, after)
-            return await fold_in_slices(found[0], tail), found[1] + await asyncio.to_thread(size_of, tail)
+            return await fold_in_slices(found[0], tail), found[1] + await _sized(tail)
     records = await store.load(run)
     before = await earlier.of(records) if earlier else None
-    return await fold_in_slices(State(trust, before), records), await asyncio.to_thread(size_of, records)
+    return await fold_in_slices(State(trust, before), records), await _sized(records)
 
 
 async def _restored(store: Store, run: str) -> tuple[State, int] | None:

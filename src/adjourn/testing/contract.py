@@ -1,16 +1,19 @@
 """The contract of a store as tests: subclass `StoreContract`, give it a store, run pytest."""
 
+import sys
+
 import pytest
 
 # So that a broken promise says what it compared; has to come before the promises are imported.
-pytest.register_assert_rewrite("adjourn.testing.promises")
+if "adjourn.testing.promises" not in sys.modules:
+    pytest.register_assert_rewrite("adjourn.testing.promises")
 
-from adjourn.testing.promises.auditing import Auditing, Sealing  # noqa: E402
-from adjourn.testing.promises.beating import Beating  # noqa: E402
-from adjourn.testing.promises.committing import Committing, Fencing, Halting, Indexing, Resting  # noqa: E402
-from adjourn.testing.promises.continuing import Continuing  # noqa: E402
-from adjourn.testing.promises.creating import Creating, Importing, Loading  # noqa: E402
-from adjourn.testing.promises.deciding import (  # noqa: E402
+from adjourn.testing.promises.auditing import Auditing, Sealing
+from adjourn.testing.promises.beating import Beating
+from adjourn.testing.promises.committing import Committing, Fencing, Halting, Indexing, Resting
+from adjourn.testing.promises.continuing import Continuing
+from adjourn.testing.promises.creating import Creating, Importing, Loading
+from adjourn.testing.promises.deciding import (
     Abandoning,
     Allowing,
     Deciding,
@@ -18,15 +21,15 @@ from adjourn.testing.promises.deciding import (  # noqa: E402
     Emitting,
     Voting,
 )
-from adjourn.testing.promises.delivering import Commanding, Following, Requesting  # noqa: E402
-from adjourn.testing.promises.erasing import Erasing  # noqa: E402
-from adjourn.testing.promises.leasing import Acquiring, Claiming, Keeping  # noqa: E402
-from adjourn.testing.promises.listing import Due, Halts, Inbox, Runs  # noqa: E402
-from adjourn.testing.promises.naming import Naming  # noqa: E402
-from adjourn.testing.promises.pruning import Holding, Pruned  # noqa: E402
-from adjourn.testing.promises.ringing import Closing, Ringing  # noqa: E402
-from adjourn.testing.promises.signing import Signing  # noqa: E402
-from adjourn.testing.promises.waking import Taking, Waking  # noqa: E402
+from adjourn.testing.promises.delivering import Commanding, Following, Requesting
+from adjourn.testing.promises.erasing import Erasing
+from adjourn.testing.promises.leasing import Acquiring, Claiming, Keeping
+from adjourn.testing.promises.listing import Due, Halts, Inbox, Runs
+from adjourn.testing.promises.naming import Naming
+from adjourn.testing.promises.pruning import Holding, Pruned
+from adjourn.testing.promises.ringing import Closing, Ringing
+from adjourn.testing.promises.signing import Signing
+from adjourn.testing.promises.waking import Taking, Waking
 
 
 class StoreContract(
