@@ -82,7 +82,7 @@ def _post(sheet: Sheet, endpoints: Sequence[Endpoint], topic: str, at: float, ru
         if not endpoint.topics or topic in endpoint.topics:
             # The same event has the same id for ever: that is how a receiver knows it again.
             id = f"msg_{digest(endpoint.name, topic, run, data, at)[:32]}"
-            sheet.post(Letter(0, id, endpoint.name, topic, run, body, at, due_at=at))
+            sheet.post(Letter(0, id, endpoint.name, topic, run, body, at, due_at=sheet.now))
 
 
 def endpoint_digest(endpoint: Endpoint) -> str:
