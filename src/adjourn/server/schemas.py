@@ -15,16 +15,22 @@ OBJECT: Schema = {"type": "object"}
 OBJECTS: Schema = {"type": "array", "items": OBJECT}
 TEXTS: Schema = {"type": "array", "items": TEXT}
 ANYTHING: Schema = {}
-NAME: Schema = {"type": "string", "minLength": 1, "maxLength": 200}
+NAME: Schema = {"type": "string", "minLength": 1, "maxLength": 200, "pattern": r"^[^\u0000]*$"}
 NOTE: Schema = {"type": "string", "maxLength": 10_000}
 RUN_ID: Schema = {"type": "string", "pattern": f"^{CHOSEN}$"}
-LABELS: Schema = {"type": "object", "additionalProperties": {"type": "string", "maxLength": 200}, "maxProperties": 50}
+LABELS: Schema = {
+    "type": "object",
+    "propertyNames": {"pattern": r"^[^\u0000]*$"},
+    "additionalProperties": {"type": "string", "maxLength": 200, "pattern": r"^[^\u0000]*$"},
+    "maxProperties": 50,
+}
 STATUS: Schema = {
     "type": "string",
     "enum": ["ready", "waiting", "pausing", "paused", "cancelling", "stuck", "completed", "cancelled", "running", "failed", "stopped"],
 }  # fmt: skip
 KIND: Schema = {"type": "string", "enum": ["approval", "question", "limit", "error", "in_doubt", "undo"]}
-SCOPE: Schema = {"type": "string", "pattern": r"^(\*|agent:.+|tool:.+)$", "maxLength": 200}
+SCOPE: Schema = {"type": "string", "pattern": r"^(\*|agent:[^\u0000\n]+|tool:[^\u0000\n]+)$", "maxLength": 200}
+HELD: Schema = {"type": "string", "pattern": r"^(run:[^\u0000\n]+|label:[^=\u0000\n]+=[^\u0000\n]*)$", "maxLength": 400}
 LIMIT: Schema = {"type": "integer", "minimum": 1, "maximum": 200}
 AFTER: Schema = {"type": "integer", "minimum": 0, "maximum": 2**53 - 1}
 TIME: Schema = {"type": "number", "minimum": 0, "maximum": 1e12}
