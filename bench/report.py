@@ -26,7 +26,7 @@ trust bytes, then ratios, then CPU, and wall time last.
 COLD = """\
 Every framework in an environment of its own, on the same machine, interleaved, by the same rules: nobody warms up, every step
 is durable before the next one where the framework can do that (the Agent Framework's files are not synced; Agently has no store,
-so what it saves is a row of SQLite). A dash: it did not end within two minutes.
+so what it saves is a row of SQLite). A dash: it did not end within a minute.
 """
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from adjourn import Agent, MaxSteps, Runtime, tool
+from adjourn import Agent, MaxSteps, Policy, Runtime, ask, is_paused, tool
 from adjourn.core.messages import ModelRequest, Reply, Text, ToolCall, Usage
 from adjourn.stores.memory import MemoryStore
 from adjourn.stores.sqlite import SQLiteStore
@@ -186,3 +186,50 @@ async def test_a_turn_adds_the_same_bytes_after_1000_turns_as_after_100(tmp_path
     early, late = (sizes[1] - sizes[0]) / 200, (sizes[3] - sizes[2]) / 200
     assert 1000 < late <= early * GROWTH
     assert late < 2100, "1,000 turns fit in 2.1 MB"
+
+
+@tool
+async def pay(n: str) -> str:
+    """Pay somebody."""
+    return "paid"
+
+
+class Payer:
+    """Pays once, then says so."""
+
+    name = "payer"
+
+    async def request(self, request: ModelRequest) -> AsyncIterator[Reply]:
+        if request.index:
+            yield Reply((Text(text="paid"),), Usage(1, 100, 100), "payer")
+        else:
+            yield Reply((ToolCall(id="c", tool="pay", args={"n": "1"}),), Usage(1, 100, 100), "payer")
+
+
+async def test_a_park_and_a_resume_take_so_many_statements_whatever_came_before(tmp_path: Path) -> None:
+    store = SQLiteStore(str(tmp_path / "adjourn.db"))
+    counted: Counter[str] = Counter()
+    now = ""
+
+    def statement(_cursor: Any, sql: str, _values: Any) -> bool:
+        counted[now] += 1
+        return True
+
+    agent = Agent("payer", model=Payer(), tools=[pay], policy=Policy([ask("pay")]))
+    runtime = Runtime(store, [agent], lease=3600)
+    runtime.clock = FakeClock()
+    async with runtime as rt:
+        await rt.runs()  # the writer is there
+        store._db.exec_trace = statement
+        for k in range(60):
+            now = f"park {k // 20}"
+            run = await rt.start(agent, f"begin {k}")
+            waiting = await run.wait()
+            assert is_paused(waiting)
+            now = f"resume {k // 20}"
+            await rt.approve(waiting.interrupts[0].id, by="ann")
+            assert (await run.wait()).status == "completed"
+    for what, most in (("park", 24), ("resume", 40)):
+        first, last = counted[f"{what} 0"] / 20, counted[f"{what} 2"] / 20
+        assert 3 < last <= first * GROWTH
+        assert last <= most, f"a {what} takes {last} statements"
