@@ -54,7 +54,7 @@ RULES: dict[str, Defect] = {
     ),
     "erased_under_hold": Defect(
         "a run that is under a legal hold is erased",
-        rewriting(erasing, "erase", "held(sheet, row) or _refusal(row)", "_refusal(row)"),
+        rewriting(erasing, "erase", "held(sheet, row) or _refusal(sheet, row)", "_refusal(sheet, row)"),
         HELD + "[run:r1]",
     ),
     "pruned_under_hold": Defect(
