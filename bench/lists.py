@@ -1,11 +1,11 @@
 """Lists where there is much: a million finished runs, a hundred thousand that wait. Rows are written as rows, without journals."""
 
-import asyncio
 import random
 import time
 from typing import Any
 
 from adjourn_cost import address, multiply
+from long_lives import Stalls
 from words import scratch
 from workload import Bodies, asker
 
@@ -97,19 +97,8 @@ async def hub(pending: int) -> dict[str, float]:
             )  # long ago: copies are made as if they came later
             db.close()
             looking = Hub(rt)
-            longest, ends = 0.0, asyncio.Event()
-
-            async def tick() -> None:
-                nonlocal longest
-                while not ends.is_set():
-                    began = time.perf_counter()
-                    await asyncio.sleep(0)
-                    longest = max(longest, time.perf_counter() - began)
-
-            ticking = asyncio.ensure_future(tick())
-            await looking._look()
-            ends.set()
-            await ticking
+            async with Stalls() as stalls:
+                await looking._look()
             ms: list[float] = []
             for n in range(10):
                 await run.say(f"word {n}", by="ann")
@@ -117,4 +106,4 @@ async def hub(pending: int) -> dict[str, float]:
                 await looking._look()
                 ms.append((time.perf_counter() - began) * 1e3)
             looking._whole()
-    return {"ms": sorted(ms)[5], "stall_ms": longest * 1e3}
+    return {"ms": sorted(ms)[5], "stall_ms": stalls.longest * 1e3}

@@ -3,6 +3,7 @@
 import pytest
 
 from adjourn.agent import storeless
+from adjourn.driver.clock import SystemClock
 from adjourn.testing import FakeClock
 
 
@@ -11,4 +12,5 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> FakeClock:
     """The time of storeless runs: `advance` moves it, nothing waits for it."""
     clock = FakeClock()
     monkeypatch.setattr(storeless, "_now", clock.now)
+    monkeypatch.setattr(SystemClock, "steady", staticmethod(clock.steady))
     return clock

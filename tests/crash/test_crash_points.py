@@ -26,7 +26,7 @@ async def test_an_agent_ends_the_same_whatever_write_its_worker_dies_at(name: st
         assert len(keys) == len({call for call, _ in keys})  # one for each call, whatever the attempt
         operations[point.operation] += 1
     assert operations[""] == 2  # once before, once after: the runs that came to their end undisturbed
-    assert operations["commit"] >= 4
+    assert operations["commit"] >= (4 if name == "deny" else 6)  # what is denied does not run
     assert operations["create"] == 2
 
 

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from adjourn.core.call import Phase
-from adjourn.core.messages import Assistant, Message
 from adjourn.core.records import AnyRecord, Chapter
 from adjourn.core.status import CANCELS, ENDED, Status
-from adjourn.core.transcript import Transcript
+from adjourn.core.transcript import Transcript, as_plain, from_plain
 
 if TYPE_CHECKING:
     from adjourn.core.state import State
@@ -68,7 +67,7 @@ def content(state: State) -> dict[str, Any]:
 
 def meant(x: Chapter, kind: type[State]) -> State:
     """The state that a chapter says; raises `msgspec.ValidationError` if it says none."""
-    said = msgspec.convert(x.state, kind, str_keys=True, dec_hook=_from_plain)
+    said = msgspec.convert(x.state, kind, str_keys=True, dec_hook=from_plain)
     said.effects = {id: said.live.get(id, call) for id, call in said.effects.items()}  # the same call, not one like it
     return said
 
@@ -92,12 +91,5 @@ def without_content(record: AnyRecord) -> AnyRecord:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, Transcript):
-        return [value.replies, list(value)]
+        return as_plain(value)
     return list(value)  # a segment that was not read yet
-
-
-def _from_plain(kind: type, plain: Any) -> Any:
-    if kind is not Transcript:
-        raise NotImplementedError(f"a {kind.__name__} is no part of a state")
-    replies, messages = msgspec.convert(plain, tuple[int, list[Message]])
-    return Transcript(messages, replies=replies - sum(type(message) is Assistant for message in messages))

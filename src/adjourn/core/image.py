@@ -12,9 +12,9 @@ from typing import Any, cast, overload
 import msgspec
 
 from adjourn.core.call import Call
-from adjourn.core.messages import Assistant, Message
+from adjourn.core.messages import Message
 from adjourn.core.state import State
-from adjourn.core.transcript import SEGMENT, Segment, Transcript
+from adjourn.core.transcript import SEGMENT, Segment, Transcript, as_plain, from_plain
 
 FORMAT = 1
 """Of what is written here. What says another one is not read."""
@@ -139,21 +139,13 @@ def read(rest: bytes, parts: Mapping[Stretch, Any]) -> State:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, Transcript):
-        return (value.replies, list(value))
+        return as_plain(value)
     if isinstance(value, Packed):
         return value.open()
     raise NotImplementedError(f"a {type(value).__name__} is no part of a state")
 
 
-def _from_plain(kind: type, plain: Any) -> Any:
-    if kind is not Transcript:
-        raise NotImplementedError(f"a {kind.__name__} is no part of a state")
-    replies, messages = msgspec.convert(plain, tuple[int, list[Message]])
-    here = sum(type(message) is Assistant for message in messages)
-    return Transcript(messages, replies=replies - here)
-
-
 _encoder = msgspec.msgpack.Encoder(enc_hook=_plain)
-_state = msgspec.msgpack.Decoder(State, dec_hook=_from_plain)
+_state = msgspec.msgpack.Decoder(State, dec_hook=from_plain)
 _messages = msgspec.msgpack.Decoder(Segment)
 _calls = msgspec.msgpack.Decoder(dict[str, Call])
