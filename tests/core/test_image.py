@@ -33,7 +33,7 @@ def short(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def again(state: State) -> State:
     """The state, written down and read again."""
     stretches = image.stretches(state)
-    parts = {which: image.unpacked(which, image.packed(image.stretch(state, which))) for which in stretches}
+    parts = {which: image.packed(image.stretch(state, which)) for which in stretches}
     return image.read(image.packed(image.rest(state)), parts)
 
 

@@ -143,6 +143,43 @@ async def test_a_snapshot_that_is_not_of_this_journal_is_ignored(store: Store, w
     assert again == state
 
 
+@pytest.mark.parametrize("path", ["", image.EFFECTS])
+async def test_one_damaged_byte_of_a_stretch_costs_a_fold_and_is_never_met_later(store: Store, path: str) -> None:
+    state = await filled(store, 1_100)
+    found = await captured(store, state)
+    assert found is not None
+    parts = {which: image.packed(part) for which, part in found.parts.items()}
+    damaged = next(which for which in parts if which.path == path)
+    parts[damaged] = parts[damaged][:500] + bytes([parts[damaged][500] ^ 1]) + parts[damaged][501:]
+    snapshot = Snapshot(state.seq, state.head, image.FORMAT, image.packed(found.rest), found.stretches)
+    await store.snapshots().keep("r", snapshot, parts)
+    again = await folded(store, "r")
+    again.head = state.head
+    assert again == state
+
+
+async def test_what_was_done_long_ago_is_unpacked_when_somebody_looks_back(store: Store) -> None:
+    state = await filled(store, 1_100)
+    assert await kept(store, state)
+    again = await folded(store, "r")
+    assert (again.effects.packed, len(again.effects)) == (1_000, 1_100)
+    call = again.effects["1099.0"]
+    again.effects["1100.0"] = call
+    assert again.effects.packed == 1_000, "what is new has nothing to do with what is old"
+    assert list(again.effects) == [*state.effects, "1100.0"]
+    assert [call.id for call in reversed(again.effects.values())][1:] == list(reversed(state.effects))
+    assert again.effects.packed == 0
+
+
+async def test_a_snapshot_of_a_snapshot_writes_only_what_is_new_and_unpacks_nothing(store: Store) -> None:
+    assert await kept(store, await filled(store, 1_100))
+    again = await folded(store, "r")
+    again.head, again.seq = (await store.get("r")).head, again.seq + 1_000  # as if so much had come since
+    found = await captured(store, again)
+    assert found is not None and not found.parts
+    assert again.effects.packed == 1_000
+
+
 async def test_a_snapshot_of_another_format_is_not_even_read(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     state = await filled(store, 400)
     found = await captured(store, state)

@@ -263,6 +263,19 @@ async def test_a_run_that_has_become_long_continues_as_new_by_itself(
         assert await rt.store.verify() == []
 
 
+async def test_no_chapter_begins_by_itself_that_would_repeat_a_long_conversation(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chapter, "LONG", 4)
+    monkeypatch.setattr(chapter, "LITTLE", 1)
+    async with Runtime(address, [agent := traveller([])]) as rt:
+        run = await rt.start(agent, "go", by="ana")
+        await run.wait(LIMIT)
+        await rt.worker.rested(run.id)
+        assert (await rt.store.get(run.id)).chapter == 0
+        assert await run.continue_as_new(by="ann") == (await rt.store.get(run.id)).chapter, "who asks for one gets one"
+
+
 @pytest.mark.parametrize("when", ["before", "after"])
 async def test_a_crash_around_a_chapter_leaves_all_of_it_or_nothing(address: str, when: str) -> None:
     undone: list[str] = []

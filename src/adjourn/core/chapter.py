@@ -12,23 +12,27 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from adjourn.core.call import Phase
+from adjourn.core.plain import as_plain, from_plain
 from adjourn.core.records import AnyRecord, Chapter
 from adjourn.core.status import CANCELS, ENDED, Status
-from adjourn.core.transcript import Transcript, as_plain, from_plain
 
 if TYPE_CHECKING:
     from adjourn.core.state import State
 
 LONG = 20_000
 """So many records a run has before a chapter begins by itself."""
+LITTLE = 4_000
+"""So many messages and calls that were done a chapter has at most if it begins by itself: it repeats them all."""
 FORMAT = 1
 """Of what a chapter says. Every one that was ever written is read for ever; a new form has a new number."""
 
 
 def is_due(state: State) -> bool:
     """Whether the run has become so long that a chapter begins by itself. The next one begins when it is twice as long, so that
-    all of them together are no longer than what they are about."""
-    return state.seq - state.chapter >= max(LONG, state.chapter) and not hindrance(state)
+    all of them together are no longer than what they are about; and none if it would repeat most of what was said: what makes a
+    long conversation quick to take up is its snapshot."""
+    repeated = len(state.effects) + sum(len(thread.transcript) for thread in state.threads.values())
+    return state.seq - state.chapter >= max(LONG, state.chapter) and repeated <= LITTLE and not hindrance(state)
 
 
 def hindrance(state: State) -> str:
@@ -52,7 +56,7 @@ def hindrance(state: State) -> str:
 def content(state: State) -> dict[str, Any]:
     """What a chapter says: all that the records before it mean, in plain JSON. The same for the same fold, whoever makes it."""
     whole = msgspec.structs.replace(state, trust=None, head=b"", before=None)
-    said: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(whole, enc_hook=_plain))
+    said: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(whole, enc_hook=as_plain))
     nothing: dict[str, Any] = {"called": list[str](), "joins": dict[str, Any]()}
     flow: dict[str, Any] = said["flow"] or nothing
     unordered: list[list[Any]] = [said[name] for name in ("ids", "flags", "called", "requesters")]
@@ -68,7 +72,7 @@ def content(state: State) -> dict[str, Any]:
 def meant(x: Chapter, kind: type[State]) -> State:
     """The state that a chapter says; raises `msgspec.ValidationError` if it says none."""
     said = msgspec.convert(x.state, kind, str_keys=True, dec_hook=from_plain)
-    said.effects = {id: said.live.get(id, call) for id, call in said.effects.items()}  # the same call, not one like it
+    said.effects = said.effects.shared_with(said.live)
     return said
 
 
@@ -87,9 +91,3 @@ def begun(state: State, seq: int, x: Chapter) -> None:
 def without_content(record: AnyRecord) -> AnyRecord:
     """The record, for the journal of another run: a chapter is only a mark there, as it says what its own run was."""
     return Chapter(at=record.at, by=record.by, why=record.why) if isinstance(record, Chapter) else record
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Transcript):
-        return as_plain(value)
-    return list(value)  # a segment that was not read yet

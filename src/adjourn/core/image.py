@@ -12,11 +12,13 @@ from typing import Any, cast, overload
 import msgspec
 
 from adjourn.core.call import Call
+from adjourn.core.effects import Effects
 from adjourn.core.messages import Message
+from adjourn.core.plain import as_plain, from_plain
 from adjourn.core.state import State
-from adjourn.core.transcript import SEGMENT, Segment, Transcript, as_plain, from_plain
+from adjourn.core.transcript import SEGMENT, Segment, Transcript
 
-FORMAT = 1
+FORMAT = 2
 """Of what is written here. What says another one is not read."""
 EFFECTS = "!effects"
 """Where what was done is kept. Every other path is a conversation's."""
@@ -56,7 +58,7 @@ def stretches(state: State) -> list[Stretch]:
 def stretch(state: State, which: Stretch) -> Any:
     """One of them, for `packed`. It shares nothing with the state that may still change: calls are in bytes already."""
     if which.path == EFFECTS:
-        return _encoder.encode(dict(islice(state.effects.items(), which.k * SEGMENT, (which.k + 1) * SEGMENT)))
+        return _encoder.encode(dict(islice(state.effects.behind(which.k * SEGMENT).items(), SEGMENT)))
     return state.threads[which.path].transcript.segments[which.k]
 
 
@@ -64,7 +66,7 @@ def rest(state: State) -> bytes:
     """All that it has besides."""
     threads = {path: msgspec.structs.replace(thread, transcript=_behind(thread.transcript))
                for path, thread in state.threads.items()}  # fmt: skip
-    effects = dict(islice(state.effects.items(), _done(state) // SEGMENT * SEGMENT, None))
+    effects = Effects(state.effects.behind(_done(state) // SEGMENT * SEGMENT))
     return _encoder.encode(msgspec.structs.replace(state, threads=threads, effects=effects))
 
 
@@ -74,12 +76,15 @@ def _behind(transcript: Transcript) -> Transcript:
 
 def _done(state: State) -> int:
     """How many calls stand before the first one that was done and is still going on."""
-    return next((n for n, id in enumerate(state.effects) if id in state.live), len(state.effects))
+    first = state.effects.packed
+    read = state.effects.behind(first)
+    return first + next((n for n, id in enumerate(read) if id in state.live), len(read))
 
 
 def packed(part: Any) -> bytes:
-    """A stretch, or the rest, as it is kept."""
-    return zlib.compress(part if isinstance(part, bytes) else _encoder.encode(part), 1)
+    """A stretch, or the rest, as it is kept: with a sum, because it may be opened long after it was read."""
+    body = zlib.compress(part if isinstance(part, bytes) else _encoder.encode(part), 1)
+    return zlib.crc32(body).to_bytes(4, "big") + body
 
 
 # Reading it again
@@ -114,38 +119,45 @@ class Packed(Sequence[Message]):
         return self.open()[place]
 
 
-def unpacked(which: Stretch, body: bytes) -> Any:
-    """A stretch again: calls, or a segment that is opened later. Raises `msgspec.MsgspecError` or `zlib.error`."""
-    return _calls.decode(zlib.decompress(body)) if which.path == EFFECTS else Packed(body)
+class PackedCalls:
+    """Calls that are over, which nobody has read since they were written down."""
+
+    __slots__ = ("_body",)
+
+    def __init__(self, body: bytes) -> None:
+        self._body = body
+
+    def open(self) -> dict[str, Call]:
+        """The calls in it."""
+        return _calls.decode(zlib.decompress(self._body))
+
+    def __len__(self) -> int:
+        return SEGMENT
 
 
-def read(rest: bytes, parts: Mapping[Stretch, Any]) -> State:
-    """The state again. `parts`: its stretches, in order. Raises `msgspec.MsgspecError` or `zlib.error`."""
-    state = _state.decode(zlib.decompress(rest))
-    effects: dict[str, Call] = {}
-    segments: dict[str, list[Segment]] = {}
-    for which, part in parts.items():
-        if which.path == EFFECTS:
-            effects |= part
-        else:
-            segments.setdefault(which.path, []).append(part)
-    effects |= state.effects
-    state.effects = {id: state.live.get(id, call) for id, call in effects.items()}  # the same call, not one like it
+def read(rest: bytes, stretches: Mapping[Stretch, bytes]) -> State:
+    """The state again. `stretches` are in order. Raises `msgspec.MsgspecError` or `ValueError` if it is not what was written."""
+    state = _state.decode(zlib.decompress(_checked(rest)))
+    done = [PackedCalls(_checked(body)) for which, body in stretches.items() if which.path == EFFECTS]
+    segments: dict[str, list[Sequence[Message]]] = {}
+    for which, body in stretches.items():
+        if which.path != EFFECTS:
+            segments.setdefault(which.path, []).append(Packed(_checked(body)))
+    state.effects = state.effects.shared_with(state.live, done)
     for path, before in segments.items():
         transcript = state.threads[path].transcript
         transcript.begin(before, transcript.tail, transcript.replies)
     return state
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, Transcript):
-        return as_plain(value)
-    if isinstance(value, Packed):
-        return value.open()
-    raise NotImplementedError(f"a {type(value).__name__} is no part of a state")
+def _checked(body: bytes) -> bytes:
+    """What `packed` made, without the sum."""
+    if zlib.crc32(body[4:]) != int.from_bytes(body[:4], "big"):
+        raise ValueError("this is not what was written")
+    return body[4:]
 
 
-_encoder = msgspec.msgpack.Encoder(enc_hook=_plain)
+_encoder = msgspec.msgpack.Encoder(enc_hook=as_plain)
 _state = msgspec.msgpack.Decoder(State, dec_hook=from_plain)
 _messages = msgspec.msgpack.Decoder(Segment)
 _calls = msgspec.msgpack.Decoder(dict[str, Call])

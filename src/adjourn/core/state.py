@@ -17,6 +17,7 @@ from adjourn.core.call import OWING, Basis, Call, Fault, Grant, Open, Phase, is_
 from adjourn.core.chapter import begun
 from adjourn.core.conversation import Pending, Thread, late_result
 from adjourn.core.deciding import DECIDED, LOST, forked, is_settled, memo_of
+from adjourn.core.effects import Effects
 from adjourn.core.erasing import erased
 from adjourn.core.flowing import Flowing
 from adjourn.core.interrupt import Interrupt, view
@@ -51,7 +52,7 @@ class State(msgspec.Struct):
     resting: float = 0.0
     live: dict[str, Call] = {}
     owed: dict[str, None] = {}
-    effects: dict[str, Call] = {}
+    effects: Effects = msgspec.field(default_factory=Effects)
     open: dict[str, Open] = {}
     ids: set[str] = set()
     asked_count: dict[str, int] = {}

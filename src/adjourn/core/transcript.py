@@ -8,8 +8,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import Any, cast, overload
 
-import msgspec
-
 from adjourn.core.messages import Assistant, Message, Text, User
 from adjourn.core.request import Running
 
@@ -20,7 +18,7 @@ ABSENT = User("(the turns before this one are not loaded)")
 ERASED = User("[erased]"), Assistant((Text(text="[erased]"),))
 """In the place of every message of earlier turns that were erased: of what was said to the agent, and of its replies."""
 
-Segment = tuple[Message, ...]
+Segment = Sequence[Message]
 
 
 def erased(messages: int, replies: int) -> "Transcript":
@@ -219,16 +217,3 @@ class Transcript(Messages):
             part = self._segments[segment] if segment < len(self._segments) else self._tail
             yield from islice(part, within, min(len(part), within + end - place))
             place += SEGMENT - within
-
-
-def as_plain(transcript: Transcript) -> tuple[int, list[Message]]:
-    """A whole conversation as plain data."""
-    return transcript.replies, list(transcript)
-
-
-def from_plain(kind: type, plain: Any) -> Transcript:
-    """`as_plain` backwards, as a hook for msgspec; nothing else of a state needs one."""
-    if kind is not Transcript:
-        raise NotImplementedError(f"a {kind.__name__} is no part of a state")
-    replies, messages = msgspec.convert(plain, tuple[int, list[Message]])
-    return Transcript(messages, replies=replies - sum(type(message) is Assistant for message in messages))

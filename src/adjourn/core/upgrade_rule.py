@@ -151,7 +151,7 @@ def _shape(x: Call) -> tuple[Any, ...]:
 def _began(was: State, now: State) -> dict[str, tuple[str, Any]]:
     """With what calls began that are read differently now. Those that may have begun in a lost time are among them."""
     found: dict[str, tuple[str, Any]] = {}
-    for id, old in (was.effects | was.live).items():
+    for id, old in {**was.effects, **was.live}.items():
         new = now.live.get(id) or now.effects[id]
         if (old.attempt or old.lost) and (old.tool, old.args) != (new.tool, new.args):
             found[id] = old.began or (old.tool, old.args)

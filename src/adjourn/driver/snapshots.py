@@ -88,8 +88,7 @@ async def _restored(store: Store, run: str) -> tuple[State, int] | None:
         return None
     snapshot, bodies = found
     try:
-        parts = {which: await asyncio.to_thread(image.unpacked, which, body) for which, body in bodies.items()}
-        state = await asyncio.to_thread(image.read, snapshot.rest, parts)
+        state = await asyncio.to_thread(image.read, snapshot.rest, bodies)
     except (msgspec.MsgspecError, zlib.error, KeyError, ValueError):
         log.warning("run %s: its snapshot cannot be read; its journal is folded from the beginning", run)
         return None
