@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -50,6 +50,8 @@ STUBBORN = 1.0
 """Seconds that a body gets to notice that it was cancelled."""
 LEAVE = 0.5
 """Seconds that bodies get to end when their run is handed back."""
+LONG = 5_000
+"""So many records a run has while it never rests before its state is written down for whoever takes it over."""
 ROUTING = (Decided, Emitted, Said)
 """People's words that may move a flow on. All others commute with facts, also in a flow."""
 
@@ -83,6 +85,7 @@ class Drive:
         fence: Fence | None = None,
         max_deaths: int = MAX_DEATHS,
         cleared: Callable[[], None] | None = None,
+        keeps: Callable[[State], Awaitable[None]] | None = None,
     ) -> None:
         self.store, self.program, self.lease, self.state = store, program, lease, state
         self.ttl, self.grace = ttl, grace
@@ -99,6 +102,7 @@ class Drive:
         self._fence = fence or Fence(store.now, ttl)
         self._gaps = self._fence.gaps
         self._max_deaths, self._cleared = max_deaths, cleared
+        self._keeps, self._kept = keeps, state.seq
         self._stopping = self._cuts = False
         self.handed_back = False
         self.size = 0
@@ -268,6 +272,9 @@ class Drive:
         if any(isinstance(move, RESTS) for move in moves):
             return True
         self._begin([step for step in start if not self._held(step, moves)] if done.halts else start)
+        if self._keeps and self.state.seq - self._kept >= LONG:  # now: all that is folded is in the journal, too
+            self._kept = self.state.seq
+            await self._keeps(self.state)
         return False
 
     def _held(self, step: Step, moves: list[Move]) -> bool:

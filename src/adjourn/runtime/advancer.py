@@ -180,6 +180,7 @@ class Advancer:
             fence=self.heartbeat.fence,
             max_deaths=self._max_deaths,
             cleared=lambda: self._slots.clear(run),
+            keeps=self._write_down,
         )
         with self._at_work(run, drive), _Timers(budget, drive, self._ttl / BEATS) as timers:
             await drive.run()
@@ -189,8 +190,7 @@ class Advancer:
         if drive.errors:
             self.errors.keep(run, next(iter(drive.errors.values())))
         await self._begin_chapter(drive.state)
-        if found := await captured(self._store, drive.state):
-            self._beside(write_down(self._store, found))
+        await self._write_down(drive.state)
         self._keep(run, Folded(drive.state, folded.size + lease.size + drive.size))
         if timers.error is not None:
             raise timers.error
@@ -210,6 +210,14 @@ class Advancer:
             if drive.left:
                 self._left_runs.add(run)
             self.heartbeat.need(bool(self.running))
+
+    async def _write_down(self, state: State) -> None:
+        """A snapshot for the next cold start, if it is time for one. It is written beside everything else."""
+        try:
+            if found := await captured(self._store, state):
+                self._beside(write_down(self._store, found))
+        except AdjournError as e:
+            log.info("run %s: no snapshot is written now: %s", state.run, e)
 
     async def _begin_chapter(self, state: State) -> None:
         """A run that has become long, and rests, continues as new. If somebody took it in between, it does so later."""

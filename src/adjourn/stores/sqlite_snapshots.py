@@ -9,6 +9,7 @@ import msgspec
 
 from adjourn.core.image import Stretch
 from adjourn.errors import StoreError
+from adjourn.stores.connection import transaction
 from adjourn.stores.snapshots import Kept, Snapshot
 from adjourn.stores.writer import Worker
 
@@ -40,7 +41,7 @@ class SQLiteSnapshots:
             db = self._connect()
             try:
                 db.pragma("synchronous", "normal")  # it may be lost with the power
-                with db:
+                with transaction(db):  # at once: who reads first and then wants to write is refused
                     _keep(db, run, snapshot, parts)
             finally:
                 db.close()
