@@ -3,7 +3,9 @@
 from tests.house.defect import Defect, replacing, rewriting
 
 from adjourn.core import chapter, chapter_rule, image
+from adjourn.core.effects import Effects
 from adjourn.driver import snapshots
+from adjourn.driver.loop import Drive
 from adjourn.stores.rules import chapters
 from adjourn.stores.snapshots import MemorySnapshots
 
@@ -14,8 +16,18 @@ CHAPTERS = "tests/runtime/test_chapters.py::test_"
 LONG_LIVES: dict[str, Defect] = {
     "one_call_twice": Defect(
         "a call that goes on is two calls once its state was read again",
-        rewriting(image, "read", "state.live.get(id, call)", "call"),
+        rewriting(Effects, "shared_with", "live.get(id, call)", "call"),
         IMAGE + "an_agents_state_goes_on_from_where_it_was_written_down",
+    ),
+    "damaged_stretch": Defect(
+        "a part of a snapshot that was damaged is met when somebody looks back",
+        rewriting(image, "_checked", "if zlib.crc32(body[4:]) !=", "if 0 and zlib.crc32(body[4:]) !="),
+        SNAPSHOTS + "one_damaged_byte_of_a_stretch_costs_a_fold_and_is_never_met_later",
+    ),
+    "never_written": Defect(
+        "a run that never rests is never written down",
+        rewriting(Drive, "_commit", "await self._keeps(self.state)", "pass"),
+        "tests/runtime/test_snapshots.py::test_a_state_is_written_down_while_the_run_goes_on_and_is_the_one_of_its_journal",
     ),
     "any_head": Defect(
         "a snapshot of another history is believed",
