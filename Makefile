@@ -1,50 +1,71 @@
-# make demo   the console, with four things to try; no key   make check  lint, format and types
-# make test   the test suite (ARGS="-k name" narrows it)     make docs   the documentation, into site/
-# make crash  the long crash campaigns                       make bench  speed, beside the raw SQLite floor
-# make setup  the development environment, into .venv        make clean  remove everything that was built
-# make lock   pin the requirements again (needs uv)          make console  the web console, into the package
-# make bench-peers  the same work in other frameworks        make performance  the page of what both found
+# make demo       the console, with four things to try; no key   make check      lint, format and types, also the console's
+# make test-fast  the tests that start no process; two minutes   make test       all tests (ARGS="-k name" narrows both)
+# make crash      the long crash campaigns                       make bench      speed, beside the raw SQLite floor
+# make setup      the development environment, into .venv        make clean      remove everything that was built
+# make docs       the documentation, into site/                  make console    the web console, into the package
+# make lock       pin the requirements again (needs uv)          make release    wheel and sdist, checked and tried out
+# make test-pythons  test-fast on every Python that is here      make bench-peers, performance   beside other frameworks
 
 PYTHON ?= python3
 ARGS   ?=
-BIN    := .venv/bin
+VENV   ?= .venv
+BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check
 MOCK   := tests/models
 
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 export NO_MKDOCS_2_WARNING := 1
 
-.PHONY: setup demo test check format bench bench-peers performance docs pictures crash console lock clean
+.PHONY: setup demo test test-fast test-pythons crash check lint types check-console format release
+.PHONY: bench bench-peers performance docs pictures console lock clean
 
-setup: .venv/.dev console
+setup: $(VENV)/.dev console
 
 # The demo needs the package's own dependencies and the server's; a development environment has them too.
-demo: $(if $(wildcard .venv/.dev),.venv/.dev,.venv/.run) console
+demo: $(if $(wildcard $(VENV)/.dev),$(VENV)/.dev,$(VENV)/.run) console
 	$(BIN)/adjourn demo
 
-test: .venv/.dev mock console browser
+test: $(VENV)/.dev mock console browser
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder --max-worker-restart 0 $(ARGS)
 
-crash: .venv/.dev
+# Nothing but the environment is needed: no Node, no browser, no network.
+test-fast: $(VENV)/.dev
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal --max-worker-restart 0 --fast $(ARGS)
+
+# Each in an environment of its own, .venv-pythons/3.11 and so on.
+test-pythons:
+	@.ci/test-pythons $(ARGS)
+
+crash: $(VENV)/.dev
 	$(BIN)/python -m pytest -q tests/crash tests/runtime/test_soak.py -m crash $(ARGS)
 
-check: .venv/.dev console
+check: lint types check-console
+
+lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/pyright
-	$(if $(shell command -v npm),cd $(CONSOLE) && npm run --silent check,@echo "no npm here: the console's types are not checked")
 
-format: .venv/.dev
+types: $(VENV)/.dev
+	$(BIN)/pyright
+
+check-console: console
+	$(if $(shell command -v npm),cd $(CONSOLE) && npm run --silent check,@echo "no npm here: the console is not checked")
+
+# Builds wheel and sdist into dist/, and tries both in fresh environments. Publishes nothing.
+release: $(VENV)/.dev console
+	$(BIN)/python .ci/release.py
+
+format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: .venv/.dev
+bench: $(VENV)/.dev
 	$(BIN)/python bench/run.py $(ARGS)
 
 # The same turn in other frameworks, each in an environment of its own.
 PEERS := $(patsubst bench/peers/requirements/%.txt,%,$(wildcard bench/peers/requirements/*.txt))
 
-bench-peers: .venv/.dev $(PEERS:%=.venv-peers/%/.installed)
+bench-peers: $(VENV)/.dev $(PEERS:%=.venv-peers/%/.installed)
 	$(BIN)/python bench/run.py --peers $(ARGS)
 
 .venv-peers/%/.installed: bench/peers/requirements/%.txt
@@ -53,35 +74,36 @@ bench-peers: .venv/.dev $(PEERS:%=.venv-peers/%/.installed)
 	@touch $@
 
 # The documentation's page of what they found.
-performance: .venv/.dev
+performance: $(VENV)/.dev
 	$(BIN)/python bench/report.py
 
 # The pictures of the documentation: the browser tests make them.
-pictures: .venv/.dev console browser
+pictures: $(VENV)/.dev console browser
 	ADJOURN_PICTURES=1 $(BIN)/python -m pytest -q tests/browser/test_pictures.py
 
-docs: .venv/.dev
+docs: $(VENV)/.dev
 	$(BIN)/mkdocs build --strict --quiet
 
 clean:
-	rm -rf .venv .venv-peers site build dist .pytest_cache .ruff_cache .hypothesis $(MOCK)/node_modules $(CONSOLE)/node_modules $(STATIC)
+	rm -rf .venv .venv-peers .venv-pythons site build dist .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(MOCK)/node_modules $(CONSOLE)/node_modules $(STATIC)
 	find src tests examples bench -type d -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 # --- the environment -------------------------------------------------------------------------------------------------
 
-.venv/bin/python:
+$(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "adjourn needs Python 3.11 or newer; set PYTHON=")'
-	$(PYTHON) -m venv .venv
+	$(PYTHON) -m venv $(VENV)
 
-.venv/.run: requirements/run.txt pyproject.toml | .venv/bin/python
+$(VENV)/.run: requirements/run.txt pyproject.toml | $(VENV)/bin/python
 	$(PIP) install --quiet --require-hashes -r requirements/run.txt
 	$(PIP) install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
-.venv/.dev: requirements/dev.txt pyproject.toml | .venv/bin/python
+$(VENV)/.dev: requirements/dev.txt pyproject.toml | $(VENV)/bin/python
 	$(PIP) install --quiet --require-hashes -r requirements/dev.txt
 	$(PIP) install --quiet --no-deps --no-build-isolation --editable .
-	@touch .venv/.run $@
+	@touch $(VENV)/.run $@
 
 # The console. Where the system has no npm, PyPI's is put into the environment.
 CONSOLE := src/adjourn/console
@@ -89,7 +111,7 @@ STATIC  := src/adjourn/server/static
 
 console: $(STATIC)/index.html
 
-$(STATIC)/index.html: $(shell find $(CONSOLE) -name node_modules -prune -o -type f -print) hatch_build.py | .venv/bin/python
+$(STATIC)/index.html: $(shell find $(CONSOLE) -name node_modules -prune -o -type f -print) hatch_build.py | $(VENV)/bin/python
 	$(if $(shell command -v npm),,$(PIP) install --quiet --require-hashes -r requirements/console.txt)
 	$(BIN)/python hatch_build.py
 

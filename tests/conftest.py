@@ -6,7 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
+from tests import lanes
 from tests.lawful import every_plan
+from tests.slowest import SlowestFiles
 
 from adjourn.testing.oracle import Oracle, every_transaction
 
@@ -19,7 +21,14 @@ settings.register_profile("adjourn", deadline=None, derandomize="CI" in os.envir
 settings.load_profile("adjourn")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--fast", action="store_true", help="only tests that start no process, browser or server")
+
+
 def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--fast"):
+        config.pluginmanager.register(lanes.FastLane())
+    config.pluginmanager.register(SlowestFiles())
     for name in SECRETS:
         os.environ.pop(name, None)
     config.addinivalue_line(

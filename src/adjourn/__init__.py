@@ -87,6 +87,8 @@ from adjourn.stores.seals import Anchor
 from adjourn.stores.store import Store
 from adjourn.stores.verification import Verification
 
+__version__ = "0.1.0"
+
 __all__ = [
     # agents and tools
     "Agent", "Tool", "tool", "ToolContext", "Resource", "pause_for", "ask_human", "Model",

@@ -21,7 +21,18 @@ LARGER: dict[str, int] = {}
 
 MACHINE_PATH = re.compile(r"(?<![\w.\-/])/(?:work|root)/")
 REGISTRY = re.compile(r"://[^\s/\"']*(?:pypi|npm|registry|pythonhosted)")
-SKIPPED = {".git", ".venv", ".venv-peers", "node_modules", "site", "build", "dist", "__pycache__", ".hypothesis"}
+SKIPPED = {
+    ".git",
+    ".venv",
+    ".venv-peers",
+    ".venv-pythons",
+    "node_modules",
+    "site",
+    "build",
+    "dist",
+    "__pycache__",
+    ".hypothesis",
+}
 
 
 def tracked_files() -> list[Path]:

@@ -1,0 +1,140 @@
+"""The fast lane: which tests run in it, and the guard that keeps processes, browsers and servers out of it.
+
+`pytest --fast` leaves out what SLOW names and every test that asks for a fixture of STARTING. What is left must start
+nothing; `outside` sees to it. A new test is in the fast lane unless it is named here.
+"""
+
+import sys
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
+from multiprocessing.process import BaseProcess
+from typing import Any, NoReturn
+
+import pytest
+
+FOLDERS = ("browser", "console", "control", "crash", "models", "server", "zoo")
+STARTING = ("begin", "browser", "mock_process", "office", "process", "terminal", "worker")
+# Files, or single tests, that start something or take seconds.
+SLOW = (
+    "agent/test_arguments.py::test_sets_are_shown_in_one_order_in_every_process",
+    "agent/test_seeds.py",
+    "authority/test_approvals.py",
+    "authority/test_changes.py",
+    "authority/test_executions.py",
+    "authority/test_forks.py",
+    "authority/test_inside.py",
+    "authority/test_mutations.py",
+    "authority/test_requesters.py::test_who_shaped_a_run_does_not_agree_to_what_it_does",
+    "authority/test_shell.py",
+    "authority/test_signed.py",
+    "authority/test_signed_paths.py",
+    "authority/test_workers.py",
+    "bodies/test_in_flight.py::test_closing_ends_in_time_and_says_what_it_left",
+    "bodies/test_plain_arguments.py",
+    "cli/test_commands.py::test_its_json_is_data_on_stdout",
+    "core/test_commute.py",
+    "core/test_image.py::test_a_flows_state_goes_on_from_where_it_was_written_down",
+    "core/test_rule_identity.py::test_an_identity_is_the_same_in_every_process",
+    "core/test_schema.py::test_the_verdict_is_that_of_the_reference_implementation",
+    "docs/test_examples.py",
+    "docs/test_quickstart_types.py",
+    "docs/test_snippets.py",
+    "driver/test_cost.py",
+    "driver/test_death.py",
+    "driver/test_failed_commit.py::test_a_store_that_stays_away_longer_than_the_grace_is_given_up",
+    "driver/test_interruption.py",
+    "driver/test_loop_stays_free.py",
+    "driver/test_snapshots.py::test_no_cold_start_of_a_long_run_holds_up_the_loop_for_long",
+    "flow/test_cost.py",
+    "flow/test_crash.py",
+    "flow/test_fingerprint.py",
+    "flow/test_pauses.py::test_for_each_in_batch_in_a_sub_flow_goes_on_in_other_processes",
+    "flow/test_random.py",
+    "flow/test_runtime.py::test_a_worker_that_is_killed_is_replaced_by_another_process",
+    "flow/test_seed.py",
+    "flow/test_worker.py",
+    "house/test_defects.py",
+    "house/test_import_is_light.py",
+    "house/test_lanes.py",
+    "house/test_repository.py",
+    "house/test_the_suite.py",
+    "house/test_wheel.py",
+    "runtime/test_processes.py",
+    "runtime/test_soak.py",
+    "stores/test_processes.py",
+)
+
+EVENTS = {
+    "subprocess.Popen": "starts a process",
+    "os.posix_spawn": "starts a process",
+    "os.spawn": "starts a process",
+    "os.system": "starts a process",
+    "os.exec": "becomes another process",
+    "os.fork": "starts a process",
+    "os.forkpty": "starts a process",
+    "webbrowser.open": "opens a browser",
+}
+
+
+class LeftTheFastLane(BaseException):
+    """Not an Exception: code that is tested must not catch it."""
+
+
+def is_slow(nodeid: str, fixtures: Iterable[str]) -> bool:
+    """Whether a test is left out: by its folder, its file or its name, or by a fixture that it asks for."""
+    names = nodeid.removeprefix("tests/")
+    folder, file, test = names.split("/")[0], names.split("::")[0], names.split("[")[0]
+    return folder in FOLDERS or file in SLOW or test in SLOW or any(fixture in STARTING for fixture in fixtures)
+
+
+class FastLane:
+    """The plugin behind `--fast`. An audit hook can never be removed, so there is one, and it asks whether a test runs."""
+
+    def __init__(self) -> None:
+        self.seen: list[str] = []
+        self._on = False
+        sys.addaudithook(self._hear)
+
+    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        """Leave out what is slow."""
+        slow = {item for item in items if is_slow(item.nodeid, getattr(item, "fixturenames", ()))}
+        config.hook.pytest_deselected(items=[*slow])
+        items[:] = [item for item in items if item not in slow]
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_setup(self) -> Generator[None, object, object]:
+        with self.closed():
+            return (yield)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_call(self) -> Generator[None, object, object]:
+        with self.closed():
+            return (yield)
+
+    def stop(self, what: str) -> NoReturn:
+        """Note it, for code that swallows everything, and raise."""
+        said = f"this test {what}, which no test of the fast lane does: name it in SLOW of tests/lanes.py"
+        self.seen.append(said)
+        raise LeftTheFastLane(said)
+
+    def _hear(self, event: str, args: tuple[Any, ...]) -> None:
+        if not self._on:
+            return
+        if event in EVENTS:
+            self.stop(EVENTS[event])
+        if event == "socket.bind" and isinstance(args[1], tuple):  # an address of the network, not a file
+            self.stop("starts a server")
+
+    @contextmanager
+    def closed(self) -> Generator[None]:
+        """Nothing is started inside of this."""
+        with pytest.MonkeyPatch.context() as patch:
+            # multiprocessing starts its processes without an audit event
+            patch.setattr(BaseProcess, "start", lambda process: self.stop("starts a process"))  # pyright: ignore
+            self._on, self.seen = True, []
+            try:
+                yield
+            finally:
+                self._on = False
+        if self.seen:
+            pytest.fail(self.seen[0], pytrace=False)
