@@ -71,10 +71,9 @@ def names_of(text: str) -> tuple[str, ...]:
 
 
 def inbox_item(db: Any, row: Any) -> Interrupt:
-    """An inbox item with who has agreed so far, from (run, seq, body, title, program, votes, requesters, number of the run,
-    disowned)."""
-    run, seq, body, _, _, votes, requesters, n, disowned = row
-    decisions: list[str] = []
+    """An inbox item with who has agreed so far, from (run, seq, body, votes, requesters, number of the run, disowned)."""
+    run, seq, body, votes, requesters, n, disowned = row
+    decisions: Sequence[str] = ()
     if votes not in ("[]", "{}"):
         found: dict[str, int] = decode(votes)
         sql = "select body from journal where key = ?"

@@ -21,7 +21,7 @@ OPENED = (("x.opened_at >=", "since"), ("x.opened_at <=", "until"), ("r.updated_
 WAITING = "x.state = 'open' and x.kind not in ('timer', 'event') and (x.expires = 0 or x.expires > :now)"
 DECIDABLE = "(case when r.status in ('cancelling', 'stuck') then x.undoing else 1 end)"
 BRIEF = "r.id, x.i, x.seq, x.kind, x.opened_at, x.expires"
-WHOLE = "r.id, x.seq, j.body, r.title, r.program, x.votes, r.requesters, r.n, x.disowned"
+WHOLE = "r.id, x.seq, j.body, x.votes, r.requesters, r.n, x.disowned"
 WORDS = "instr(inbox_words(r.title, r.id, r.program, x.type, x.tool), :text)"
 GIVEN = "x.groups <> '' and exists (select 1 from json_each(x.groups) g where g.value = :group)"
 FOR_MEMBERS = (

@@ -1,6 +1,6 @@
 """What belongs in a list."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from adjourn.core.authority import Vote
 from adjourn.core.interrupt import Interrupt, view
@@ -27,14 +27,14 @@ def shown(
     run: str,
     seq: int,
     body: str,
-    decisions: Iterable[str] = (),
+    decisions: Sequence[str] = (),
     requesters: Iterable[str] = (),
     disowned: tuple[str, ...] = (),
 ) -> Interrupt:
     """An inbox item from the record that opened it, and from those by which people have agreed so far."""
     record = parse(body)
     assert isinstance(record, (Asked, Suspended))  # a union would be made anew for every item
-    votes = [Vote(x.by, x.groups) for x in map(parse, decisions) if isinstance(x, Decided)]
+    votes = [Vote(x.by, x.groups) for x in map(parse, decisions) if isinstance(x, Decided)] if decisions else ()
     return view(run, seq, record, votes, frozenset(requesters), disowned)
 
 
