@@ -105,6 +105,8 @@ LINES = [
       for n in (100000, 1000000)),
     *(Line(f"two broad filters that no run fulfils together, {n:,} finished runs, CPU", "ms", at(f"lists.filters {n}.both_ms"))
       for n in (100000, 1000000)),
+    *(Line(f"the same, longest look: other lists have their turn after it, {n:,} finished runs, CPU", "ms",
+           at(f"lists.filters {n}.look_ms"), most=5) for n in (100000, 1000000)),
     Line("a look of the console's hub, 100,000 pending", "ms", at("lists.hub 100000.ms"), most=5),
     Line("its first look, longest stall of the loop", "ms", at("lists.hub 100000.stall_ms"), most=50),
     Line("run status over HTTP beside a working worker, requests per second", "/s", at("served.status 5.rps"), least=500),

@@ -2,7 +2,7 @@
 
 from tests.house.defect import Defect, replacing, rewriting
 
-from adjourn.stores import memory_book, removal, sqlite_book
+from adjourn.stores import memory_book, removal, sqlite_book, sqlite_lists
 from adjourn.stores.rules import erasing, journal, pruning
 from adjourn.stores.rules import lease as leases
 from adjourn.stores.rules.sheet import Sheet
@@ -51,6 +51,16 @@ RULES: dict[str, Defect] = {
             "request.error = e; rows.forget()\n",
         ),
         SHEET + "a_refusal_in_a_batch_leaves_the_others",
+    ),
+    "look_without_end": Defect(
+        "a list of runs looks at more of them each time, and others wait",
+        rewriting(sqlite_lists, "_slices", "min(most * 4, LOOK)", "most * 4"),
+        "tests/stores/test_list_plans.py::test_no_look_takes_longer_because_there_are_more_runs_whatever_two_things_are_asked_for",
+    ),
+    "look_past_a_run": Defect(
+        "a look begins after a run that nobody has looked at",
+        rewriting(sqlite_lists, "_slices", "numbers[-1] - 1", "numbers[-1] - 2"),
+        "tests/stores/test_lists.py::test_a_file_lists_what_memory_lists_whatever_is_asked[every way]",
     ),
     "erased_under_hold": Defect(
         "a run that is under a legal hold is erased",

@@ -14,7 +14,7 @@ from tests.stores.many_runs import PROGRAMS, WORKERS, insert, rows
 
 from adjourn.core.records import Completed
 from adjourn.core.status import Status
-from adjourn.stores import sqlite_lists
+from adjourn.stores import sqlite, sqlite_lists
 from adjourn.stores.connection import connect
 from adjourn.stores.memory import MemoryStore
 from adjourn.stores.sqlite import SQLiteStore
@@ -86,6 +86,9 @@ async def test_a_file_lists_what_memory_lists_whatever_is_asked(
     if few:
         monkeypatch.setattr(sqlite_lists, "FEW", 10)
         monkeypatch.setattr(sqlite_lists, "NEWEST", 20)
+        monkeypatch.setattr(sqlite_lists, "FIRST", 3)
+        monkeypatch.setattr(sqlite_lists, "LOOK", 10)
+        monkeypatch.setattr(sqlite, "TURN", 0.0)
     found, chance = rows(700, seed=few), random.Random(few)
     async with both(path, found) as (store, memory):
         for _ in range(200):
@@ -110,6 +113,22 @@ async def test_a_list_that_takes_long_delays_no_status_and_no_journal(path: Path
         free.set()
         await held
         assert len(await listed) == 4
+
+
+async def test_a_list_that_goes_on_lets_others_have_their_turn(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sqlite, "TURN", 0.0)
+    monkeypatch.setattr(sqlite_lists, "FIRST", 10)
+    monkeypatch.setattr(sqlite_lists, "LOOK", 10)
+    async with both(path, rows(600)) as (store, _):
+        ended: list[str] = []
+
+        async def ask(name: str, wanted: Filter) -> None:
+            await store.runs(wanted)
+            ended.append(name)
+
+        long = ask("long", Filter(program="clerk", label=("tenant", "acme"), session="chat-1"))
+        await asyncio.gather(long, ask("short", Filter(limit=1)), ask("other", Filter(program="maid", limit=3)))
+        assert ended == ["short", "other", "long"]
 
 
 async def test_a_page_that_is_full_leaves_no_reader_behind(path: Path) -> None:

@@ -4,7 +4,7 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
 from typing import Any
@@ -56,6 +56,10 @@ log = logging.getLogger("adjourn.store")
 
 HOT, IDLE = 0.05, 1.0
 """How often other processes' writes are looked for: while somebody follows a run, and otherwise."""
+CACHE = 32 * 1024
+"""KiB that lists may keep of the file: the runs that are looked at for one page lie far from each other."""
+TURN = 0.005
+"""Seconds after which a list lets others have their turn, and goes on after them."""
 RARELY = 20
 """A look takes at most one part in so many of the event loop's time, however many runs are followed."""
 
@@ -190,11 +194,15 @@ class SQLiteStore(SQLiteAudit):
         """A connection of their own, in a thread of their own: nobody who wants to know one thing waits for a long list."""
         if self._listing is None:  # many processes never list anything
             self._listing = self._connect()
+            self._listing.pragma("cache_size", -CACHE)
         return self._listing
 
     def _end_lists(self) -> None:
         if self._listing is not None:
             self._listing.close()
+
+    def _looks(self, filter: Filter, now: float) -> Iterator[list[RunRow]]:
+        yield from lists.looks(self._for_lists(), filter, now)  # begun by the thread that has the connection
 
     # Store
 
@@ -288,8 +296,19 @@ class SQLiteStore(SQLiteAudit):
 
     async def runs(self, filter: Filter) -> list[RunRow]:
         """See `Store.runs`."""
-        now = self.now()
-        return await self._lists.ask(lambda db: lists.runs(db, filter, now))
+        looks, found = self._looks(filter, self.now()), list[RunRow]()
+
+        def look(_: Any) -> bool:
+            until = time.perf_counter() + TURN
+            for part in looks:
+                found.extend(part)
+                if time.perf_counter() >= until:
+                    return True
+            return False
+
+        while await self._lists.ask(look):
+            continue
+        return found
 
     async def misfits(self, put: Misfit | None = None, *, runs: Sequence[str] = ()) -> list[Misfit]:
         """See `Store.misfits`."""

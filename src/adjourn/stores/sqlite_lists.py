@@ -31,17 +31,17 @@ OF_RUN = "cross join run r on r.n = x.run"
 RECORD = "join journal j on j.key = (x.run << 32 | x.seq)"
 RUNS = f"select {COLUMNS} from run"
 BY_NUMBER = f"{RUNS} not indexed"  # by its row ids, in the order of the list
+NUMBERS = "select n from run not indexed"
+THOSE = f"select {COLUMNS} from (select value as number from json_each(:numbers)) d cross join run on run.n = d.number"
 NUMBER = "select n from run where id = ?"
 BETWEEN = "n between :low and :high"
 LABELLED = "exists (select 1 from label where label.key = :key and label.value = :value and label.run = n)"
-LABELS = "select 1 from label where label.key = :key and label.value = :value and label.run between :low and :high"
+LABELS = "select run as n from label where label.key = :key and label.value = :value"
 BY_LABEL = (
     f"select {COLUMNS} from label cross join run on run.n = label.run where label.key = :key and label.value = :value"
 )
-BY_TEXT = (
-    f"select {COLUMNS} from run_text cross join run on run.n = run_text.rowid "
-    "where run_text match :pieces and run_text.rowid between :low and :high"
-)
+TEXTS = "select rowid from run_text where run_text match :pieces and rowid between :low and :high"
+SAID = "instr(run_words(title, id, program), :text)"
 MANY = 256
 """Pieces with which one or two letters begin; those with which more begin are everywhere."""
 TERMS = f"select term from run_term where term >= ? and term < ? limit {MANY}"
@@ -52,6 +52,7 @@ CHANGING = ("run_rested where worker = ''", "run_worker where worker <> ''")
 TIMES = (("created_at >=", "since"), ("created_at <=", "until"), ("updated_at >=", "changed"))
 ZONES = "select min(first), max(last) from zone where most >= :since and least <= :until"
 AFTER_ZONES = "select exists (select 1 from run where n > :listed and created_at between :since and :until)"
+CONDITIONS = ("status", "program", "session", "label", "text", "since", "until", "changed")
 SHOWN: dict[str, tuple[str, ...]] = {
     "": (*Status, "failed", "stopped"),
     **{status.value: (status.value,) for status in Status},
@@ -67,10 +68,14 @@ GOES_ON = tuple(view for view in SHOWN[""] if view not in ("completed", "cancell
 END = 1 << 40
 FEW = 500
 """Rows that are looked at one by one."""
+FIRST, LOOK = 256, 1_000
+"""Runs that may fit by one condition, and are looked at for the others: at first, and at most, before somebody else has a turn."""
 NEWEST = 2_000
 """Runs that are looked at for a text of one or two letters before the index is asked."""
+MOSTLY = 0.5
+"""Of so many runs a piece says nothing, and is only read."""
 PROBED, PROBES, ENOUGH = 12, 20, 3
-"""How many pieces of a text are looked up, how many runs of each to see how rare it is, and by how many one searches."""
+"""How many pieces of a text are looked up, how many runs of each (and of a way) to see how rare it is, and by how many one searches."""
 
 
 def inbox(db: Any, filter: Filter, now: float) -> list[Interrupt]:
@@ -121,12 +126,12 @@ def _of_few_runs(db: Any, filter: Filter, values: Mapping[str, Any]) -> str:
         )
         return f"({runs}) d cross join interrupt x on x.run = d.n"
     elif filter.session or filter.program:
-        index, equal = _by(filter)
+        index, equal, _ = _indexes(filter)[0]
         runs = " union all ".join(
             f"select n from run indexed by {index} where {equal} shown = '{view}'" for view in GOES_ON
         )
     elif filter.label:
-        runs = LABELS.replace("select 1", "select run as n").replace(" and label.run between :low and :high", "")
+        runs = LABELS
     else:
         return ""
     return f"({runs}) d cross join interrupt x on x.run = d.n" if _few(db, runs, values) else ""
@@ -140,24 +145,33 @@ def _place(db: Any, after: str) -> Any:
 
 
 def runs(db: Any, filter: Filter, now: float) -> list[RunRow]:
-    """See `Store.runs`.
+    """See `Store.runs`."""
+    return [row for look in looks(db, filter, now) for row in look]
+
+
+def looks(db: Any, filter: Filter, now: float) -> Iterator[list[RunRow]]:
+    """A page of runs, in looks of which each has an end, whatever is asked and however many runs there are.
 
     SQL gives what may belong there, in order and one row after the other; the rule that every store has decides, until the page
     is full.
     """
     asked = _Asked.of(db, filter, now)
-    found: list[RunRow] = []
+    left = filter.limit
     if asked is None:
-        return found
+        return
     for sql, values in _answers(db, asked):
+        found: list[RunRow] = []
         cursor = db.execute(sql, values)
         for row in cursor:
             if filters.fits(one := run_row(row), filter, now):
                 found.append(one)
-                if len(found) >= filter.limit:
+                if len(found) == left:
                     cursor.close()  # a reader that has not ended keeps the log from being cut
-                    return found
-    return found
+                    break
+        yield found
+        left -= len(found)
+        if left <= 0:
+            return
 
 
 @dataclass(slots=True)
@@ -198,7 +212,12 @@ class _Asked:
         if not after:
             self.high = min(self.high, last)
 
-    def where(self, *, text: bool = True, label: bool = True) -> tuple[str, dict[str, Any]]:
+    @property
+    def conditions(self) -> set[str]:
+        """What is asked for."""
+        return {name for name in CONDITIONS if getattr(self.filter, name)}
+
+    def where(self, *, label: bool = True) -> tuple[str, dict[str, Any]]:
         """What a row must be, beyond the index by which it is found."""
         filter = self.filter
         terms = [BETWEEN]
@@ -217,9 +236,8 @@ class _Asked:
             terms.append(LABELLED)
         if filter.label:
             values |= {"key": filter.label[0], "value": filter.label[1]}
-        if filter.text and text:
-            terms.append("instr(run_words(title, id, program), :text)")
         if filter.text:
+            terms.append(SAID)
             values["text"] = filter.text.lower()
         return " and ".join(terms), values
 
@@ -242,60 +260,117 @@ def _answers(db: Any, asked: _Asked) -> Iterator[tuple[str, Mapping[str, Any]]]:
         parts = [f"{RUNS} indexed by {index} and {where}" for index in CHANGING]
         yield f"{' union all '.join(parts)} order by n desc", values
         return
-    index, equal = _by(filter)
-    if filter.label or filter.text:
-        few = " union all ".join(f"select 1 from run {part}" for part in _parts(asked, index, equal, BETWEEN))
-        if index and _few(db, few, values):
-            pass
-        elif filter.label and (not filter.text or _few(db, LABELS, values)):
-            where, _ = asked.where(label=False)
-            yield f"{BY_LABEL} and {where} order by label.run desc", values
-            return
-        else:
-            yield from _by_text(db, asked)
-            return
-    if not index:
-        yield f"{BY_NUMBER} where {where} order by n desc", values
+    ways = _ways(asked)
+    whole = next((way for way in ways if asked.conditions <= way.conditions), None)
+    if whole is not None:
+        yield f"{whole.rows} order by {whole.order} desc", values
         return
-    parts = [f"{RUNS} {part}" for part in _parts(asked, index, equal, where)]
-    yield f"{' union all '.join(parts)} order by n desc", values
+    if filter.text:
+        few = _few_of(db, ways, values)
+        if few is not None:
+            yield _those(asked, few)
+            return
+        yield _first_by_text(db, asked)
+        pieces = _pieces(db, filter.text.lower(), asked.high) if asked.low <= asked.high else None
+        if pieces is None:
+            return
+        if pieces:
+            ways.append(_Way(TEXTS, "rowid"))
+            values["pieces"] = pieces
+    yield from _slices(db, asked, ways or [_Way(f"{NUMBERS} where {BETWEEN}", "n")], values)
 
 
-def _by(filter: Filter) -> tuple[str, str]:
-    """The index that says most, and what is equal in it."""
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """An index by which runs are found that fulfil some conditions: `numbers` needs nothing else. `rows` are those that fulfil all."""
+
+    numbers: str
+    order: str
+    conditions: frozenset[str] = frozenset()
+    rows: str = ""
+
+    def newest(self, db: Any, count: int, values: Mapping[str, Any]) -> list[int]:
+        """The numbers of the newest, and no more than so many."""
+        sql = f"{self.numbers} order by {self.order} desc limit {count}"
+        return [n for (n,) in db.execute(sql, values).fetchall()]
+
+    def reach(self, db: Any, values: Mapping[str, Any]) -> int:
+        """How far back a few of them go: the rarer, the further."""
+        numbers = self.newest(db, PROBES, values)
+        return numbers[-1] if len(numbers) == PROBES else 0
+
+
+def _ways(asked: _Asked) -> list[_Way]:
+    """All ways in which the runs can be found, but for their texts."""
+    filter, (where, _) = asked.filter, asked.where()
+    found: list[_Way] = []
+    for index, equal, conditions in _indexes(filter):
+        parts = [f"indexed by {index} where {equal} shown = '{shown}'" for shown in asked.shown]
+        # SQLite merges the parts in the order of the list, and sorts nothing.
+        numbers = " union all ".join(f"select n from run {part} and {BETWEEN}" for part in parts)
+        rows = " union all ".join(f"{RUNS} {part} and {where}" for part in parts)
+        found.append(_Way(numbers, "n", frozenset((*conditions, "status")), rows))
+    if filter.label:
+        rows = f"{BY_LABEL} and {asked.where(label=False)[0]}"
+        found.append(_Way(f"{LABELS} and label.run between :low and :high", "label.run", frozenset(("label",)), rows))
+    if not asked.conditions:
+        found.append(_Way(NUMBERS, "n", frozenset(), f"{BY_NUMBER} where {where}"))
+    return found
+
+
+def _indexes(filter: Filter) -> list[tuple[str, str, tuple[str, ...]]]:
+    """Indexes of runs by what is asked for, each with what is equal in it and for which conditions it stands."""
+    found: list[tuple[str, str, tuple[str, ...]]] = []
     if filter.session:
-        return "run_session", "session = :session and session <> '' and"
+        found.append(("run_session", "session = :session and session <> '' and", ("session",)))
     if filter.program:
-        return "run_program", "program = :program and"
-    if filter.status:
-        return "run_shown", ""
-    return "", ""
+        found.append(("run_program", "program = :program and", ("program",)))
+    if filter.status and not found:
+        found.append(("run_shown", "", ()))
+    return found
 
 
-def _parts(asked: _Asked, index: str, equal: str, where: str) -> list[str]:
-    """A part for each status that is shown, in the order of the list; SQLite merges them without sorting."""
-    return [f"indexed by {index} where {equal} shown = '{shown}' and {where}" for shown in asked.shown]
+def _slices(
+    db: Any, asked: _Asked, ways: list[_Way], values: Mapping[str, Any]
+) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """So many runs at a time, by the way that has the fewest there: two conditions that many runs fulfil, and hardly one both."""
+    here, most = {**values, "high": asked.high}, FIRST
+    while asked.low <= here["high"]:
+        way = ways[0] if len(ways) == 1 else min(ways, key=lambda way: way.reach(db, here))
+        numbers = way.newest(db, most, here)
+        yield _those(asked, numbers)
+        if len(numbers) < most:
+            return
+        here["high"], most = numbers[-1] - 1, min(most * 4, LOOK)
 
 
-def _by_text(db: Any, asked: _Asked) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """By the index of three letters each. Those that it does not have yet are looked at first, one by one.
+def _few_of(db: Any, ways: list[_Way], values: Mapping[str, Any]) -> list[int] | None:
+    """The numbers of a few runs of which all others are known not to fit."""
+    for way in ways:
+        numbers = way.newest(db, FIRST, values)
+        if len(numbers) < FIRST:
+            return numbers
+    return None
+
+
+def _those(asked: _Asked, numbers: list[int]) -> tuple[str, Mapping[str, Any]]:
+    """Those of some runs that fit."""
+    where, values = asked.where()
+    return f"{THOSE} where {where} order by n desc", {**values, "numbers": encode(numbers).decode()}
+
+
+def _first_by_text(db: Any, asked: _Asked) -> tuple[str, Mapping[str, Any]]:
+    """Those that the index of texts does not have yet are looked at one by one; the others are left.
 
     Fewer than three letters are in many runs, most of the time: then a few more are looked at before the index is.
     """
     where, values = asked.where()
-    text, listed = values["text"], _listed(db)
-    if len(text) < 3:
+    listed = _listed(db)
+    if len(values["text"]) < 3:
         newest = min(asked.high, db.execute("select coalesce(max(n), 0) from run").fetchone()[0])
         listed = min(listed, newest - NEWEST)
-    yield f"{BY_NUMBER} where {where} order by n desc", {**values, "low": max(asked.low, listed + 1)}
-    values["high"] = high = min(listed, asked.high)
-    pieces = _pieces(db, text, high) if asked.low <= high else None
-    if pieces is None:
-        return
-    if not pieces:
-        yield f"{BY_NUMBER} where {where} order by n desc", values
-        return
-    yield f"{BY_TEXT} and {where} order by run_text.rowid desc", {**values, "pieces": pieces}
+    low, asked.high = max(asked.low, listed + 1), min(listed, asked.high)
+    return f"{BY_NUMBER} where {where} order by n desc", {**values, "low": low}
 
 
 def _pieces(db: Any, text: str, upto: int) -> str | None:
@@ -306,13 +381,14 @@ def _pieces(db: Any, text: str, upto: int) -> str | None:
     every = dict.fromkeys(text[k : k + 3] for k in range(len(text) - 2))
     pieces = [piece for piece in every if "\0" not in piece]  # it would end the question
     rare: list[tuple[float, str]] = []
-    for piece in pieces[:: 1 + len(pieces) // PROBED]:
+    for piece in pieces[:: 1 + (len(pieces) - 1) // PROBED]:
         found = db.execute(PROBE, (_quoted(piece), upto, PROBES)).fetchall()
         if not found:
             return None
         often = len(found) / (upto - found[-1][0] + 1) if len(found) == PROBES else 0.0
         rare.append((often, _quoted(piece)))
-    return " AND ".join(piece for _, piece in sorted(rare)[:ENOUGH])
+    least, *others = sorted(rare)[:ENOUGH]
+    return " AND ".join(piece for _, piece in (least, *(one for one in others if one[0] < MOSTLY)))
 
 
 def _quoted(piece: str) -> str:
