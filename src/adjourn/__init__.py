@@ -3,89 +3,93 @@
 To adjourn: to break off with the intention of resuming later.
 """
 
-from adjourn.agent.agent import Agent
-from adjourn.agent.history import drop_tool_results, summarise, trim
-from adjourn.agent.outcome import Cancelled, Completed, Outcome, Paused, Stopped, is_paused
-from adjourn.agent.storeless import Handle
-from adjourn.agent.tool import Tool, ask_human, tool
-from adjourn.bodies.signature import Resource
-from adjourn.bodies.tool_context import ToolContext, pause_for
-from adjourn.core.conditions import (
-    email_in,
-    eq,
-    ge,
-    gt,
-    host_in,
-    le,
-    lt,
-    matches,
-    ne,
-    one_of,
-    path_under,
-    under,
-)
-from adjourn.core.decision import Decision
-from adjourn.core.interrupt import Interrupt, PendingToolCall, Seat
-from adjourn.core.messages import Usage
-from adjourn.core.policy import Policy, Verdict, allow, ask, deny
-from adjourn.core.reconstruction import SentRequest
-from adjourn.core.stop import External, MaxCost, MaxSteps, MaxTime, MaxTokens, TextMention, ToolCalled
-from adjourn.driver.checkpoint import Checkpoint
-from adjourn.driver.events import Event, Published, Recorded, TextArrived, ToolCallApprovalRequired
-from adjourn.driver.keys import Deciders, SigningKey
-from adjourn.driver.upgrade import register_upgrader
-from adjourn.errors import (
-    AdjournError,
-    AlreadyDecided,
-    AlreadyResumed,
-    AnswerRequired,
-    AuditBroken,
-    BrokenHistory,
-    CheckpointInvalid,
-    Conflict,
-    Halted,
-    InDoubt,
-    InterruptClosed,
-    Invalid,
-    InvalidAnswer,
-    InvalidDefinition,
-    LeaseLost,
-    MissingResource,
-    Misused,
-    ModelError,
-    NoOutput,
-    NotAllowed,
-    NotFound,
-    NotJSON,
-    NotTrusted,
-    PauseRequest,
-    ProgramChanged,
-    Refused,
-    RequestReused,
-    RunErased,
-    RunExists,
-    RunFailed,
-    RunHeld,
-    RunPruned,
-    SessionMoved,
-    StaleDecision,
-    StoreError,
-    ToolFailed,
-    Unauthorised,
-    UnknownInterrupt,
-    UnknownRun,
-    can_resume,
-)
-from adjourn.flow.context import FlowContext
-from adjourn.flow.execution import Execution
-from adjourn.flow.flow import Flow
-from adjourn.models.model import Model
-from adjourn.runtime.advance import Busy, Rested, Unfit
-from adjourn.runtime.run import Run, RunState
-from adjourn.runtime.runtime import Runtime
-from adjourn.stores.seals import Anchor
-from adjourn.stores.store import Store
-from adjourn.stores.verification import Verification
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from adjourn.agent.agent import Agent
+    from adjourn.agent.history import drop_tool_results, summarise, trim
+    from adjourn.agent.outcome import Cancelled, Completed, Outcome, Paused, Stopped, is_paused
+    from adjourn.agent.storeless import Handle
+    from adjourn.agent.tool import Tool, ask_human, tool
+    from adjourn.bodies.signature import Resource
+    from adjourn.bodies.tool_context import ToolContext, pause_for
+    from adjourn.core.conditions import (
+        email_in,
+        eq,
+        ge,
+        gt,
+        host_in,
+        le,
+        lt,
+        matches,
+        ne,
+        one_of,
+        path_under,
+        under,
+    )
+    from adjourn.core.decision import Decision
+    from adjourn.core.interrupt import Interrupt, PendingToolCall, Seat
+    from adjourn.core.messages import Usage
+    from adjourn.core.policy import Policy, Verdict, allow, ask, deny
+    from adjourn.core.reconstruction import SentRequest
+    from adjourn.core.stop import External, MaxCost, MaxSteps, MaxTime, MaxTokens, TextMention, ToolCalled
+    from adjourn.driver.checkpoint import Checkpoint
+    from adjourn.driver.events import Event, Published, Recorded, TextArrived, ToolCallApprovalRequired
+    from adjourn.driver.keys import Deciders, SigningKey
+    from adjourn.driver.upgrade import register_upgrader
+    from adjourn.errors import (
+        AdjournError,
+        AlreadyDecided,
+        AlreadyResumed,
+        AnswerRequired,
+        AuditBroken,
+        BrokenHistory,
+        CheckpointInvalid,
+        Conflict,
+        Halted,
+        InDoubt,
+        InterruptClosed,
+        Invalid,
+        InvalidAnswer,
+        InvalidDefinition,
+        LeaseLost,
+        MissingResource,
+        Misused,
+        ModelError,
+        NoOutput,
+        NotAllowed,
+        NotFound,
+        NotJSON,
+        NotTrusted,
+        PauseRequest,
+        ProgramChanged,
+        Refused,
+        RequestReused,
+        RunErased,
+        RunExists,
+        RunFailed,
+        RunHeld,
+        RunPruned,
+        SessionMoved,
+        StaleDecision,
+        StoreError,
+        ToolFailed,
+        Unauthorised,
+        UnknownInterrupt,
+        UnknownRun,
+        can_resume,
+    )
+    from adjourn.flow.context import FlowContext
+    from adjourn.flow.execution import Execution
+    from adjourn.flow.flow import Flow
+    from adjourn.models.model import Model
+    from adjourn.runtime.advance import Busy, Rested, Unfit
+    from adjourn.runtime.run import Run, RunState
+    from adjourn.runtime.runtime import Runtime
+    from adjourn.stores.seals import Anchor
+    from adjourn.stores.store import Store
+    from adjourn.stores.verification import Verification
 
 __version__ = "0.1.0"
 
@@ -116,3 +120,55 @@ __all__ = [
     "StaleDecision", "StoreError", "ToolFailed", "Unauthorised",
     "UnknownInterrupt", "UnknownRun", "can_resume",
 ]  # fmt: skip
+
+_HOMES = {
+    "agent.agent": "Agent",
+    "agent.history": "drop_tool_results summarise trim",
+    "agent.outcome": "Cancelled Completed Outcome Paused Stopped is_paused",
+    "agent.storeless": "Handle",
+    "agent.tool": "Tool ask_human tool",
+    "bodies.signature": "Resource",
+    "bodies.tool_context": "ToolContext pause_for",
+    "core.conditions": "email_in eq ge gt host_in le lt matches ne one_of path_under under",
+    "core.decision": "Decision",
+    "core.interrupt": "Interrupt PendingToolCall Seat",
+    "core.messages": "Usage",
+    "core.policy": "Policy Verdict allow ask deny",
+    "core.reconstruction": "SentRequest",
+    "core.stop": "External MaxCost MaxSteps MaxTime MaxTokens TextMention ToolCalled",
+    "driver.checkpoint": "Checkpoint",
+    "driver.events": "Event Published Recorded TextArrived ToolCallApprovalRequired",
+    "driver.keys": "Deciders SigningKey",
+    "driver.upgrade": "register_upgrader",
+    "errors":
+        "AdjournError AlreadyDecided AlreadyResumed AnswerRequired AuditBroken BrokenHistory CheckpointInvalid Conflict Halted "
+        "InDoubt InterruptClosed Invalid InvalidAnswer InvalidDefinition LeaseLost MissingResource Misused ModelError NoOutput "
+        "NotAllowed NotFound NotJSON NotTrusted PauseRequest ProgramChanged Refused RequestReused RunErased RunExists RunFailed "
+        "RunHeld RunPruned SessionMoved StaleDecision StoreError ToolFailed Unauthorised UnknownInterrupt UnknownRun can_resume",
+    "flow.context": "FlowContext",
+    "flow.execution": "Execution",
+    "flow.flow": "Flow",
+    "models.model": "Model",
+    "runtime.advance": "Busy Rested Unfit",
+    "runtime.run": "Run RunState",
+    "runtime.runtime": "Runtime",
+    "stores.seals": "Anchor",
+    "stores.store": "Store",
+    "stores.verification": "Verification",
+}  # fmt: skip
+"""Where each public name is defined: a module is loaded when the first of its names is asked for."""
+_HOME = {name: module for module, names in _HOMES.items() for name in names.split()}
+
+
+if not TYPE_CHECKING:  # which would otherwise believe that there is every name
+
+    def __getattr__(name: str) -> Any:
+        home = _HOME.get(name)
+        if home is None:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = globals()[name] = getattr(import_module(f"{__name__}.{home}"), name)
+        return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

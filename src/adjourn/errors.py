@@ -1,6 +1,5 @@
 """Everything Adjourn raises. Each error says what happened and what to do next, and owns its HTTP status."""
 
-import shlex
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -177,13 +176,11 @@ class RunHeld(Conflict):
     """The run is under a legal hold: nothing of it is removed. `scope` is the hold's, `by` who set it."""
 
     def __init__(self, run_id: str, scope: str, by: str, reason: str) -> None:
+        from shlex import quote
+
         self.run_id, self.scope, self.by = run_id, scope, by
         kind, _, name = scope.partition(":")
-        lift = (
-            f"adjourn hold {shlex.quote(name)} --lift"
-            if kind == "run"
-            else f"adjourn hold --label {shlex.quote(name)} --lift"
-        )
+        lift = f"adjourn hold {quote(name)} --lift" if kind == "run" else f"adjourn hold --label {quote(name)} --lift"
         super().__init__(
             f"run {run_id!r} is under a legal hold of {scope!r}, set by {by!r}: {reason!r:.200}. Nothing was removed; "
             f"whoever may lift it says: {lift}"

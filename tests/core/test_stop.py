@@ -13,7 +13,7 @@ START = Progress(steps=0, tokens=0, cost=0.0, elapsed=0.0, text="", called=froze
 
 
 def at(**changes: Any) -> Progress:
-    fields: dict[str, Any] = {name: getattr(START, name) for name in START.__dataclass_fields__}
+    fields: dict[str, Any] = {name: getattr(START, name) for name in START.__struct_fields__}
     return Progress(**{**fields, **changes})
 
 
@@ -130,3 +130,22 @@ def test_conditions_combine_with_conditions_only(other: Any) -> None:
         _ = MaxSteps(1) | other
     with pytest.raises(InvalidDefinition, match="combine"):
         _ = MaxSteps(1) & other
+
+
+@pytest.mark.parametrize(
+    "stop", [MaxSteps(3), MaxTime(3, waiting=False), TextMention("DONE"), External() & ToolCalled("a")]
+)
+def test_a_stop_condition_cannot_be_changed(stop: Stop) -> None:
+    for name in vars(stop):
+        with pytest.raises(AttributeError, match="cannot be changed"):
+            setattr(stop, name, 5)
+
+
+def test_conditions_that_say_the_same_are_equal() -> None:
+    def made() -> list[Stop]:
+        leaves = [MaxSteps(3), MaxTokens(3), MaxTime(3), MaxTime(3, waiting=False), TextMention("a"), ToolCalled("a")]
+        return [*leaves, MaxSteps(3).then("pause"), leaves[0] | leaves[1], leaves[1] | leaves[0], leaves[0] & leaves[1]]
+
+    assert made() == made()
+    assert [hash(stop) for stop in made()] == [hash(stop) for stop in made()]
+    assert len({*made()}) == len(made()), "no two of them are equal"

@@ -6,8 +6,9 @@ of them is what is sent, and the reply's record says what that was.
 
 import inspect
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
+
+import msgspec
 
 from adjourn.core.conversation import Thread
 from adjourn.core.messages import Assistant, Message, Result, User
@@ -34,7 +35,7 @@ SUMMARISE = (
 """What a summarising model is told, unless `summarise(instructions=…)` says something else."""
 
 
-class Ready:
+class Ready(msgspec.Struct, frozen=True):
     """A processor of this package. It also knows what a person last said, which it never takes away."""
 
     def process(self, messages: Sequence[Message], instruction: Sequence[Message]) -> Sequence[Message]:
@@ -42,8 +43,7 @@ class Ready:
         raise NotImplementedError
 
 
-@dataclass(frozen=True, slots=True)
-class Trim(Ready):
+class Trim(Ready, frozen=True):
     """See `trim`."""
 
     messages: int = 0
@@ -98,8 +98,7 @@ def _pinned(parts: list[list[Message]], instruction: Sequence[Message]) -> list[
     return sorted(found) or users[-1:]
 
 
-@dataclass(frozen=True, slots=True)
-class DropToolResults(Ready):
+class DropToolResults(Ready, frozen=True):
     """See `drop_tool_results`."""
 
     keep: int = 5
@@ -121,8 +120,7 @@ class DropToolResults(Ready):
         return f"drop_tool_results(keep={self.keep})"
 
 
-@dataclass(frozen=True, slots=True)
-class Summarise:
+class Summarise(msgspec.Struct, frozen=True):
     """See `summarise`. It is no function over messages: its summary is a step of the run."""
 
     after: int

@@ -1,8 +1,8 @@
 """How a call to `run`, `resume` or `wait` ended."""
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, Never
 
+import msgspec
 from typing_extensions import TypeIs, TypeVar
 
 from adjourn.core.doubt import left_behind
@@ -20,26 +20,27 @@ if TYPE_CHECKING:
 T = TypeVar("T", default=str)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ending:
+class Ending(msgspec.Struct, frozen=True, kw_only=True):
     """What every outcome has."""
 
     status: str
     run_id: str
-    checkpoint: Checkpoint = field(repr=False)
-    usage: Usage = field(repr=False)
+    checkpoint: Checkpoint
+    usage: Usage
+
+    def __repr__(self) -> str:
+        shown = [name for name in self.__struct_fields__ if name not in ("checkpoint", "usage")]
+        return f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Completed(Ending, Generic[T]):
+class Completed(Ending, Generic[T], frozen=True, kw_only=True):
     """The run has ended, with its output."""
 
     output: T
     by: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Paused(Ending):
+class Paused(Ending, frozen=True, kw_only=True):
     """The run waits: for answers (`status` "waiting"), for a person who paused it ("paused"), or for help with a cancel ("stuck")."""
 
     interrupts: list[Interrupt]
@@ -52,8 +53,7 @@ class Paused(Ending):
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stopped(Ending):
+class Stopped(Ending, frozen=True, kw_only=True):
     """A limit ended the run. `by` is the condition that tripped, `partial` the last text."""
 
     by: str
@@ -67,8 +67,7 @@ class Stopped(Ending):
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cancelled(Ending):
+class Cancelled(Ending, frozen=True, kw_only=True):
     """The run was cancelled. `undone` are the calls that were taken back, `residue` is what stays."""
 
     undone: list[str]

@@ -4,7 +4,6 @@ What is passed to a tool is shown to people and recorded; a value that prints as
 writes `**********` into JSON, so the tool would get that.)
 """
 
-import dataclasses
 import typing
 from typing import Any, cast
 
@@ -43,7 +42,7 @@ def _fields(kind: Any) -> dict[str, Any]:
     model: Any = getattr(kind, "model_fields", None)
     if isinstance(model, dict):
         return {name: field.annotation for name, field in cast("dict[str, Any]", model).items()}
-    if not dataclasses.is_dataclass(kind) and not hasattr(kind, "__required_keys__") and not hasattr(kind, "_fields"):
+    if not any(hasattr(kind, mark) for mark in ("__dataclass_fields__", "__required_keys__", "_fields")):
         return {}
     try:
         return typing.get_type_hints(kind, include_extras=True)

@@ -5,10 +5,11 @@ import re
 import typing
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import cached_property
 from types import FunctionType
 from typing import Annotated, Any, cast, get_args, get_origin
+
+import msgspec
 
 from adjourn.bodies.plain_arguments import NOTHING, ArgumentSchema, PlainArguments
 from adjourn.bodies.secret_types import secret_in
@@ -22,8 +23,7 @@ if typing.TYPE_CHECKING:
     from pydantic import BaseModel, ValidationError
 
 
-@dataclass(frozen=True, slots=True)
-class Resource:
+class Resource(msgspec.Struct, frozen=True):
     """Marks a tool's parameter as a live object that whoever advances the run supplies: `Annotated[Bank, Resource("bank")]`."""
 
     name: str
@@ -33,17 +33,16 @@ class ArgumentError(Exception):
     """Arguments that do not fit; the text is for the model."""
 
 
-@dataclass(frozen=True)
-class Signature:
+class Signature(msgspec.Struct, frozen=True, dict=True):
     """A function taken apart. `context` and `resources` are injected and hidden from the model."""
 
     function: Callable[..., Any]
     name: str
     context: str = ""
-    resources: dict[str, str] = field(default_factory=dict[str, str])
-    parameters: dict[str, inspect.Parameter] = field(default_factory=dict[str, inspect.Parameter])
-    hints: dict[str, Any] = field(default_factory=dict[str, Any])
-    described: dict[str, str] = field(default_factory=dict[str, str])
+    resources: dict[str, str] = {}
+    parameters: dict[str, inspect.Parameter] = {}
+    hints: dict[str, Any] = {}
+    described: dict[str, str] = {}
 
     @classmethod
     def of(cls, function: Callable[..., Any], name: str, context_type: type) -> "Signature":

@@ -5,7 +5,6 @@ before the body is parsed. The sender chooses no algorithm.
 """
 
 import hashlib
-import hmac
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -82,7 +81,7 @@ def seal(
     fields["digest"] = "sha256:" + hashlib.sha256(covered).hexdigest()
     if keys:
         fields["kid"] = key_id(keys[0])
-        fields["mac"] = "hmac-sha256:" + hmac.new(keys[0], covered, hashlib.sha256).hexdigest()
+        fields["mac"] = _mac(keys[0], covered)
     return encode(fields).decode()
 
 
@@ -141,13 +140,21 @@ def _outside(data: str | bytes | Mapping[str, Any]) -> Envelope:
         raise CheckpointInvalid(f"this is not a checkpoint: {e}") from None
 
 
+def _mac(key: bytes, covered: bytes) -> str:
+    import hmac
+
+    return "hmac-sha256:" + hmac.digest(key, covered, "sha256").hex()
+
+
 def _verify(envelope: Envelope, keys: Sequence[bytes]) -> None:
+    from hmac import compare_digest
+
     try:
         covered = _bytes(msgspec.structs.asdict(envelope))
         given, kid, signature = envelope.digest.encode(), envelope.kid.encode(), envelope.mac.encode()
     except UnicodeEncodeError:  # only a dict can bring one here; text with one is refused as such
         raise CheckpointInvalid("the checkpoint has a lone surrogate") from None
-    if not hmac.compare_digest(given, b"sha256:" + hashlib.sha256(covered).hexdigest().encode()):
+    if not compare_digest(given, b"sha256:" + hashlib.sha256(covered).hexdigest().encode()):
         raise CheckpointInvalid("the checkpoint was altered or damaged: its digest does not match")
     if not keys and (envelope.mac or envelope.kid):
         raise CheckpointInvalid(
@@ -159,8 +166,7 @@ def _verify(envelope: Envelope, keys: Sequence[bytes]) -> None:
     if not envelope.mac:
         raise CheckpointInvalid("a secret is set, but the checkpoint is not signed; it was not read further")
     for key in keys:
-        mac = b"hmac-sha256:" + hmac.new(key, covered, hashlib.sha256).hexdigest().encode()
-        if hmac.compare_digest(kid, key_id(key).encode()) and hmac.compare_digest(signature, mac):
+        if compare_digest(kid, key_id(key).encode()) and compare_digest(signature, _mac(key, covered).encode()):
             return
     raise CheckpointInvalid("the checkpoint was altered, or signed with a key that is not in the key ring")
 

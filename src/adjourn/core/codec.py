@@ -4,7 +4,6 @@ Inside, records are msgspec structs. A value is made plain before it enters one;
 no duplicate keys, NaN, lone surrogates, absurd depth or size. Loading never imports, evaluates or builds a type.
 """
 
-import json
 import math
 import re
 from array import array
@@ -149,6 +148,8 @@ def loads(
     `strings`: an envelope, at most so many keys and texts with little beside them; anything else is not even parsed.
     `values`: at most about so many values in all; a text of nothing but brackets costs much more than its size says.
     """
+    import json  # only what comes from outside is read so strictly
+
     raw = _bytes(data, what, limit)
     if strings and not _is_envelope(raw, strings):
         raise Invalid(f"{what} is not a flat object of at most {strings // 2} fields")

@@ -5,32 +5,42 @@ whatever the rule would have said. So a ready condition never guesses: what is n
 raises.
 """
 
-import ipaddress
 import math
 import posixpath
 import re
 import unicodedata
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
+
+import msgspec
 
 from adjourn.core.codec import is_equal, plain
 from adjourn.core.pattern import InvalidPattern, whole
 from adjourn.errors import InvalidDefinition, NotJSON
 
 
-@dataclass(frozen=True, slots=True)
-class Condition:
+class Condition(msgspec.Struct, frozen=True, eq=False):
     """A test of one argument; made by `eq`, `gt`, `one_of`, … `~condition` is true where it is false."""
 
     operator: str
     operand: Any
-    test: Callable[[Any], bool] = field(compare=False, repr=False)
+    test: Callable[[Any], bool]
 
     @property
     def text(self) -> str:
         """The condition as people read it."""
         return f"{self.operator} {self.operand!r}"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Condition):
+            return NotImplemented
+        return (self.operator, self.operand) == (other.operator, other.operand)
+
+    def __hash__(self) -> int:
+        return hash((self.operator, self.operand))
+
+    def __repr__(self) -> str:
+        return f"Condition(operator={self.operator!r}, operand={self.operand!r})"
 
     def __invert__(self) -> "Condition":
         test = self.test
@@ -270,20 +280,22 @@ def _host(text: str) -> str:
     """A host in the one form in which it is compared; raises ValueError for every other way to write one."""
     host = text.lower()
     if text.startswith("[") and text.endswith("]"):
-        return f"[{_address(ipaddress.IPv6Address, _no_zone(text[1:-1]))}]"
+        return f"[{_address(_no_zone(text[1:-1]), 6)}]"
     if not text.isascii() or len(text) > 253:
         raise ValueError(f"{text!r:.80} is not a plain ASCII host")
     labels = host.split(".")
     if not all(_LABEL.fullmatch(label) for label in labels):
         raise ValueError(f"{text!r:.80} is not a plain host")
     if _NUMBER.fullmatch(labels[-1]):
-        return _address(ipaddress.IPv4Address, host)  # 127.1, 0x7f.1, 2130706433: not everybody reads them alike
+        return _address(host, 4)  # 127.1, 0x7f.1, 2130706433: not everybody reads them alike
     return host
 
 
-def _address(kind: Callable[[str], object], text: str) -> str:
+def _address(text: str, version: Literal[4, 6]) -> str:
+    from ipaddress import IPv4Address, IPv6Address
+
     try:
-        return str(kind(text))
+        return str(IPv4Address(text) if version == 4 else IPv6Address(text))
     except ValueError:
         raise ValueError(f"{text!r:.80} is not an address in its usual form, such as 127.0.0.1 or [::1]") from None
 

@@ -1,10 +1,8 @@
 """Policy: rules that give a tool call a verdict. A pure question: same call, same verdict, with its reason."""
 
 import copy
-import dataclasses
 import fnmatch
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
 from types import MappingProxyType
@@ -38,8 +36,7 @@ class Absent(Exception):
     """A condition is about an argument that was not given, although it could have been."""
 
 
-@dataclass(frozen=True)
-class Rule:
+class Rule(msgspec.Struct, frozen=True, dict=True):
     """One line of a policy; made by `allow`, `ask` and `deny`."""
 
     verdict: Verdict
@@ -65,7 +62,9 @@ class Rule:
             raise InvalidDefinition(f"the rule for {self.pattern!r}: reason= is a string, not {self.reason!r:.80}")
         if self.name is not None and (not isinstance(self.name, str) or not self.name):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidDefinition(f"the rule for {self.pattern!r}: name= is a string, not {self.name!r:.80}")
-        object.__setattr__(self, "when", _read(self.when, self.pattern))  # a copy: what it says does not change
+        msgspec.structs.force_setattr(
+            self, "when", _read(self.when, self.pattern)
+        )  # a copy: what it says does not change
 
     @property
     def conditions(self) -> Mapping[str, Condition]:
@@ -126,7 +125,7 @@ class Rule:
     @cached_property
     def asking(self) -> "Rule":
         """The same rule as a question: what it comes to when nobody can tell whether it applies."""
-        return dataclasses.replace(self, verdict=Verdict.ASK)
+        return msgspec.structs.replace(self, verdict=Verdict.ASK)
 
     def is_about(self, tool: str) -> bool:
         """Whether its pattern is this tool's."""
@@ -300,8 +299,7 @@ DEFAULT = "default ask"
 """The rule of a policy that asks about whatever no rule names."""
 
 
-@dataclass(frozen=True, slots=True)
-class Judgement:
+class Judgement(msgspec.Struct, frozen=True):
     """A verdict, why, and the rules of that verdict that matched."""
 
     verdict: Verdict

@@ -1,15 +1,15 @@
 """What a cancel would do, from the fold alone."""
 
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from adjourn.core.call import Call, Phase
 from adjourn.core.plan import doubtful, residue, started
 from adjourn.core.state import State
 
 
-@dataclass(frozen=True, slots=True)
-class CancelPreview:
+class CancelPreview(msgspec.Struct, frozen=True):
     """In the order it would happen: calls in flight settle, undos run (latest first), and the residue stays."""
 
     in_flight: list[dict[str, Any]]

@@ -6,7 +6,6 @@ references in circles. Here each step is counted, patterns are matched in linear
 
 import reprlib
 from collections.abc import Callable, Iterator, Mapping
-from fractions import Fraction
 from typing import Any, NamedTuple, cast
 
 from adjourn.core.codec import is_equal
@@ -176,6 +175,8 @@ def _below(value: Any, said: Any) -> bool:
 def _is_multiple(value: Any, said: Any) -> bool:
     if isinstance(value, int) and isinstance(said, int):
         return value % said == 0
+    from fractions import Fraction
+
     exact = [Fraction(repr(number)) if isinstance(number, float) else Fraction(number) for number in (value, said)]
     return (exact[0] / exact[1]).denominator == 1
 

@@ -8,7 +8,6 @@ elsewhere: here are the bytes and the rules.
 import base64
 import binascii
 import hashlib
-import shlex
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Protocol
@@ -118,15 +117,19 @@ def key_id(public: bytes) -> str:
 
 def decider_line(public: bytes, name: str, *, person: bool = False, groups: Sequence[str] = ()) -> str:
     """The line of a deciders file for this key."""
+    from shlex import quote
+
     key = base64.b64encode(public).decode()
     if not person:
-        return f"{ALGORITHM} {key} authority {shlex.quote(name)}"
-    of = f" groups={shlex.quote(','.join(groups))}" if groups else ""
-    return f"{ALGORITHM} {key} person={shlex.quote(name)}{of}"
+        return f"{ALGORITHM} {key} authority {quote(name)}"
+    of = f" groups={quote(','.join(groups))}" if groups else ""
+    return f"{ALGORITHM} {key} person={quote(name)}{of}"
 
 
 def read_ring(text: str, source: str) -> Ring:
     """The deciders of a text, one a line; raises `InvalidDefinition` naming `source` and the line."""
+    from shlex import split
+
     ring: Ring = {}
     if "PRIVATE KEY" in text:
         raise InvalidDefinition(
@@ -136,7 +139,7 @@ def read_ring(text: str, source: str) -> Ring:
     for number, line in enumerate(text.splitlines(), 1):
         where = f"{source}, line {number}"
         try:
-            words = shlex.split(line, comments=True)
+            words = split(line, comments=True)
         except ValueError as e:
             raise InvalidDefinition(f"{where}: {e}; write it as {_FORM}") from None
         if not words:

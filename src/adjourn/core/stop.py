@@ -1,16 +1,16 @@
 """Stop conditions: small, composable with `|` and `&`; the leaf that tripped is recorded."""
 
 from collections.abc import Container
-from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import Literal, Self
+from typing import Any, Literal, Self
+
+import msgspec
 
 from adjourn.core.duration import Duration, seconds
 from adjourn.errors import InvalidDefinition
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
+class Progress(msgspec.Struct, frozen=True):
     """All a condition may look at."""
 
     steps: int
@@ -23,8 +23,7 @@ class Progress:
     waited: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Tripped:
+class Tripped(msgspec.Struct, frozen=True):
     """A condition came true: the leaf, and what is to happen."""
 
     leaf: "Leaf"
@@ -32,9 +31,20 @@ class Tripped:
 
 
 class Stop:
-    """A stop condition."""
+    """A stop condition. It cannot be changed, and equals another of its class that says the same."""
 
-    __slots__ = ()
+    def _say(self, **parts: Any) -> None:
+        """What it says, once, when it is made."""
+        self.__dict__.update(parts)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a stop condition cannot be changed: make another one instead of setting {name!r}")
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and repr(other) == repr(self) and vars(other) == vars(self)
+
+    def __hash__(self) -> int:
+        return hash((type(self), *vars(self).values()))
 
     def check(self, progress: Progress, extended: dict[str, float]) -> Tripped | None:
         """The leaf that makes it true, or None. `extended` is what people added to limits, by leaf."""
@@ -59,41 +69,39 @@ def _stop(value: object) -> Stop:
     return value
 
 
-@dataclass(frozen=True, slots=True)
-class Either(Stop):
-    """True when one of them is."""
+class _Two(Stop):
+    """Two conditions."""
 
     left: Stop
     right: Stop
 
-    def check(self, progress: Progress, extended: dict[str, float]) -> Tripped | None:
-        return self.left.check(progress, extended) or self.right.check(progress, extended)
+    def __init__(self, left: Stop, right: Stop) -> None:
+        self._say(left=left, right=right)
 
     def leaves(self) -> "list[Leaf]":
         return self.left.leaves() + self.right.leaves()
+
+
+class Either(_Two):
+    """True when one of them is."""
+
+    def check(self, progress: Progress, extended: dict[str, float]) -> Tripped | None:
+        return self.left.check(progress, extended) or self.right.check(progress, extended)
 
     def __repr__(self) -> str:
         return f"({self.left!r} | {self.right!r})"
 
 
-@dataclass(frozen=True, slots=True)
-class Both(Stop):
+class Both(_Two):
     """True when both are; the right one is the leaf that tripped."""
-
-    left: Stop
-    right: Stop
 
     def check(self, progress: Progress, extended: dict[str, float]) -> Tripped | None:
         return self.right.check(progress, extended) if self.left.check(progress, extended) else None
-
-    def leaves(self) -> "list[Leaf]":
-        return self.left.leaves() + self.right.leaves()
 
     def __repr__(self) -> str:
         return f"({self.left!r} & {self.right!r})"
 
 
-@dataclass(frozen=True, slots=True)
 class Leaf(Stop):
     """A single condition. `.then("pause")` asks a person to extend it instead of ending the run."""
 
@@ -103,7 +111,9 @@ class Leaf(Stop):
         """What happens when it trips: `"stop"` (the default) or `"pause"`."""
         if action not in ("stop", "pause"):
             raise InvalidDefinition(f"then() takes 'stop' or 'pause', not {action!r}")
-        return replace(self, action=action)
+        other = object.__new__(type(self))
+        other._say(**{**vars(self), "action": action})
+        return other
 
     def leaves(self) -> "list[Leaf]":
         return [self]
@@ -129,19 +139,12 @@ class Leaf(Stop):
 class _Max(Leaf):
     """A limit that is a number: only `unit` and what is measured differ."""
 
-    __slots__ = ("limit",)
     limit: float
 
     def __init__(self, limit: float, action: Literal["stop", "pause"] = "stop") -> None:
         if isinstance(limit, bool) or not isinstance(limit, int | float) or not 0 < limit < float("inf"):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidDefinition(f"{type(self).__name__} takes a number greater than 0, not {limit!r}")
-        object.__setattr__(self, "limit", limit)
-        object.__setattr__(self, "action", action)
-
-    def then(self, action: Literal["stop", "pause"]) -> Self:
-        if action not in ("stop", "pause"):
-            raise InvalidDefinition(f"then() takes 'stop' or 'pause', not {action!r}")
-        return type(self)(self.limit, action)
+        self._say(limit=limit, action=action)
 
     @property
     def budget(self) -> float:
@@ -156,12 +159,6 @@ class _Max(Leaf):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.limit})"
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Max) and other.name == self.name and other.action == self.action
-
-    def __hash__(self) -> int:
-        return hash((type(self), self.limit, self.action))
 
 
 class MaxSteps(_Max):
@@ -200,12 +197,7 @@ class MaxTime(_Max):
         super().__init__(seconds(limit, "MaxTime") if isinstance(limit, timedelta) else limit, action)
         if not isinstance(waiting, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidDefinition(f"MaxTime: waiting= is True or False, not {waiting!r:.80}")
-        object.__setattr__(self, "waiting", waiting)
-
-    def then(self, action: Literal["stop", "pause"]) -> Self:
-        other = super().then(action)
-        object.__setattr__(other, "waiting", self.waiting)
-        return other
+        self._say(waiting=waiting)
 
     def measure(self, progress: Progress) -> float:
         return progress.elapsed if self.waiting else progress.elapsed - progress.waited
@@ -214,14 +206,13 @@ class MaxTime(_Max):
         return super().__repr__() if self.waiting else f"MaxTime({self.limit}, waiting=False)"
 
 
-@dataclass(frozen=True, slots=True, repr=False)
 class TextMention(Leaf):
     """The model has said this."""
 
-    text: str = ""
+    text: str
 
     def __init__(self, text: str, action: Literal["stop", "pause"] = "stop") -> None:
-        _named(self, "text", text, action)
+        self._say(text=_named(self, text), action=action)
 
     def true(self, progress: Progress, more: float) -> bool:
         return self.text in progress.text
@@ -230,14 +221,13 @@ class TextMention(Leaf):
         return f"TextMention({self.text!r})"
 
 
-@dataclass(frozen=True, slots=True, repr=False)
 class ToolCalled(Leaf):
     """The model has called this tool."""
 
-    tool: str = ""
+    tool: str
 
     def __init__(self, tool: str, action: Literal["stop", "pause"] = "stop") -> None:
-        _named(self, "tool", tool, action)
+        self._say(tool=_named(self, tool), action=action)
 
     def true(self, progress: Progress, more: float) -> bool:
         return self.tool in progress.called
@@ -246,14 +236,13 @@ class ToolCalled(Leaf):
         return f"ToolCalled({self.tool!r})"
 
 
-@dataclass(frozen=True, slots=True, repr=False)
 class External(Leaf):
     """Somebody outside emitted this event to the run."""
 
-    event: str = "stop"
+    event: str
 
     def __init__(self, event: str = "stop", action: Literal["stop", "pause"] = "stop") -> None:
-        _named(self, "event", event, action)
+        self._say(event=_named(self, event), action=action)
 
     def true(self, progress: Progress, more: float) -> bool:
         return self.event in progress.flags
@@ -262,8 +251,7 @@ class External(Leaf):
         return f"External({self.event!r})"
 
 
-def _named(leaf: Leaf, attribute: str, value: str, action: str) -> None:
+def _named(leaf: Leaf, value: str) -> str:
     if not isinstance(value, str) or not value:  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InvalidDefinition(f"{type(leaf).__name__} takes a text that is not empty, not {value!r}")
-    object.__setattr__(leaf, attribute, value)
-    object.__setattr__(leaf, "action", action)
+    return value

@@ -7,7 +7,6 @@ import logging
 import os
 from collections.abc import Iterable
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
@@ -51,7 +50,8 @@ class SigningKey:
         except ImportError as e:
             raise Misused(EXTRA) from e
         try:
-            data = Path(path).read_bytes()
+            with open(path, "rb") as file:
+                data = file.read()
             if os.name == "posix" and os.stat(path).st_mode & 0o007:
                 raise InvalidDefinition(f"everybody on this machine can use the key {str(path)!r}: chmod 600 it first")
         except OSError as e:
@@ -85,7 +85,8 @@ class SigningKey:
 
     def saved_line(self, path: str | os.PathLike[str]) -> str:
         """Its line as it was saved in the file; "" if the file does not say whose key it is."""
-        first = Path(path).read_text("utf-8", "replace").partition("\n")[0]
+        with open(path, encoding="utf-8", errors="replace") as file:
+            first = file.readline().removesuffix("\n")
         line = first.removeprefix("# ")
         return line if first != line and line.startswith("ed25519 ") and self.kid in read_ring(line, str(path)) else ""
 
@@ -129,7 +130,7 @@ class Deciders:
     """Whose decisions count: public keys, from a file that is read again whenever it changes, or from lines."""
 
     def __init__(self, source: str | os.PathLike[str] | Iterable[str]) -> None:
-        self._path: Path | None = None
+        self._path: str | None = None
         self._stamp: tuple[int, ...] = ()
         self._error: BadDeciders | None = None
         self._known: dict[tuple[bytes, bytes, bytes], bool] = {}
@@ -137,9 +138,9 @@ class Deciders:
         self._ring: Ring = {}
         _need_cryptography()
         if isinstance(source, os.PathLike) or (isinstance(source, str) and not _is_text(source)):
-            self._path = Path(source)
+            self._path = os.fspath(source)
             self.check()
-            self._say_if_writable()
+            self._say_if_writable(self._path)
         else:
             lines = [source] if isinstance(source, str) else list(source)
             if not all(isinstance(line, str) for line in lines):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -158,7 +159,7 @@ class Deciders:
         )
 
     def __str__(self) -> str:
-        return str(self._path) if self._path else "deciders="
+        return "deciders=" if self._path is None else self._path
 
     def check(self) -> None:
         """Raise `BadDeciders` while the file is not as it must be. No run is taken then; a key may have been taken out of it."""
@@ -169,32 +170,32 @@ class Deciders:
     def ring(self) -> Ring:
         """Who is trusted now: as the file says, or said while it could last be read."""
         if self._path is not None:
-            self._look()
+            self._look(self._path)
         return self._ring
 
-    def _look(self) -> None:
+    def _look(self, path: str) -> None:
         """Read the file again if it is another one than before."""
-        assert self._path is not None
         stamp: tuple[int, ...] = ()
         try:
-            found = os.stat(self._path)
+            found = os.stat(path)
             stamp = (found.st_mtime_ns, found.st_size, found.st_ino)
             if stamp == self._stamp:
                 return
-            self._ring, self._error = read_ring(self._path.read_text("utf-8"), str(self._path)), None
+            with open(path, encoding="utf-8") as file:
+                self._ring, self._error = read_ring(file.read(), path), None
         except InvalidDefinition as e:
             self._error = BadDeciders(str(e))
         except (OSError, UnicodeDecodeError) as e:
             why = getattr(e, "strerror", "") or str(e)
-            stamp, self._error = (), BadDeciders(f"the deciders {str(self._path)!r} cannot be read: {why}")
+            stamp, self._error = (), BadDeciders(f"the deciders {path!r} cannot be read: {why}")
         self._stamp = stamp
         self.version += 1
 
-    def _say_if_writable(self) -> None:
-        if os.name == "posix" and os.geteuid() and os.access(str(self._path), os.W_OK):
+    def _say_if_writable(self, path: str) -> None:
+        if os.name == "posix" and os.geteuid() and os.access(path, os.W_OK):
             log.warning(
                 "this process can write %s, so its tools can make themselves deciders: give the file to another user",
-                self._path,
+                path,
             )
 
     def is_right(self, public: bytes, signature: bytes, text: bytes) -> bool:

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import AsyncIterator, Sequence
-from pathlib import Path
 from typing import Any
 
 from adjourn.errors import Invalid, Misused
@@ -97,7 +96,10 @@ def read_anchor(since: "Anchor | str | os.PathLike[str] | None") -> Anchor | Non
     """An anchor, or the one in a text, or in the file of a path."""
     if since is None or isinstance(since, Anchor):
         return since
-    return Anchor.read(since if isinstance(since, str) else Path(since).read_text("utf-8"))
+    if isinstance(since, str):
+        return Anchor.read(since)
+    with open(since, encoding="utf-8") as file:
+        return Anchor.read(file.read())
 
 
 async def exported(store: Store, after: int = 0) -> AsyncIterator[dict[str, Any]]:

@@ -14,7 +14,6 @@ from adjourn.core.status import ENDED, Status
 from adjourn.driver.checkpoint import Checkpoint
 from adjourn.driver.inside import check_outside
 from adjourn.errors import Invalid, InvalidDefinition, Refused, RunHeld
-from adjourn.runtime.archive import put
 from adjourn.stores.retention import Hold, Pruning
 from adjourn.stores.store import RunRow, Store
 
@@ -175,6 +174,8 @@ class PruneVerbs:
         """How to prune this run: as it is in its archive. Of one that was erased there is nothing to keep."""
         if not archive or row.erased:
             return msgspec.structs.replace(wanted, seq=row.seq)
+        from adjourn.runtime.archive import put
+
         saved: Checkpoint = await (await self.get(row.id)).checkpoint()
         file, digest = await asyncio.to_thread(put, archive, saved, self.secret)
         return msgspec.structs.replace(wanted, seq=saved.seq, archive=str(file), digest=digest)

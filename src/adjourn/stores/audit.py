@@ -6,7 +6,6 @@ chained in the same way. What ties the chains together, so that a whole one cann
 
 import hashlib
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -55,8 +54,7 @@ NUMBERED = ("seal", "seals", "anchor")
 """What has a number and no scope."""
 
 
-@dataclass(frozen=True, slots=True)
-class Broken:
+class Broken(msgspec.Struct, frozen=True):
     """A place that is not as it was written. `what` is a chain, a row, a seal or an anchor; `n` is the line, if there is one."""
 
     what: str

@@ -2,10 +2,8 @@
 
 import base64
 import hashlib
-import hmac
 import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
 
 from adjourn.errors import InvalidDefinition
@@ -48,6 +46,8 @@ class SecretKey:
         self.kid = self._mac(b"adjourn/audit-kid\0").hex()[:16]
 
     def _mac(self, message: bytes) -> bytes:
+        import hmac
+
         return hmac.digest(self._secret, message, "sha256")
 
     def sign(self, hash: bytes) -> bytes:
@@ -56,7 +56,9 @@ class SecretKey:
 
     def fits(self, hash: bytes, sig: bytes) -> bool:
         """See `AuditKey.fits`."""
-        return hmac.compare_digest(self.sign(hash), sig)
+        from hmac import compare_digest
+
+        return compare_digest(self.sign(hash), sig)
 
 
 class Ed25519Key:
@@ -119,7 +121,8 @@ def _keys(source: KeySource) -> list[AuditKey]:
     if text.startswith("ed25519 "):
         return [_public(text)]
     try:
-        text = Path(source).read_text("utf-8")
+        with open(source, encoding="utf-8") as file:
+            text = file.read()
     except (OSError, UnicodeDecodeError) as e:
         raise InvalidDefinition(f"the audit key {os.fspath(source)!r} cannot be read: {e}") from None
     if text.startswith("-----BEGIN"):

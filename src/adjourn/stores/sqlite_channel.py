@@ -6,7 +6,6 @@ A watcher leaves a note of interest; the worker's process looks for such notes a
 import asyncio
 import logging
 import os
-import secrets
 import time
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable
@@ -47,7 +46,7 @@ class SQLiteChannel:
         self._path, self._database = f"{database}-live", database
         tighten(self._path, database)
         self._waiting: list[_Said] = []
-        self._id = secrets.token_hex(8)
+        self._id = os.urandom(8).hex()
         self._followed: dict[str, int] = {}
         self._followers: Counter[str] = Counter()
         self._asked: set[str] = set()
