@@ -33,7 +33,6 @@ from adjourn.errors import (
     ProgramChanged,
     Refused,
 )
-from adjourn.stores.memory import MemoryStore
 
 if TYPE_CHECKING:
     from adjourn.agent.agent import Agent, Saved
@@ -46,6 +45,8 @@ class Conversation:
     """One storeless run, from its beginning or from a checkpoint, until it rests."""
 
     def __init__(self, agent: "Agent[Any]", run: str, resources: Mapping[str, Any] | None) -> None:
+        from adjourn.stores.memory import MemoryStore  # where there is a store, there is no such one
+
         self.agent, self.run, self.resources = agent, run, dict(resources or {})
         self.store = MemoryStore(now=_now)
         self.feed = Feed()

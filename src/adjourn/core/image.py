@@ -16,20 +16,13 @@ from adjourn.core.effects import Effects
 from adjourn.core.messages import Message
 from adjourn.core.plain import as_plain, from_plain
 from adjourn.core.state import State
+from adjourn.core.stretch import Stretch
 from adjourn.core.transcript import SEGMENT, Segment, Transcript
 
 FORMAT = 2
 """Of what is written here. What says another one is not read."""
 EFFECTS = "!effects"
 """Where what was done is kept. Every other path is a conversation's."""
-
-
-class Stretch(msgspec.Struct, frozen=True):
-    """Where a stretch belongs: it is the `k`-th of `path`, in this `edition` of the journal."""
-
-    edition: str
-    path: str
-    k: int
 
 
 # Writing it down

@@ -5,7 +5,7 @@ import logging
 import os
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -13,11 +13,13 @@ from adjourn.core.checkpoint import seal, unseal
 from adjourn.core.codec import encode
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.messages import Message, Usage
-from adjourn.core.reconstruction import SentRequest, requests
 from adjourn.core.records import AnyRecord, Started, dump
 from adjourn.core.state import State
 from adjourn.core.transcript import Transcript
 from adjourn.errors import CheckpointInvalid, InvalidDefinition
+
+if TYPE_CHECKING:
+    from adjourn.core.reconstruction import SentRequest
 
 log = logging.getLogger("adjourn.checkpoint")
 
@@ -161,8 +163,10 @@ class Checkpoint:
         return self.state.messages
 
     @property
-    def requests(self) -> list[SentRequest]:
+    def requests(self) -> "list[SentRequest]":
         """The exact request of every model call so far; see `Run.requests`."""
+        from adjourn.core.reconstruction import requests
+
         return list(requests(enumerate(self.records, 1), self.before))
 
     @property

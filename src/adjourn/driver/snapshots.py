@@ -6,18 +6,17 @@ it. A snapshot that cannot be read costs nothing but the fold: the journal is th
 
 import asyncio
 import logging
-import zlib
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Any
 
 import msgspec
 
-from adjourn.core import image
 from adjourn.core.belief import FoldAgain
 from adjourn.core.records import AnyRecord
 from adjourn.core.signatures import Trust
 from adjourn.core.state import State
+from adjourn.core.stretch import Stretch
 from adjourn.driver.earlier_turns import EarlierTurns
 from adjourn.errors import AdjournError
 from adjourn.stores.snapshots import Snapshot
@@ -84,7 +83,13 @@ async def folded_and_sized(
 async def _restored(store: Store, run: str) -> tuple[State, int] | None:
     """The state that was written down; None if there is none, or none that this version can read."""
     found = await store.snapshots().last(run)
-    if found is None or found[0].format != image.FORMAT:
+    if found is None:
+        return None
+    import zlib
+
+    from adjourn.core import image  # most runs never have a snapshot
+
+    if found[0].format != image.FORMAT:
         return None
     snapshot, bodies = found
     try:
@@ -104,13 +109,17 @@ class Captured(msgspec.Struct, frozen=True):
     seq: int
     head: bytes
     rest: bytes
-    stretches: tuple[image.Stretch, ...]
-    parts: dict[image.Stretch, Any]
+    stretches: tuple[Stretch, ...]
+    parts: dict[Stretch, Any]
 
 
 async def captured(store: Store, state: State) -> Captured | None:
     """What is to be written of a state, if enough has come since one of its run was. Nobody else may go on with it meanwhile."""
-    if state.seq < OFTEN or not image.is_fit(state):
+    if state.seq < OFTEN:
+        return None
+    from adjourn.core import image
+
+    if not image.is_fit(state):
         return None
     seq, known = await store.snapshots().known(state.run)
     if state.seq - seq < OFTEN:
@@ -122,6 +131,8 @@ async def captured(store: Store, state: State) -> Captured | None:
 
 async def write_down(store: Store, found: Captured) -> None:
     """Keep it. Nobody depends on that: what goes wrong is said in the log, and nothing else."""
+    from adjourn.core import image
+
     try:
         bodies = {which: await asyncio.to_thread(image.packed, part) for which, part in found.parts.items()}
         rest = await asyncio.to_thread(image.packed, found.rest)

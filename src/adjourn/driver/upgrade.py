@@ -9,7 +9,6 @@ from adjourn.core.fingerprint import changes
 from adjourn.core.records import AnyRecord, Closed, Started, Upgraded, parse_list
 from adjourn.core.state import State
 from adjourn.core.status import ENDED
-from adjourn.core.upgrade_rule import plain_journal, upgrade_to
 from adjourn.driver.checkpoint import Checkpoint
 from adjourn.errors import InvalidDefinition, ProgramChanged
 
@@ -54,6 +53,8 @@ def upgrade_of(
     upgrade = upgrader_of(name)
     if not found or upgrade is None or state.status in ENDED:
         return []
+    from adjourn.core.upgrade_rule import upgrade_to
+
     try:
         wanted = parse_list(msgspec.json.encode(upgrade(_whole_journal(records, state), list(found))))
         return upgrade_to(records, _named_again(wanted, state), fingerprint, found)
@@ -63,6 +64,8 @@ def upgrade_of(
 
 def _whole_journal(records: Sequence[AnyRecord], state: State) -> list[dict[str, Any]]:
     """The journal as an upgrader gets it: also with the turns before, where its first record only names them."""
+    from adjourn.core.upgrade_rule import plain_journal
+
     plain = plain_journal(records)
     if state.before is not None and not plain[0].get("history"):
         plain[0]["history"] = msgspec.to_builtins(tuple(state.before))

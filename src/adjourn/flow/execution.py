@@ -26,8 +26,6 @@ from adjourn.driver.loop import Drive
 from adjourn.driver.upgrade import upgraded
 from adjourn.errors import Invalid, MissingResource, Misused, Refused, RunFailed, UnknownInterrupt
 from adjourn.flow.chunk import checked_event
-from adjourn.flow.picture import mermaid
-from adjourn.stores.memory import MemoryStore
 from adjourn.stores.store import Filter
 
 if TYPE_CHECKING:
@@ -46,6 +44,8 @@ class Execution:
         clock: Clock | None = None,
         now: Callable[[], float] = time.time,
     ) -> None:
+        from adjourn.stores.memory import MemoryStore
+
         self._program = program
         if resources is not None and not isinstance(resources, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise Invalid(f"resources= takes the live objects by name, {{name: object}}, not {resources!r:.80}")
@@ -152,6 +152,8 @@ class Execution:
     def picture(self) -> str:
         """A mermaid diagram: which chunks are done, running, waiting."""
         state = self._now()
+        from adjourn.flow.picture import mermaid
+
         return mermaid(state.flow.graph if state.flow else self.flow.graph, state)
 
     async def stream(self) -> AsyncIterator[Event]:

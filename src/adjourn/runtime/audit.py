@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import AsyncIterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from adjourn.errors import Invalid, Misused
 from adjourn.runtime.sealer import Sealer
@@ -10,7 +10,9 @@ from adjourn.stores.audit import SECURITY, AuditRow
 from adjourn.stores.audit_key import AuditKey, KeySource, audit_keys
 from adjourn.stores.seals import Anchor, Seal
 from adjourn.stores.store import Store
-from adjourn.stores.verification import Verification
+
+if TYPE_CHECKING:
+    from adjourn.stores.verification import Verification
 
 PAGE = 100
 
@@ -74,7 +76,7 @@ class AuditVerbs:
         *,
         since: "Anchor | str | os.PathLike[str] | None" = None,
         key: KeySource | Sequence[KeySource] | None = None,
-    ) -> Verification:
+    ) -> "Verification":
         """Check everything, and say how far the check can vouch for it: up to which seal, signed by whom, and what is not sealed.
 
         `since`: an anchor, its text, or the path of a file with it. `key`: what signatures are checked with, if not with the

@@ -12,8 +12,6 @@ from adjourn.core.codec import plain
 from adjourn.core.conversation import Thread
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.messages import Message, Usage
-from adjourn.core.preview import CancelPreview, cancel_preview
-from adjourn.core.reconstruction import SentRequest, requests
 from adjourn.core.records import Accepted, AnyRecord, CancelAsked, Emitted, PauseAsked, Resumed, Said
 from adjourn.core.state import Phase, State
 from adjourn.core.status import Status
@@ -23,13 +21,14 @@ from adjourn.driver.events import Event
 from adjourn.driver.inside import check_outside
 from adjourn.driver.snapshots import folded
 from adjourn.errors import AlreadyResumed, Invalid, NotFound, Refused, RequestReused
-from adjourn.flow.picture import mermaid
 from adjourn.runtime.changed_program import changed, noted, version
 from adjourn.runtime.erasure import check_content
 from adjourn.runtime.waiters import rest
 from adjourn.stores.retention import Erasure
 
 if TYPE_CHECKING:
+    from adjourn.core.preview import CancelPreview
+    from adjourn.core.reconstruction import SentRequest
     from adjourn.runtime.runtime import Runtime
 
 T = TypeVar("T", default=Any)
@@ -112,9 +111,11 @@ class Run(Generic[T]):
         """The conversation so far, with the turns before it."""
         return await self._rt.worker.earlier.conversation(await self._fold())
 
-    async def requests(self) -> list[SentRequest]:
+    async def requests(self) -> "list[SentRequest]":
         """The exact request of every model call so far, made again from the journal. `proof` says whether it has the digest
         that was recorded when it was sent."""
+        from adjourn.core.reconstruction import requests
+
         records = await self._rt.store.load(self.id)
         return list(requests(records, await self._rt.worker.earlier.of(records)))
 
@@ -125,6 +126,8 @@ class Run(Generic[T]):
 
     async def picture(self) -> str:
         """A flow's graph as a mermaid diagram: which chunks are done, running, waiting. By the run's own recorded graph."""
+        from adjourn.flow.picture import mermaid
+
         state = Checkpoint(check_content(self.id, await self._rt.store.load(self.id))).state
         if state.flow is None:
             raise Invalid(f"run {self.id!r} is of an agent, which has no graph")
@@ -223,8 +226,10 @@ class Run(Generic[T]):
         """Put it under a legal hold, or `lift` that: it is neither erased nor pruned; see `Runtime.hold`."""
         await self._rt.hold(f"run:{self.id}", by=by, reason=reason, lift=lift)
 
-    async def cancel_preview(self) -> CancelPreview:
+    async def cancel_preview(self) -> "CancelPreview":
         """What a cancel would do now: settle, undo (in this order), leave behind."""
+        from adjourn.core.preview import cancel_preview
+
         return cancel_preview(await self._fold())
 
     async def say(self, text: str, *, by: str = "", abandon: bool = False, request_id: str = "") -> list[Interrupt]:

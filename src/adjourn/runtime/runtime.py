@@ -4,7 +4,7 @@ import os
 import socket
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import msgspec
 from typing_extensions import TypeVar
@@ -14,7 +14,6 @@ from adjourn.agent.storeless import check_program
 from adjourn.core.codec import plain
 from adjourn.core.decision import Decision
 from adjourn.core.duration import seconds
-from adjourn.core.fork import forked
 from adjourn.core.ids import check_chosen, check_imported, local_of, places_of, ref_of
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.quarantine import MAX_DEATHS
@@ -27,7 +26,6 @@ from adjourn.driver.events import Event, Load, watch
 from adjourn.driver.feed import Feed
 from adjourn.driver.identity import new_run_id
 from adjourn.driver.inside import check_outside, mark, unmark
-from adjourn.driver.upgrade import upgraded
 from adjourn.errors import (
     AlreadyDecided,
     AlreadyResumed,
@@ -41,13 +39,13 @@ from adjourn.errors import (
     UnknownInterrupt,
     UnknownRun,
 )
-from adjourn.flow.flow import Flow
 from adjourn.runtime.advance import AdvanceVerb
 from adjourn.runtime.arguments import (
     check_same,
     checked_groups,
     checked_labels,
     has_words,
+    is_flow,
     limited,
     whole,
 )
@@ -68,6 +66,9 @@ from adjourn.stores.audit_key import KeySource, audit_keys
 from adjourn.stores.open import open_store
 from adjourn.stores.rules.sheet import stamped
 from adjourn.stores.store import Filter, RunRow, Store
+
+if TYPE_CHECKING:
+    from adjourn.flow.flow import Flow
 
 T = TypeVar("T", default=str)
 
@@ -90,7 +91,7 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
     def __init__(
         self,
         store: str | Store,
-        programs: Iterable[Agent[Any] | Flow] = (),
+        programs: "Iterable[Agent[Any] | Flow]" = (),
         *,
         resources: Mapping[str, Any] | None = None,
         secret: str | None = None,
@@ -188,8 +189,8 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
             raise Misused("open the runtime first: `async with Runtime(...) as rt:`")
         return self._worker
 
-    def _register(self, program: Agent[Any] | Flow) -> None:
-        if not isinstance(program, Agent | Flow):  # pyright: ignore[reportUnnecessaryIsInstance]
+    def _register(self, program: "Agent[Any] | Flow") -> None:
+        if not isinstance(program, Agent) and not is_flow(program):
             raise InvalidDefinition(f"a runtime advances agents and flows, not {program!r:.80}")
         known = self.programs.get(program.name)
         if known is not None and known is not program and known.fingerprint != program.fingerprint:
@@ -221,7 +222,7 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
 
     async def start(
         self,
-        program: Agent[T] | Flow,
+        program: "Agent[T] | Flow",
         input: Any = None,
         *,
         run_id: str | None = None,
@@ -241,7 +242,7 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
         started = Started(
             run=new_run_id() if run_id is None else check_chosen(run_id, "run_id"), kind=program.program.kind, program=program.name,
             fingerprint=program.fingerprint, input=plain(input, "input"), by=by, labels=checked_labels(labels),
-            graph=program.to_dict() if isinstance(program, Flow) else None, **before,
+            graph=program.to_dict() if is_flow(program) else None, **before,
         )  # fmt: skip
         started = stamped(started, self.store.now())  # what this process remembers must be what the store has
         if await self.store.create(started, origin=self.origin):
@@ -423,6 +424,8 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
         row = await self.row(run)
         if (program := self.programs.get(saved.started.program)) is not None:
             if row is None:
+                from adjourn.driver.upgrade import upgraded
+
                 saved = upgraded(saved, program.name, program.fingerprint)
             check_program(program, saved.state.fingerprint, on_change or self._on_change)
         state = saved.state
@@ -483,6 +486,8 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
             check_outside("decide")
         if isinstance(old[0], Started):
             self._check_requester(old[0].program, by)
+        from adjourn.core.fork import forked
+
         made = forked(old, at, new, by, changed, how, instruction)
         saved = await at_home(self, Checkpoint(self._signatures.kept(new, made)))
         answered_here = answers.items() if isinstance(answers, Mapping) else ()

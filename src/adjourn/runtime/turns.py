@@ -8,14 +8,14 @@ from adjourn.driver.answers import MISSING
 from adjourn.driver.checkpoint import Checkpoint, taken_over
 from adjourn.driver.earlier_turns import ref_of
 from adjourn.errors import Conflict, Refused
-from adjourn.flow.flow import Flow
-from adjourn.runtime.arguments import checked_queue, head_of
+from adjourn.runtime.arguments import checked_queue, head_of, is_flow
 from adjourn.runtime.erasure import check_content, check_turn
 from adjourn.runtime.run import Run
 from adjourn.stores.store import Filter, Store
 
 if TYPE_CHECKING:
     from adjourn.agent.agent import Agent, Saved
+    from adjourn.flow.flow import Flow
     from adjourn.runtime.runtime import Runtime
 
 
@@ -42,7 +42,7 @@ async def conversation_before(
     """
     if after is None:
         return next_turn(None)
-    if isinstance(program, Flow):
+    if is_flow(program):
         raise Conflict(f"{program.name!r} is a flow, which has no conversation: after= is for agents")
     if isinstance(after, str) and not after.lstrip().startswith("{"):
         after = await rt.get(after)
@@ -63,7 +63,7 @@ async def last_of_session(rt: "Runtime", program: "Agent[Any] | Flow", session: 
 
     Raises `Refused` if the last run has not ended.
     """
-    if isinstance(program, Flow):
+    if is_flow(program):
         return next_turn(None)
     begun = {"options": {"after": "session"}}
     if run_id and await rt.row(run_id):  # the same start again: the store says that it is there

@@ -9,7 +9,7 @@ from typing import Protocol
 
 import msgspec
 
-from adjourn.core.image import Stretch
+from adjourn.core.stretch import Stretch
 
 
 class Snapshot(msgspec.Struct, frozen=True):

@@ -7,7 +7,7 @@ from typing import Any
 import apsw
 import msgspec
 
-from adjourn.core.image import Stretch
+from adjourn.core.stretch import Stretch
 from adjourn.errors import StoreError
 from adjourn.stores.connection import transaction
 from adjourn.stores.snapshots import Kept, Snapshot
