@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from adjourn.core.schema import MAX_BYTES, MAX_DEPTH, STEPS, check, check_defaults, check_schema
-from adjourn.core.schema_document import EndlessDefaults, filled, names_of, possible
-from adjourn.core.schema_evaluator import CHECKS, Evaluator, TooMuchWork
+from adjourn.core.schema_document import EndlessDefaults, TooMuchWork, filled, names_of, possible
+from adjourn.core.schema_evaluator import CHECKS, Evaluator
 from adjourn.core.schema_keywords import SAYS, WORDS
 from adjourn.errors import InvalidAnswer, InvalidDefinition
 

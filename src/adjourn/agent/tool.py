@@ -17,8 +17,7 @@ from adjourn.core.effect import Effect
 from adjourn.core.messages import Reply, ToolSpec
 from adjourn.core.policy import Rule, Verdict
 from adjourn.core.schema import STEPS, check, check_defaults, check_schema
-from adjourn.core.schema_document import EndlessDefaults, filled
-from adjourn.core.schema_evaluator import TooMuchWork
+from adjourn.core.schema_document import EndlessDefaults, TooMuchWork, filled
 from adjourn.driver.schema_check import INLINE
 from adjourn.driver.threads import in_thread
 from adjourn.errors import InvalidAnswer, InvalidDefinition

@@ -206,8 +206,8 @@ def _said(error: Any) -> str:
     return f"{where}: {error['msg']}" if where else str(error["msg"])
 
 
-_SECTION = re.compile(r"^\s*(Args|Arguments|Parameters):\s*$")
-_ENTRY = re.compile(r"^\s+\**(\w+)\s*(?:\([^)]*\))?:\s*(.+)$")
+_SECTION = r"^\s*(Args|Arguments|Parameters):\s*$"
+_ENTRY = r"^\s+\**(\w+)\s*(?:\([^)]*\))?:\s*(.+)$"
 
 
 def _described(doc: str) -> dict[str, str]:
@@ -215,9 +215,9 @@ def _described(doc: str) -> dict[str, str]:
     found: dict[str, str] = {}
     inside, last = False, ""
     for line in doc.splitlines():
-        if _SECTION.match(line):
+        if re.match(_SECTION, line):
             inside = True
-        elif inside and (entry := _ENTRY.match(line)):
+        elif inside and (entry := re.match(_ENTRY, line)):
             last = entry[1]
             found[last] = entry[2].strip()
         elif inside and line.strip() and last and line.startswith("    "):

@@ -186,7 +186,7 @@ def _bytes(data: str | bytes, what: str, limit: int) -> bytes:
 
 
 # Possessive: a backtracking repeat keeps state for every character, gigabytes for a long string.
-_STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
+_STRING = rb'(?s:"[^"\\]*+(?:\\.[^"\\]*+)*+"?)'
 _LEVELS = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")  # as signed bytes: one level down, one level up
 _NO_BRACKETS = bytes(set(range(256)) - set(b"[{]}"))
 
@@ -194,7 +194,7 @@ _NO_BRACKETS = bytes(set(range(256)) - set(b"[{]}"))
 def _is_envelope(raw: bytes, strings: int) -> bool:
     """Whether there are at most `strings` strings and little beside them. Looks no further than it must."""
     inside = 0
-    for n, found in enumerate(_STRING.finditer(raw), 1):
+    for n, found in enumerate(re.finditer(_STRING, raw), 1):
         if n > strings:
             return False
         inside += found.end() - found.start()
@@ -205,7 +205,7 @@ def _deeper_than(raw: bytes, depth: int) -> bool:
     """Whether brackets nest deeper than `depth`, without building anything."""
     if raw.count(b"[") + raw.count(b"{") <= depth:
         return False
-    steps = _STRING.sub(b"", raw).translate(_LEVELS, _NO_BRACKETS)
+    steps = re.sub(_STRING, b"", raw).translate(_LEVELS, _NO_BRACKETS)
     return max(accumulate(array("b", steps)), default=0) > depth
 
 
@@ -213,7 +213,7 @@ def has_more_parts(raw: bytes, most: int) -> bool:
     """Whether there are more than `most` lists and objects in a JSON text, without building anything."""
     if raw.count(b"[") + raw.count(b"{") <= most:
         return False
-    plain = _STRING.sub(b"", raw)
+    plain = re.sub(_STRING, b"", raw)
     return plain.count(b"[") + plain.count(b"{") > most
 
 
@@ -221,7 +221,7 @@ def _has_more_values(raw: bytes, most: int) -> bool:
     """Whether there are more than `most` values: each but the first follows a bracket or a comma."""
     if _separators(raw) <= most:
         return False
-    return _separators(_STRING.sub(b"", raw)) > most
+    return _separators(re.sub(_STRING, b"", raw)) > most
 
 
 def _separators(raw: bytes) -> int:

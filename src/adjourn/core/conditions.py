@@ -150,14 +150,14 @@ def matches(pattern: str) -> Condition:
     return Condition("matches", pattern, compiled.fits)
 
 
-_LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
-_LOCAL_PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_+'=~-]*(?:\.[A-Za-z0-9_+'=~-]+)*")
-_NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
-_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
-_NAME_AND_PORT = re.compile(r"[^:]+:[0-9]+")
-_END_OF_HOST = re.compile(r"[/?#]")
+_LABEL = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
+_LOCAL_PART = r"[A-Za-z0-9_][A-Za-z0-9_+'=~-]*(?:\.[A-Za-z0-9_+'=~-]+)*"
+_NUMBER = r"[0-9]+|0x[0-9a-f]*"
+_SCHEME = r"(?i:[a-z][a-z0-9+.-]*:)"
+_NAME_AND_PORT = r"[^:]+:[0-9]+"
+_END_OF_HOST = r"[/?#]"
 _PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443}
-_HIDDEN = re.compile(r"[\x00-\x20\x7f-\xa0\\\u2028\u2029]")
+_HIDDEN = r"[\x00-\x20\x7f-\xa0\\\u2028\u2029]"
 MAX_ADDRESS, MAX_URL, MAX_PATH = 254, 8_192, 4_096
 
 
@@ -173,7 +173,7 @@ def email_in(*domains: str) -> Condition:
     def inside(x: Any) -> bool:
         text = _ascii(x, "an e-mail address", MAX_ADDRESS)
         local, at, domain = text.rpartition("@")
-        if not at or not _LOCAL_PART.fullmatch(local):
+        if not at or not re.fullmatch(_LOCAL_PART, local):
             raise ValueError(f"{text!r:.80} is not one bare e-mail address, such as ana@example.com")
         return _is_listed(_host(domain), {None}, allowed)
 
@@ -241,11 +241,11 @@ def _authority(x: Any) -> tuple[str, set[int | None]]:
     """The host of a URL or of a bare name, and how its port may be listed: None stands for the scheme's own."""
     if not isinstance(x, str):
         raise TypeError(f"a URL is a string, not {type(x).__name__}; judge a list with a function")
-    if len(x) > MAX_URL or _HIDDEN.search(x):
+    if len(x) > MAX_URL or re.search(_HIDDEN, x):
         raise ValueError(f"{x!r:.80} has blanks, control characters or backslashes, or is longer than {MAX_URL:,}")
     scheme, slashes, rest = x.partition("://")
     if not slashes:
-        if _SCHEME.match(x) and not _NAME_AND_PORT.fullmatch(x):
+        if re.match(_SCHEME, x) and not re.fullmatch(_NAME_AND_PORT, x):
             raise ValueError(f"{x!r:.80} is neither a URL with '://' nor the name of a host")
         host, port = _host_and_port(x)
         return host, {port}
@@ -254,7 +254,7 @@ def _authority(x: Any) -> tuple[str, set[int | None]]:
         raise ValueError(f"{x!r:.80}: only http, https, ws and wss URLs are judged")
     if "@" in rest.partition("/")[0]:
         raise ValueError(f"{x!r:.80} has a user name, or an '@' before its path")
-    host, port = _host_and_port(_END_OF_HOST.split(rest, maxsplit=1)[0])
+    host, port = _host_and_port(re.split(_END_OF_HOST, rest, maxsplit=1)[0])
     if port in (None, own):
         return host, {None, own}
     return host, {port}
@@ -284,9 +284,9 @@ def _host(text: str) -> str:
     if not text.isascii() or len(text) > 253:
         raise ValueError(f"{text!r:.80} is not a plain ASCII host")
     labels = host.split(".")
-    if not all(_LABEL.fullmatch(label) for label in labels):
+    if not all(re.fullmatch(_LABEL, label) for label in labels):
         raise ValueError(f"{text!r:.80} is not a plain host")
-    if _NUMBER.fullmatch(labels[-1]):
+    if re.fullmatch(_NUMBER, labels[-1]):
         return _address(host, 4)  # 127.1, 0x7f.1, 2130706433: not everybody reads them alike
     return host
 
@@ -317,9 +317,9 @@ def _ascii(x: Any, what: str, longest: int) -> str:
 
 # Paths
 
-_ENCODED = re.compile(r"%(?:2e|2f|5c|00)", re.IGNORECASE)
-_DRIVE = re.compile(r"[A-Za-z]:")
-_UNPRINTED = re.compile(r"[\x00-\x1f\x7f\\]")
+_ENCODED = r"(?i:%(?:2e|2f|5c|00))"
+_DRIVE = r"[A-Za-z]:"
+_UNPRINTED = r"[\x00-\x1f\x7f\\]"
 
 
 def path_under(folder: str) -> Condition:
@@ -365,9 +365,9 @@ def _path(x: Any) -> str:
         raise TypeError(f"a path is a string, not {type(x).__name__}; judge a list with a function")
     if len(x) > MAX_PATH:
         raise ValueError(f"a path of {len(x):,} characters; at most {MAX_PATH:,} are judged")
-    if _UNPRINTED.search(x):
+    if re.search(_UNPRINTED, x):
         raise ValueError(f"{x!r:.80} has a control character or a backslash")
-    if x.startswith("~") or _DRIVE.match(x) or "://" in x or _ENCODED.search(x):
+    if x.startswith("~") or re.match(_DRIVE, x) or "://" in x or re.search(_ENCODED, x):
         raise ValueError(f"{x!r:.80} is not a plain path")
     if not x.isascii() and any(
         char not in "./" and {".", "/", "\\"} & set(unicodedata.normalize("NFKC", char)) for char in x

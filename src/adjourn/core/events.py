@@ -15,7 +15,7 @@ from adjourn.core import records as r
 from adjourn.core.authority import is_known
 from adjourn.core.ids import local_event
 from adjourn.core.schema import check
-from adjourn.core.schema_evaluator import TooMuchWork
+from adjourn.core.schema_document import TooMuchWork
 from adjourn.errors import InvalidAnswer
 
 if TYPE_CHECKING:

@@ -12,7 +12,6 @@ from adjourn.errors import Invalid
 
 CHOSEN = "[A-Za-z0-9][A-Za-z0-9_.~ -]{0,199}"
 """The ids that people choose, for runs and for interrupts: nothing in them means something to a shell, a URL or a ref."""
-_CHOSEN = re.compile(CHOSEN)
 _RESERVED = ":?/!#\\"
 
 
@@ -23,7 +22,7 @@ def check_chosen(id: Any, name: str) -> str:
         id: what was given.
         name: the argument it was given as, for the message.
     """
-    if not isinstance(id, str) or not _CHOSEN.fullmatch(id):
+    if not isinstance(id, str) or not re.fullmatch(CHOSEN, id):
         raise Invalid(
             f"{name} must be a short text of letters (a-z), digits, spaces and _ . ~ - that begins with a letter or a digit, "
             f"at most 200 characters, got {id!r:.80}"

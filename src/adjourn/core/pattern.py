@@ -16,8 +16,8 @@ HEAVIEST = 20_000
 WORK = 5_000_000
 """Weight times characters of the text: about 0.05 s at worst, all of it without letting others go on."""
 
-_COUNT = re.compile(r"\{(\d{1,9})(?:,(\d{0,9}))?\}")
-_REASON = re.compile(r"error: (.+)", re.DOTALL)
+_COUNT = r"\{(\d{1,9})(?:,(\d{0,9}))?\}"
+_REASON = r"(?s:error: (.+))"
 _CLASS_WEIGHT = 8
 """A class such as `\\w` has hundreds of ranges."""
 
@@ -78,7 +78,7 @@ def _compiled(expression: str) -> Any:
     try:
         return SchemaValidator(schema)
     except SchemaError as e:
-        found = _REASON.search(str(e))
+        found = re.search(_REASON, str(e))
         reason = found[1] if found else str(e).rpartition("SchemaError: ")[2]
         raise InvalidPattern(" ".join(reason.split())) from None
 
@@ -96,7 +96,7 @@ def weight_of(text: str) -> int:
         elif char == ")" and len(groups) > 1:
             last = groups.pop()
             groups[-1] += last
-        elif char == "{" and (count := _COUNT.match(text, place)):
+        elif char == "{" and (count := re.match(_COUNT, text[place : place + 24])):
             times = max(int(count[1]), int(count[2] or 1), 1)
             groups[-1] += last * (times - 1)
             last *= times

@@ -6,17 +6,19 @@ from collections.abc import Callable, Iterable, Mapping
 from enum import IntEnum
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import msgspec
 
 from adjourn.core.conditions import Condition, condition
 from adjourn.core.digest import digest
 from adjourn.core.duration import Duration, optional_seconds
-from adjourn.core.function_identity import FunctionIdentity, identify
 from adjourn.core.record_parts import Slot
 from adjourn.core.schema_document import names_of, possible
 from adjourn.errors import InvalidDefinition
+
+if TYPE_CHECKING:
+    from adjourn.core.function_identity import FunctionIdentity
 
 
 class Verdict(IntEnum):
@@ -77,9 +79,13 @@ class Rule(msgspec.Struct, frozen=True, dict=True):
         return self.when if callable(self.when) else None
 
     @cached_property
-    def function_identity(self) -> FunctionIdentity | None:
+    def function_identity(self) -> "FunctionIdentity | None":
         """What its function is."""
-        return None if self.function is None else identify(self.function)
+        if self.function is None:
+            return None
+        from adjourn.core.function_identity import identify
+
+        return identify(self.function)
 
     @cached_property
     def identity(self) -> str:

@@ -4,9 +4,15 @@ from typing import Any, cast
 
 from adjourn.core.codec import encode
 from adjourn.core.pattern import InvalidPattern, anywhere
-from adjourn.core.schema_document import EndlessDefaults, SchemaDocument, UnknownReference, filled, subschemas
-from adjourn.core.schema_evaluator import Evaluator, TooMuchWork, Unchecked
-from adjourn.core.schema_keywords import SAYS
+from adjourn.core.schema_document import (
+    EndlessDefaults,
+    SchemaDocument,
+    TooMuchWork,
+    Unchecked,
+    UnknownReference,
+    filled,
+    subschemas,
+)
 from adjourn.errors import InvalidAnswer, InvalidDefinition
 
 MAX_BYTES = 100_000
@@ -24,6 +30,8 @@ def check(schema: Any, value: Any, what: str, steps: int = STEPS) -> None:
     """
     if schema is None or schema is True:
         return
+    from adjourn.core.schema_evaluator import Evaluator
+
     try:
         problem = Evaluator(schema, steps).problem(schema, value)
     except TooMuchWork:
@@ -65,6 +73,8 @@ def check_size(schema: Any, what: str) -> None:
 
 def _check_part(schema: dict[str, Any], document: SchemaDocument, what: str) -> None:
     """One schema, without those inside of it."""
+    from adjourn.core.schema_keywords import SAYS
+
     for name, said in schema.items():
         if name == "$dynamicRef":
             raise InvalidDefinition(f"{what}: $dynamicRef is not supported; use $ref")
@@ -105,6 +115,8 @@ def check_defaults(schema: dict[str, Any], what: str) -> None:
 
 
 def _check_default(schema: dict[str, Any], document: SchemaDocument, what: str) -> None:
+    from adjourn.core.schema_evaluator import Evaluator
+
     default = schema["default"]
     try:
         problem = Evaluator(document.root, STEPS).problem(schema, filled(schema, default, document))

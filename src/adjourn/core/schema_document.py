@@ -34,7 +34,7 @@ _SHAPES = (
     "const",
 )
 """Keywords that say which properties an object has. A schema with none of them says nothing, so anything goes."""
-_ENCODED = re.compile(r"%([0-9A-Fa-f]{2})")
+_ENCODED = r"%([0-9A-Fa-f]{2})"
 
 
 class UnknownReference(ValueError):
@@ -43,6 +43,14 @@ class UnknownReference(ValueError):
 
 class EndlessDefaults(ValueError):
     """Defaults that call for more defaults, without an end."""
+
+
+class Unchecked(Exception):
+    """The value could not be checked: the schema is wrong, or leads too far."""
+
+
+class TooMuchWork(Unchecked):
+    """More steps than were given."""
 
 
 def subschemas(schema: Schema) -> Iterator[Any]:
@@ -108,7 +116,7 @@ class SchemaDocument:
     def _pointed_at(self, pointer: str) -> Any:
         found: Any = self.root
         for step in pointer.removeprefix("#/").split("/"):
-            name = _ENCODED.sub(lambda code: chr(int(code[1], 16)), step).replace("~1", "/").replace("~0", "~")
+            name = re.sub(_ENCODED, lambda code: chr(int(code[1], 16)), step).replace("~1", "/").replace("~0", "~")
             if isinstance(found, dict) and name in found:
                 found = cast("dict[str, Any]", found)[name]
             elif isinstance(found, list) and name.isdecimal() and int(name) < len(cast("list[Any]", found)):

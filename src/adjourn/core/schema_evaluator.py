@@ -11,21 +11,13 @@ from typing import Any, NamedTuple, cast
 from adjourn.core.codec import is_equal
 from adjourn.core.digest import canonical
 from adjourn.core.pattern import Pattern, anywhere, weight_of
-from adjourn.core.schema_document import SchemaDocument, UnknownReference
+from adjourn.core.schema_document import SchemaDocument, TooMuchWork, Unchecked, UnknownReference
 from adjourn.core.schema_keywords import TYPES, WORDS, is_array, is_number, is_object, is_text
 
 DEEPEST = 150
 """Schemas inside of schemas, references included."""
 UNITS_A_STEP = 100
 """Of a pattern's work: a step takes about a microsecond."""
-
-
-class Unchecked(Exception):
-    """The value could not be checked: the schema is wrong, or leads too far."""
-
-
-class TooMuchWork(Unchecked):
-    """More steps than were given."""
 
 
 class Problem(NamedTuple):

@@ -3,10 +3,10 @@
 import re
 
 _UNITS = {"m": 60.0, "h": 3600.0, "d": 86400.0, "w": 7 * 86400.0}
-_SPAN = re.compile(r"(\d{1,6})([mhdw])", re.ASCII)
+_SPAN = r"(?a:(\d{1,6})([mhdw]))"
 
 
 def span_of(text: str) -> float | None:
     """Its seconds; None if it is no such length."""
-    found = _SPAN.fullmatch(text.strip().lower())
+    found = re.fullmatch(_SPAN, text.strip().lower())
     return int(found[1]) * _UNITS[found[2]] if found else None

@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 
 from adjourn.core.schema import check, check_size
-from adjourn.core.schema_evaluator import TooMuchWork
+from adjourn.core.schema_document import TooMuchWork
 from adjourn.driver.threads import in_thread
 from adjourn.errors import InvalidAnswer, InvalidDefinition
 

@@ -93,7 +93,7 @@ class Anchor(msgspec.Struct, frozen=True):
                 return msgspec.convert(loads(text, what="the anchor", limit=10_000), cls, strict=True)
             except (Invalid, msgspec.ValidationError) as e:
                 raise Invalid(f"this is not the JSON of an anchor: {e}") from None
-        found = _ANCHOR.findall(text)
+        found = re.findall(_ANCHOR, text)
         if len(found) != 1:
             raise Invalid(
                 f"there {'is no anchor' if not found else 'are several anchors'} in {text!r:.80}: "
@@ -121,7 +121,7 @@ class Anchor(msgspec.Struct, frozen=True):
 
 
 _WORD = "adjourn-anchor/1"
-_ANCHOR = re.compile(
+_ANCHOR = (
     _WORD + r"\s+store=([0-9a-f]{1,64})\s+k=([0-9]{1,15})\s+at=(\S{1,40})\s+hash=([0-9a-f]{64})"
     r"(?:\s+kid=([0-9a-f]{1,64})\s+sig=([A-Za-z0-9+/=]{1,200}))?"
 )
