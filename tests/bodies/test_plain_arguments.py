@@ -47,7 +47,7 @@ def signatures(draw: st.DrawFn) -> Signature:
 def by_pydantic(signature: Signature) -> Signature:
     """The same, which does not know that it is plain."""
     other = Signature(**{name: getattr(signature, name) for name in signature.__struct_fields__})
-    other.__dict__["_plain"] = None
+    vars(other)["_plain"] = None
     return other
 
 
