@@ -26,6 +26,7 @@ from adjourn.driver.events import Event, Load, watch
 from adjourn.driver.feed import Feed
 from adjourn.driver.identity import new_run_id
 from adjourn.driver.inside import check_outside, mark, unmark
+from adjourn.driver.upgrade import upgraded
 from adjourn.errors import (
     AlreadyDecided,
     AlreadyResumed,
@@ -40,15 +41,7 @@ from adjourn.errors import (
     UnknownRun,
 )
 from adjourn.runtime.advance import AdvanceVerb
-from adjourn.runtime.arguments import (
-    check_same,
-    checked_groups,
-    checked_labels,
-    has_words,
-    is_flow,
-    limited,
-    whole,
-)
+from adjourn.runtime.arguments import check_same, checked_groups, checked_labels, has_words, is_flow, limited, whole
 from adjourn.runtime.audit import AuditVerbs
 from adjourn.runtime.erasure import ErasureVerbs, check_content
 from adjourn.runtime.halts import HaltVerbs
@@ -424,8 +417,6 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
         row = await self.row(run)
         if (program := self.programs.get(saved.started.program)) is not None:
             if row is None:
-                from adjourn.driver.upgrade import upgraded
-
                 saved = upgraded(saved, program.name, program.fingerprint)
             check_program(program, saved.state.fingerprint, on_change or self._on_change)
         state = saved.state
