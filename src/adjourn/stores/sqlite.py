@@ -181,9 +181,12 @@ class SQLiteStore(SQLiteAudit):
         self._bells.ring(run, own=own)
 
     def _read(self, batch: list[Request], connection: Callable[[], Any]) -> None:
+        checked = False
         for request in batch:
             try:
-                self._check_file()
+                if not checked:  # once for those that came together; if it is wrong, for each of them
+                    self._check_file()
+                    checked = True
                 request.result = request.work(connection())
             except AdjournError as e:
                 request.error = e

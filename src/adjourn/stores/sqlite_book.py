@@ -46,6 +46,10 @@ _LAST = "select id from run where session = ? and session <> '' and program = ? 
 _INSERT = f"insert into run ({', '.join(_STORED)}) values ({', '.join('?' * len(_STORED))}) returning n"
 _UPDATE = f"update run set {', '.join(f'{c} = ?' for c in _CHANGING)} where n = ?"
 _ADVANCE = "update run set seq = ?, head = ?, updated_at = ? where n = ?"
+_FROM = (  # the hash of the first, and the bodies of all that come after it
+    "select seq, iif(key = ?1, null, body), iif(key = ?1, head, null) from journal "
+    "where key >= ?1 and key < ?2 order by key"
+)
 _APPEND = "insert into journal (key, epoch, body, head) values (?, ?, ?, ?)"
 _LINE = "insert into audit_head values (?, ?, ?) on conflict (scope) do update set n = excluded.n, head = excluded.head"
 _LETTER = f"insert into letter ({', '.join(LETTER[1:])}) values ({', '.join('?' * len(LETTER[1:]))})"
@@ -210,10 +214,15 @@ class SQLiteBook:
 
     def _read_run(self, row: RunRow, ask: Ask, seen: Seen) -> None:
         db = self._db
-        if 0 <= ask.tail < row.seq:
-            seen.tail = db.execute(TAIL, (key(row.n, ask.tail), key(row.n + 1, 0))).fetchall()
-        if 0 < ask.head_at < row.seq:
-            seen.head = self._head_at(row, ask.head_at)
+        if 0 < ask.tail == ask.head_at < row.seq:
+            found = db.execute(_FROM, (key(row.n, ask.tail), key(row.n + 1, 0))).fetchall()
+            seen.head = found[0][2] if found and found[0][0] == ask.tail else b""
+            seen.tail = [(seq, body) for seq, body, _ in found if body is not None]
+        else:
+            if 0 <= ask.tail < row.seq:
+                seen.tail = db.execute(TAIL, (key(row.n, ask.tail), key(row.n + 1, 0))).fetchall()
+            if 0 < ask.head_at < row.seq:
+                seen.head = self._head_at(row, ask.head_at)
         if ask.opens or ask.named or ask.lives or ask.all_interrupts:
             seen.interrupts = self._read_interrupts(row, ask)
         if ask.records or ask.openings:
@@ -221,9 +230,8 @@ class SQLiteBook:
             for i in ask.named if ask.openings else ():
                 if found := seen.interrupts.get(i):
                     wanted.update((found.seq, *found.votes.values()))
-            sql = "select body from journal where key = ?"
-            bodies = {seq: db.execute(sql, (key(row.n, seq),)).fetchone() for seq in wanted}
-            seen.records = {seq: found[0] for seq, found in bodies.items() if found and found[0] is not None}
+            sql = f"select seq, body from journal where key in ({', '.join('?' * len(wanted))}) and body is not null"
+            seen.records = dict(db.execute(sql, tuple(key(row.n, seq) for seq in wanted)))
         if ask.request:
             sql = "select seq, body from request where run = ? and id = ?"
             seen.request = db.execute(sql, (row.n, ask.request)).fetchone()
