@@ -124,3 +124,31 @@ async def test_who_is_cancelled_just_as_it_comes_in_gives_its_slot_back() -> Non
     hall.tasks["x"].cancel()
     await hall.settle()
     assert hall.inside == ["a", "b"]
+
+
+async def test_who_is_cancelled_just_before_it_comes_in_gives_its_slot_back() -> None:
+    hall = Hall(1)
+    await hall.comes("a", "x", "b")
+    hall.tasks["x"].cancel()
+    hall.slots.leave("a")
+    await hall.settle()
+    assert hall.inside == ["a", "b"]
+
+
+async def test_a_place_in_the_queue_is_enough_and_can_be_given_up() -> None:
+    hall = Hall(1)
+    called: list[str] = []
+    for run in ("a", "b", "c", "d"):
+        hall.slots.call(run, lambda run=run: called.append(run))
+    await hall.comes("e")
+    assert called == ["a"]
+    assert hall.slots.queued == ["b", "c", "d", "e"]
+    hall.slots.withdraw("b")
+    hall.slots.wave("d")
+    assert called == ["a", "d"], "what only stops things takes no slot"
+    hall.slots.leave("d")
+    hall.slots.leave("a")
+    assert called == ["a", "d", "c"]
+    hall.slots.leave("c")
+    await hall.settle()
+    assert hall.inside == ["e"]

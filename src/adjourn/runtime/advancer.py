@@ -66,6 +66,8 @@ class Advancer:
         self.errors = KeptErrors[BaseException]()
         self.running: dict[str, Drive] = {}
         self.hot, self.earlier = HotStates(hot_bytes), EarlierTurns(store)
+        self.ended: dict[str, State] = {}
+        """What runs came to that have just ended here, until whoever waits for them was told."""
         self.heartbeat = Heartbeat(store, id, ttl, self._beat_late)
         self.left: list[str] = []
         self._left_runs: set[str] = set()
@@ -273,7 +275,9 @@ class Advancer:
     def _keep(self, run: str, folded: Folded) -> None:
         state = folded.state
         self.earlier.keep(state)
-        if state.seq and state.status not in ENDED and not state.belief.disowns:
+        if state.status in ENDED:
+            self.ended[run] = state
+        elif state.seq and not state.belief.disowns:
             self.hot.keep(run, folded)
 
     async def _take(self, run: str, state: State, replaces: str) -> Lease | None:

@@ -39,6 +39,11 @@ class HotStates:
         self.size -= found[1]
         return found[0]
 
+    def look(self, run: str) -> State | None:
+        """The state of a run, if it is here. It stays, and is another's: it is only to be looked at, before anybody is waited for."""
+        found = self._states.get(run)
+        return found[0].state if found else None
+
     def keep(self, run: str, folded: Folded) -> None:
         """Put a state away; the oldest make room."""
         self.take(run)

@@ -368,7 +368,7 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
     ) -> int:
         if not isinstance(by, str) or not by:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise Invalid("a decision needs by=: who decides")
-        interrupt = await self.interrupt(given)
+        interrupt = self.worker.asked(given) or await self.interrupt(given)
         command = await answered(interrupt, answer, by=by)
         seen = given.digest if isinstance(given, Interrupt) and not digest else digest
         if not (interrupt.call and interrupt.call.digest):  # the store knows no digest of it

@@ -24,8 +24,19 @@ class Slots:
         self._number, self._later = number, later or _later
         self._working: set[str] = set()
         self._alone = ""
-        self._queue: dict[str, asyncio.Future[None]] = {}
+        self._queue: dict[str, Callable[[], None]] = {}  # those that wait, and what lets each of them in
         self._suspects: dict[str, bool] = {}  # those that wait, and whether they have waited long enough
+
+    def call(self, run: str, begin: Callable[[], None]) -> None:
+        """Call `begin` when the run may be at work, perhaps at once. While it waits, it is nothing but a place in the queue."""
+        self._queue[run] = begin
+        self._admit()
+
+    def withdraw(self, run: str) -> None:
+        """The run does not wait any more, if it did."""
+        if self._queue.pop(run, None) is not None:
+            self._suspects.pop(run, None)
+            self._admit()
 
     async def enter(self, run: str) -> None:
         """Return when the run may be at work."""
@@ -50,15 +61,20 @@ class Slots:
         return run in self._queue
 
     @property
+    def queued(self) -> list[str]:
+        """The runs that wait, the first of them first."""
+        return list(self._queue)
+
+    @property
     def is_anybody_queued(self) -> bool:
         """Whether a run waits."""
         return bool(self._queue)
 
     def wave(self, run: str) -> None:
         """Let a run that waits pass by: there is something to stop in it."""
-        if (waits := self._queue.pop(run, None)) is not None:
+        if (begin := self._queue.pop(run, None)) is not None:
             self._suspects.pop(run, None)
-            waits.set_result(None)
+            begin()
             self._admit()
 
     def clear(self, run: str) -> None:
@@ -74,16 +90,22 @@ class Slots:
         self._admit()
 
     async def _wait(self, run: str) -> None:
-        waits = self._queue[run] = asyncio.get_running_loop().create_future()
-        self._admit()
+        waits: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        inside = False
+
+        def enter() -> None:
+            nonlocal inside
+            inside = True
+            if not waits.done():  # else it has just been cancelled, and does not know it yet
+                waits.set_result(None)
+
         try:
+            self.call(run, enter)
             await waits
         except BaseException:
-            self._queue.pop(run, None)
-            self._suspects.pop(run, None)
-            if waits.done() and not waits.cancelled():
+            if inside:
                 self.leave(run)
-            self._admit()
+            self.withdraw(run)
             raise
 
     def _tire(self, run: str) -> None:
@@ -103,4 +125,4 @@ class Slots:
                 del self._suspects[run]
                 self._alone = run
             self._working.add(run)
-            self._queue.pop(run).set_result(None)
+            self._queue.pop(run)()

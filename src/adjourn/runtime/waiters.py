@@ -4,8 +4,11 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from adjourn.core.belief import FoldAgain
-from adjourn.core.records import AnyRecord
+from adjourn.core.call import Open
+from adjourn.core.records import AnyRecord, Asked, Completed, Parked, Suspended
 from adjourn.core.state import State
 from adjourn.core.status import CANCELS, ENDED, Status
 from adjourn.runtime.erasure import check_content
@@ -28,14 +31,16 @@ class Waiter:
         self.run = run
         self._bell = asyncio.Event()
         self._told = False
+        self.ended: State | None = None
+        """Of a run that ended here: what it came to."""
 
     def ring(self) -> None:
         """The run may have changed."""
         self._bell.set()
 
-    def tell(self) -> None:
-        """This process has let go of the run."""
-        self._told = True
+    def tell(self, ended: State | None = None) -> None:
+        """This process has let go of the run, perhaps because it has ended."""
+        self._told, self.ended = True, ended
         self._bell.set()
 
     def begin(self) -> bool:
@@ -71,10 +76,10 @@ class Waiters:
 
         return waiter, end
 
-    def tell(self, run: str) -> None:
-        """This process has let go of the run."""
+    def tell(self, run: str, ended: State | None = None) -> None:
+        """This process has let go of the run, perhaps because it has ended."""
         for waiter in self._of.get(run, ()):
-            waiter.tell()
+            waiter.tell(ended)
 
     def tell_all(self) -> None:
         """The runtime is closed: whoever waits looks, and hears what the store says to that."""
@@ -111,9 +116,10 @@ async def rest(store: Store, worker: "Worker", run: str) -> tuple[State, list[An
                 status = None if told else (await store.get(run)).status
                 if status is None or status in MAY_REST:
                     await journal.read_on()
-                    if is_resting(journal.state, store.now()):
-                        return journal.state, journal.records
-                    status = journal.state.status
+                    state = journal.meant(waiter.ended or worker.kept(run))
+                    if is_resting(state, store.now()):
+                        return state, journal.records
+                    status = state.status
                 refusal = worker.refusals.get(run)
                 if refusal and status not in CANCELS:
                     raise refusal
@@ -124,22 +130,49 @@ async def rest(store: Store, worker: "Worker", run: str) -> tuple[State, list[An
 
 
 class _Journal:
-    """A journal as far as it was read."""
+    """A journal as far as it was read, and what it means."""
 
     def __init__(self, store: Store, run: str) -> None:
         self._store, self._run = store, run
-        self.state, self.records = State(), list[AnyRecord]()
+        self._state, self.records = State(), list[AnyRecord]()
 
     async def read_on(self) -> None:
         """Read what was appended since."""
-        tail = await self._store.load(self._run, self.state.seq)
-        try:
-            self.state.fold_all(tail)
-        except FoldAgain:
-            self.state, self.records = State(), list[AnyRecord]()
-            tail = await self._store.load(self._run)
-            self.state.fold_all(tail)
+        tail = await self._store.load(self._run, len(self.records))
         self.records += check_content(self._run, tail)
+
+    def meant(self, known: State | None) -> State:
+        """What it means; `known`: what the worker of this process has folded, which is often the same."""
+        if known is not None and (shown := _shown(known, self.records)):
+            return shown
+        try:
+            self._state.fold_all(list(enumerate(self.records, 1))[self._state.seq :])
+        except FoldAgain:
+            self._state = State().fold_all(enumerate(self.records, 1))
+        return self._state
+
+
+def _shown(known: State, records: list[AnyRecord]) -> State | None:
+    """The state of a worker, as far as an outcome says it, if it is of exactly these records; None: fold them.
+
+    Nothing in it that somebody could change is the worker's own: what was asked and what came out is taken from the records.
+    """
+    if known.trust is not None or known.before is not None or not known.seq == len(records) > 0:
+        return None
+    last, ended = records[-1], known.ended
+    if isinstance(last, Completed):
+        if last.spoken and isinstance(ended, Completed) and isinstance(ended.output, str):
+            last = replace(last, output=ended.output)  # it is in the last reply, and not written twice
+        return replace(known, ended=last) if ended == last else None
+    if not isinstance(last, Parked) or known.parked != last:
+        return None
+    opened: dict[str, Open] = {}
+    for i, found in known.open.items():
+        record = records[found.seq - 1]
+        if not isinstance(record, Asked | Suspended) or record.i != i:
+            return None
+        opened[i] = replace(found, record=record)
+    return replace(known, open=opened)
 
 
 def is_resting(state: State, now: float) -> bool:

@@ -5,6 +5,8 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from adjourn.core.ids import places_of
+from adjourn.core.interrupt import Interrupt, view
 from adjourn.core.quarantine import MAX_DEATHS
 from adjourn.core.records import Started
 from adjourn.core.state import State
@@ -105,15 +107,22 @@ class Worker:
                 self._again.add(run)
             if stops:
                 self._slots.wave(run)
-        elif self._works:
-            self._begin(run, self._attempt(run, replaces, stops))
+        elif self._works and stops:
+            self._slots.withdraw(run)
+            self._begin(run, self._attempt(run, replaces, stops=True))
+        elif self._works and not self._slots.is_queued(run):
+            self._slots.call(run, lambda: self._begin_queued(run, replaces))
 
     async def advance(self, run: str, budget: Budget, *, replaces: str = "") -> Advanced:
         """See `Runtime.advance`."""
         row = await self._store.get(run)
-        if run in self._drives or self._closing:
+        if run in self._drives or self._slots.is_queued(run) or self._closing:
             return Busy(worker=self.id, until=row.lease_until)
-        return await self._begin(run, self._turn(run, budget, replaces, row.status in STOPS))
+        return await self._begin(run, self._enter(run, budget, replaces, row.status in STOPS))
+
+    def _begin_queued(self, run: str, replaces: str) -> None:
+        if not self._closing:
+            self._begin(run, self._attempt(run, replaces, stops=False))
 
     def _begin(self, run: str, work: Any) -> asyncio.Task[Any]:
         task = asyncio.get_running_loop().create_task(work, name=f"adjourn-run:{run}")
@@ -123,15 +132,19 @@ class Worker:
 
     def _rested(self, run: str) -> None:
         self._drives.pop(run, None)
-        self._waiters.tell(run)
+        self._waiters.tell(run, self.advancer.ended.pop(run, None))
         if run in self._again:
             self._again.discard(run)
             self.wake(run)
 
-    async def _turn(self, run: str, budget: Budget, replaces: str, stops: bool) -> Advanced:
+    async def _enter(self, run: str, budget: Budget, replaces: str, stops: bool) -> Advanced:
         """Advance a run once there is a slot for it."""
         if not stops:
             await self._slots.enter(run)
+        return await self._turn(run, budget, replaces, stops)
+
+    async def _turn(self, run: str, budget: Budget, replaces: str, stops: bool) -> Advanced:
+        """Advance a run that has a slot, or needs none."""
         try:
             done = await self.advancer.advance(run, budget, replaces=replaces, stops=stops)
         finally:
@@ -164,6 +177,10 @@ class Worker:
         """Somebody waits for the run; see `runtime.waiters`."""
         self._begin_sweeps()
         return self._waiters.add(run)
+
+    def kept(self, run: str) -> State | None:
+        """What the run meant when this process let go of it, if that is still known; see `HotStates.look`."""
+        return self.advancer.hot.look(run)
 
     async def rested(self, run: str) -> None:
         """Return when this process has let go of the run."""
@@ -227,6 +244,8 @@ class Worker:
             if row.status in STOPS:
                 self._slots.wave(row.id)
             return False
+        if self._slots.is_queued(row.id) and row.status not in STOPS:
+            return False
         life = self.advancer.life_of(row.worker)
         held = row.lease_until != 0 if life is Life.ALIVE else row.lease_until > self._store.now()
         if row.worker and held and life is not Life.DEAD:
@@ -239,6 +258,20 @@ class Worker:
     def drives(self, run: str) -> bool:
         """Whether the run is being advanced in this process now."""
         return run in self.advancer.running
+
+    def asked(self, given: str | Interrupt) -> Interrupt | None:
+        """An interrupt that was open when this process let go of its run, to build an answer of; None if it is not known here.
+
+        What was asked never changes, so nobody need read it again. Whether it is still open is for the store to say.
+        """
+        name = given.ref if isinstance(given, Interrupt) else given
+        places = places_of(name) if isinstance(name, str) else []  # pyright: ignore[reportUnnecessaryIsInstance]
+        if len(places) != 1 or not places[0][0]:
+            return None
+        [(run, local)] = places
+        state = self.kept(run)
+        found = state.open.get(local) if state is not None and state.trust is None else None
+        return view(run, found.seq, found.record) if found is not None else None
 
     def cut(self, run: str, seq: int) -> None:
         """The word at `seq` ends the run's model calls: they need not wait until its driver has read it."""
@@ -269,6 +302,9 @@ class Worker:
 
     async def _close(self, grace: float) -> None:
         self._closing = True
+        for run in self._slots.queued:
+            if run not in self._drives:
+                self._slots.withdraw(run)
         if self._sweeper is not None:
             self._sweeper.cancel()
             await asyncio.gather(self._sweeper, return_exceptions=True)
