@@ -9,7 +9,7 @@ from adjourn.driver import identity
 from adjourn.driver.clock import DriveTime
 from adjourn.driver.landing import Landing
 from adjourn.driver.loop import Drive
-from adjourn.runtime import advancer, run
+from adjourn.runtime import advancer, run, waiters
 from adjourn.runtime.advancer import Advancer
 from adjourn.runtime.hot import HotStates
 from adjourn.runtime.worker import Worker
@@ -21,6 +21,7 @@ STEPS = "tests/bodies/test_clock_steps.py::test_"
 CLOSING = "tests/runtime/test_closing.py::test_"
 ADVANCE = "tests/runtime/test_advance.py::test_"
 WAITERS = "tests/runtime/test_waiters.py::test_"
+KNOWN = "tests/runtime/test_known_here.py::test_"
 MEMORY = "tests/stores/test_contract.py::TestMemoryStore::test_"
 
 LIVENESS: dict[str, Defect] = {
@@ -96,8 +97,13 @@ LIVENESS: dict[str, Defect] = {
     ),
     "waiters_hear_nobody_else": Defect(
         "whoever waits for a run that waits for a slot does not hear that another process has ended it",
-        rewriting(Worker, "is_at", " and not self._slots.is_queued(run)", ""),
+        rewriting(Worker, "is_at", "and not self._slots.is_queued(run)", "or self._slots.is_queued(run)"),
         WAITERS + "a_run_that_another_process_ends_is_heard_of_while_it_waits_for_a_slot_here",
+    ),
+    "outcomes_are_the_workers_own": Defect(
+        "whoever waits for a run is given what its worker goes on with",
+        rewriting(waiters, "_shown", "replace(found, record=record)", "found"),
+        KNOWN + "what_a_caller_does_to_an_outcome_does_not_reach_the_run",
     ),
     "a_budget_cuts_models": Defect(
         "when the time of a run is over, its model call is cut off",
