@@ -56,13 +56,15 @@ def page(results: dict[str, Any]) -> str:
     if others := results.get("peers"):
         figures = others["medians"]
         parts += ["## Beside others\n", COLD, under(others["machine"]) + "\n"]
-        parts += [
-            "![CPU of a durable turn](images/performance-turns.svg)\n",
-            markdown(PEER_HEAD, peer_rows(figures)) + "\n",
-        ]
+        if found := peer_rows(figures):
+            parts += ["![CPU of a durable turn](images/performance-turns.svg)\n", markdown(PEER_HEAD, found) + "\n"]
         parts += [f"- {text}: {'reached' if ok else 'missed'}" for text, ok in peer_goals(figures)]
-        parts += ["\n### From an answer to the tool's body\n", "![Answer to body](images/performance-answers.svg)\n"]
-        parts += [markdown(("", "100 messages: ms", "CPU ms", "1,000 messages: ms", "CPU ms"), answers(figures)) + "\n"]
+        if found := answers(figures):
+            parts += [
+                "\n### From an answer to the tool's body\n",
+                "![Answer to body](images/performance-answers.svg)\n",
+            ]
+            parts += [markdown(("", "100 messages: ms", "CPU ms", "1,000 messages: ms", "CPU ms"), found) + "\n"]
     return "\n".join(parts)
 
 
@@ -109,7 +111,8 @@ def files(results: dict[str, Any]) -> dict[Path, str]:
         ):
             words = "turns" if what == "turns" else "messages"
             groups = [(f"{n:,} {words}", found) for n in (100, 1000) if (found := bars(figures, f"{what} {n}", figure))]
-            made[DOCS / "images" / f"performance-{name}.svg"] = picture(title, unit, groups)
+            if groups:
+                made[DOCS / "images" / f"performance-{name}.svg"] = picture(title, unit, groups)
     return made
 
 

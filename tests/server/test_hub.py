@@ -1,5 +1,6 @@
 """The stream about everything, from inside: it is kept by changes, whatever the store holds."""
 
+import gc
 from typing import Any
 
 from adjourn import Runtime
@@ -7,6 +8,8 @@ from adjourn.core.interrupt import Interrupt
 from adjourn.core.records import Completed, Decided
 from adjourn.errors import StoreError
 from adjourn.server.hub import Change, Hub
+from adjourn.server.open_interrupts import OpenInterrupts
+from adjourn.stores.listing import briefly
 from adjourn.stores.memory import MemoryStore
 from adjourn.stores.store import Filter, RunRow
 from adjourn.testing import FakeClock
@@ -71,6 +74,16 @@ async def test_a_look_reads_what_has_changed_and_no_more() -> None:
         world.clock.advance(60)
         assert await world.look() is None
     assert world.store.given == 4, "what was written while one looked is looked at once more"
+
+
+def test_nothing_that_is_kept_of_open_interrupts_is_gone_through_by_the_collector() -> None:
+    """One object for each of 100,000, and the event loop stands still for a tenth of a second whenever it collects."""
+    there = OpenInterrupts()
+    gc.collect()
+    before = len(gc.get_objects())
+    there.add(briefly(f"r{n // 2}", f"1.{n}?0", n, "approval", 1.0, 5.0 + n) for n in range(4_000))
+    gc.collect()
+    assert len(there.refs) == 4_000 and len(gc.get_objects()) - before < 100
 
 
 async def test_what_is_decided_voided_or_over_is_closed_once() -> None:

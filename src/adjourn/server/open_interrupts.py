@@ -7,11 +7,15 @@ from adjourn.core.interrupt import Interrupt
 
 
 class OpenInterrupts:
-    """The references of all open interrupts, and when their time is over."""
+    """The references of all open interrupts, and when their time is over.
+
+    It keeps texts, numbers and tuples of them: Python's collector goes through every list, set and dictionary that there is, and
+    one for each of 100,000 runs would stop the event loop for a tenth of a second, again and again.
+    """
 
     def __init__(self) -> None:
         self.refs: dict[str, float] = {}
-        self._of_run: dict[str, set[str]] = {}
+        self._of_run: dict[str, tuple[str, ...]] = {}
         self._ends: list[tuple[float, str, str]] = []
 
     def add(self, found: Iterable[Interrupt]) -> list[str]:
@@ -21,7 +25,7 @@ class OpenInterrupts:
             ref, ends = interrupt.ref, interrupt.expires_at or 0.0
             if ref not in self.refs:
                 opened.append(ref)
-                self._of_run.setdefault(interrupt.run_id, set()).add(ref)
+                self._of_run[interrupt.run_id] = (*self._of_run.get(interrupt.run_id, ()), ref)
             if ends and self.refs.get(ref) != ends:
                 heappush(self._ends, (ends, interrupt.run_id, ref))
             self.refs[ref] = ends
@@ -33,7 +37,7 @@ class OpenInterrupts:
         there = {interrupt.ref for interrupt in found}
         closed: list[str] = []
         for run in runs:
-            for ref in sorted(self._of_run.get(run, set()) - there):
+            for ref in sorted(set(self._of_run.get(run, ())) - there):
                 closed.append(ref)
                 self._drop(run, ref)
         opened = self.add(found)
@@ -46,7 +50,8 @@ class OpenInterrupts:
 
     def _drop(self, run: str, ref: str) -> None:
         del self.refs[ref]
-        of_run = self._of_run[run]
-        of_run.discard(ref)
-        if not of_run:
+        left = tuple(other for other in self._of_run[run] if other != ref)
+        if left:
+            self._of_run[run] = left
+        else:
             del self._of_run[run]
