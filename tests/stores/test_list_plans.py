@@ -70,11 +70,11 @@ class Watched:
         sqlite_lists.runs(self.db, wanted, NOW)
         return self.steps
 
-    def longest_look(self, wanted: Filter) -> int:
+    def longest_look(self, wanted: Filter, looks: Any = sqlite_lists.looks) -> int:
         """How many steps its longest look takes."""
         steps: list[int] = []
         self.steps = 0
-        for _ in sqlite_lists.looks(self.db, wanted, NOW):
+        for _ in looks(self.db, wanted, NOW):
             steps.append(self.steps)
             self.steps = 0
         return max([*steps, self.steps])
@@ -170,3 +170,32 @@ def test_no_look_takes_longer_because_there_are_more_runs_whatever_two_things_ar
     for one in BROAD:
         assert sqlite_lists.runs(many.db, Filter(**one), NOW), one
         assert many.longest_look(Filter(**one)) < IN_A_LOOK, one
+
+
+def all_wait(db: Any) -> None:
+    """Each run asks somebody something."""
+    db.execute(
+        "insert into interrupt (run, i, seq, kind, state, digest, event, expires, undoing, approvers, by, votes, opened_at, type) "
+        "select n, '1.0?0', 2, 'approval', 'open', '', '', 0.0, 0, 1, '', '[]', n, 'approval' from run"
+    )
+    db.execute("insert into journal (key, epoch, body, head) select n << 32 | 2, 1, '', x'' from run")
+
+
+NOBODYS: list[dict[str, Any]] = [
+    {"text": "xyzzy"}, {"group": "nobody"}, {"kind": "error"}, {"since": 9e9}, {"program": "clerk", "text": "zq"},
+    {"label": ("tenant", "acme"), "session": "chat-1"}, {"program": "clerk", "kind": "error"},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("brief", [False, True])
+def test_no_look_at_an_inbox_takes_longer_because_more_wait_though_nobody_asked_for_that(
+    tmp_path: Path, brief: bool
+) -> None:
+    few, many = (Watched(tmp_path / f"{count}.db", apart(count)) for count in (6_000, 9_000))
+    for one in (few, many):
+        all_wait(one.db)
+    for fields in NOBODYS:
+        wanted = Filter(**fields, brief=brief)
+        assert sqlite_lists.inbox(many.db, wanted, NOW) == [], wanted
+        took = [one.longest_look(wanted, sqlite_lists.inbox_looks) for one in (few, many)]
+        assert took[1] < IN_A_LOOK and took[1] <= 1.1 * took[0] + 500, (wanted, took)

@@ -231,6 +231,9 @@ async def test_an_inbox_in_a_file_is_the_inbox_in_memory_whatever_is_asked(
     ids = await ask_both(stores, chance)
     for few in (10, 500):
         monkeypatch.setattr(sqlite_lists, "FEW", few)
+        monkeypatch.setattr(sqlite_lists, "FIRST", few // 4)
+        monkeypatch.setattr(sqlite_lists, "LOOK", few // 2)
+        monkeypatch.setattr(sqlite, "TURN", 0.0)
         for _ in range(150):
             fields: dict[str, Any] = {
                 "program": chance.choice(PROGRAMS), "session": "chat-1", "label": ("tenant", "acme"), "run": chance.choice(ids),

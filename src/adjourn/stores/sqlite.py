@@ -204,8 +204,25 @@ class SQLiteStore(SQLiteAudit):
         if self._listing is not None:
             self._listing.close()
 
-    def _looks(self, filter: Filter, now: float) -> Iterator[list[RunRow]]:
-        yield from lists.looks(self._for_lists(), filter, now)  # begun by the thread that has the connection
+    async def _in_turns(self, begin: Callable[[Any], Iterator[list[Any]]]) -> list[Any]:
+        """What a list finds, look by look; it is begun by the thread that has the connection."""
+        found: list[Any] = []
+        looks: Iterator[list[Any]] | None = None
+
+        def look(db: Any) -> bool:
+            nonlocal looks
+            if looks is None:
+                looks = begin(db)
+            until = time.perf_counter() + TURN
+            for part in looks:
+                found.extend(part)
+                if time.perf_counter() >= until:
+                    return True
+            return False
+
+        while await self._lists.ask(look):
+            continue
+        return found
 
     # Store
 
@@ -295,23 +312,12 @@ class SQLiteStore(SQLiteAudit):
     async def inbox(self, filter: Filter) -> list[Interrupt]:
         """See `Store.inbox`."""
         now = self.now()
-        return await self._lists.ask(lambda db: lists.inbox(db, filter, now))
+        return await self._in_turns(lambda db: lists.inbox_looks(db, filter, now))
 
     async def runs(self, filter: Filter) -> list[RunRow]:
         """See `Store.runs`."""
-        looks, found = self._looks(filter, self.now()), list[RunRow]()
-
-        def look(_: Any) -> bool:
-            until = time.perf_counter() + TURN
-            for part in looks:
-                found.extend(part)
-                if time.perf_counter() >= until:
-                    return True
-            return False
-
-        while await self._lists.ask(look):
-            continue
-        return found
+        now = self.now()
+        return await self._in_turns(lambda db: lists.looks(db, filter, now))
 
     async def misfits(self, put: Misfit | None = None, *, runs: Sequence[str] = ()) -> list[Misfit]:
         """See `Store.misfits`."""

@@ -18,7 +18,11 @@ AT = "json_extract(body, '$.at')"
 PLACE = "select rank, opened_at, run, seq from interrupt where i = ? order by run limit 1"
 PLACE_IN_RUN = "select rank, opened_at, run, seq from interrupt where run = (select n from run where id = ?) and i = ?"
 OPENED = (("x.opened_at >=", "since"), ("x.opened_at <=", "until"), ("r.updated_at >=", "changed"))
-WAITING = "x.state = 'open' and x.kind not in ('timer', 'event') and (x.expires = 0 or x.expires > :now)"
+IN_INBOX = "x.state = 'open' and x.kind not in ('timer', 'event')"
+WAITING = f"{IN_INBOX} and (x.expires = 0 or x.expires > :now)"
+POSITION = "(x.rank, x.opened_at, x.run, x.seq)"
+RARE = ("program", "session", "label", "kind", "text", "group", "since", "until")
+"""What hardly any of those that wait may be."""
 DECIDABLE = "(case when r.status in ('cancelling', 'stuck') then x.undoing else 1 end)"
 BRIEF = "r.id, x.i, x.seq, x.kind, x.opened_at, x.expires"
 WHOLE = "r.id, x.seq, j.body, x.votes, r.requesters, r.n, x.disowned"
@@ -80,7 +84,49 @@ PROBED, PROBES, ENOUGH = 12, 20, 3
 
 def inbox(db: Any, filter: Filter, now: float) -> list[Interrupt]:
     """See `Store.inbox`."""
-    values: dict[str, Any] = {"now": now, "limit": filter.limit}
+    return [interrupt for look in inbox_looks(db, filter, now) for interrupt in look]
+
+
+def inbox_looks(db: Any, filter: Filter, now: float) -> Iterator[list[Interrupt]]:
+    """A page of an inbox, in looks of which each has an end, as those of `looks`."""
+    terms, values = _waiting(filter, now)
+    source = _of_few_runs(db, filter, values)
+    place, left, most = _place(db, filter.after), filter.limit, FIRST
+    in_slices = not source and (filter.members is not None or any(getattr(filter, name) for name in RARE))
+    while left > 0:
+        here, values["limit"] = list(terms), left
+        if place:
+            here.append(f"{POSITION} > (:rank, :opened_at, :number, :seq)")
+            values |= dict(zip(("rank", "opened_at", "number", "seq"), place, strict=True))
+        place = _further(db, place, most) if in_slices else None
+        if place:
+            here.append(f"{POSITION} <= (:to_rank, :to_opened_at, :to_number, :to_seq)")
+            values |= dict(zip(("to_rank", "to_opened_at", "to_number", "to_seq"), place, strict=True))
+        rest = f"where {' and '.join(here)} order by x.rank, x.opened_at, x.run, x.seq limit :limit"
+        found = _items(db, f"{source or 'interrupt x'} {OF_RUN}", rest, values, filter.brief)
+        yield found
+        left, most = left - len(found), min(most * 4, LOOK)
+        if not place:
+            return
+
+
+def _items(db: Any, source: str, rest: str, values: Mapping[str, Any], brief: bool) -> list[Interrupt]:
+    if brief:
+        return [briefly(*row) for row in db.execute(f"select {BRIEF} from {source} {rest}", values)]
+    found = db.execute(f"select {WHOLE} from {source} {RECORD} {rest}", values).fetchall()
+    return [inbox_item(db, row) for row in found]
+
+
+def _further(db: Any, place: Any, count: int) -> Any:
+    """The place of an interrupt that is so many further in the inbox; None if there are fewer."""
+    where = f"{IN_INBOX} and {POSITION} > (?, ?, ?, ?)" if place else IN_INBOX
+    order = f"order by x.rank, x.opened_at, x.run, x.seq limit 1 offset {count - 1}"
+    return db.execute(f"select {POSITION[1:-1]} from interrupt x where {where} {order}", place or ()).fetchone()
+
+
+def _waiting(filter: Filter, now: float) -> tuple[list[str], dict[str, Any]]:
+    """What an interrupt must be, beyond its place."""
+    values: dict[str, Any] = {"now": now}
     terms = ["1"] if filter.interrupt else [WAITING, DECIDABLE]
     wanted = {
         "r.id": filter.run, "r.program": filter.program, "r.session": filter.session, "x.kind": filter.kind,
@@ -97,9 +143,6 @@ def inbox(db: Any, filter: Filter, now: float) -> list[Interrupt]:
     if filter.label:
         terms.append(LABELLED.replace("= n)", "= r.n)"))
         values |= {"key": filter.label[0], "value": filter.label[1]}
-    if last := _place(db, filter.after):
-        terms.append("(x.rank, x.opened_at, x.run, x.seq) > (:rank, :opened_at, :number, :seq)")
-        values |= dict(zip(("rank", "opened_at", "number", "seq"), last, strict=True))
     for term, name, value in (
         (WORDS, "text", filter.text.lower()),
         (GIVEN, "group", filter.group),
@@ -108,12 +151,7 @@ def inbox(db: Any, filter: Filter, now: float) -> list[Interrupt]:
         if value:
             terms.append(term)
             values[name] = value
-    source = _of_few_runs(db, filter, values) or "interrupt x"
-    rest = f"where {' and '.join(terms)} order by x.rank, x.opened_at, x.run, x.seq limit :limit"
-    if filter.brief:
-        return [briefly(*row) for row in db.execute(f"select {BRIEF} from {source} {OF_RUN} {rest}", values)]
-    found = db.execute(f"select {WHOLE} from {source} {OF_RUN} {RECORD} {rest}", values).fetchall()
-    return [inbox_item(db, row) for row in found]
+    return terms, values
 
 
 def _of_few_runs(db: Any, filter: Filter, values: Mapping[str, Any]) -> str:
