@@ -143,6 +143,17 @@ async def test_a_snapshot_that_is_not_of_this_journal_is_ignored(store: Store, w
     assert again == state
 
 
+async def test_a_snapshot_from_which_the_journal_does_not_go_on_costs_a_fold(store: Store) -> None:
+    state = await filled(store, 400)
+    found = await captured(store, state)
+    assert found is not None
+    state.live, state.status = {}, None
+    forged = Snapshot(state.seq, found.head, image.FORMAT, image.packed(image.rest(state)), found.stretches)
+    await store.snapshots().keep("r", forged, {which: image.packed(part) for which, part in found.parts.items()})
+    await store.deliver("r", Said(text="more", by="ana"))
+    assert await folded(store, "r") == State().fold_all(await store.load("r"))
+
+
 @pytest.mark.parametrize("path", ["", image.EFFECTS])
 async def test_one_damaged_byte_of_a_stretch_costs_a_fold_and_is_never_met_later(store: Store, path: str) -> None:
     state = await filled(store, 1_100)

@@ -124,10 +124,64 @@ async def test_if_the_archive_cannot_be_written_nothing_goes(
 
     monkeypatch.setattr(*((Path, "mkdir") if step == "mkdir" else (archive.os, step)), full)
     async with Runtime(world.store) as rt:
-        with pytest.raises(StoreError, match=r"No space left.*Nothing was pruned"):
+        with pytest.raises(StoreError, match=r"No space left.*Its run was not pruned"):
             await rt.prune(older="1h", by="ann", archive=tmp_path / "old")
     monkeypatch.undo()
     assert await world.ids() == {"r1"} and not [*(tmp_path / "old").glob("*")]
+
+
+async def test_what_was_pruned_before_an_archive_failed_is_said_and_in_the_log(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pruning, "RUNS", 1)
+    await world.ran("r1", "r2", "r3")
+    world.clock.advance(DAY)
+    real, calls = archive.put, count(1)
+
+    def fails(*given: Any) -> Any:
+        if next(calls) == 3:
+            raise StoreError("the disk is full")
+        return real(*given)
+
+    monkeypatch.setattr(archive, "put", fails)
+    async with Runtime(world.store) as rt:
+        with pytest.raises(
+            StoreError, match=r"the disk is full\. 2 runs with status completed were pruned before that"
+        ):
+            await rt.prune(older="1h", by="ann", archive=tmp_path / "old")
+    assert len(await world.ids()) == 1
+    [line] = [x.entry for x in await world.store.audit("@security") if x.entry["verb"] == "prune"]
+    assert (line["by"], line["runs"]) == ("ann", 2)
+
+
+async def test_a_run_that_somebody_else_prunes_meanwhile_stops_nobody(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await world.ran("r1", "r2")
+    world.clock.advance(DAY)
+    async with Runtime(world.store) as one, Runtime(world.store) as two:
+        real = one.get
+
+        async def late(run_id: str) -> Any:
+            monkeypatch.setattr(one, "get", real)
+            assert (await two.prune(older="1h", by="bo", archive=tmp_path / "old")).runs == 2
+            return await real(run_id)
+
+        monkeypatch.setattr(one, "get", late)
+        assert await one.prune(older="1h", by="ann", archive=tmp_path / "old") == PruneReport(
+            archive=str(tmp_path / "old")
+        )
+    assert len([*(tmp_path / "old").glob("*.json")]) == 2
+
+
+async def test_what_an_earlier_attempt_archived_goes_with_the_erased_run(world: World, tmp_path: Path) -> None:
+    await world.ran("r1")
+    async with Runtime(world.store) as rt:
+        archive.put(tmp_path, await (await rt.get("r1")).checkpoint(), None)  # and then its process died
+        await rt.erase("r1", by="ann", reason="asked to")
+        world.clock.advance(DAY)
+        assert (await rt.prune(older="1h", by="ann", archive=tmp_path)).runs == 1
+    assert not [*tmp_path.glob("*.json")]
 
 
 @pytest.mark.parametrize("done", [False, True])
@@ -211,7 +265,7 @@ async def test_a_hold_that_comes_between_archive_and_delete_is_kept_to(
     async with Runtime(world.store) as rt:
         real = rt._archived
 
-        async def held(*args: Any) -> Pruning:
+        async def held(*args: Any) -> Pruning | None:
             order = await real(*args)
             await rt.hold("run:r2", by="ann", reason="case 7")
             return order

@@ -177,11 +177,11 @@ def prune(
         ),
     ] = None,
     archive: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--archive", metavar="DIR", help="Write each run there first, as a checkpoint.", show_default=False
         ),
-    ] = "",
+    ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say how many they are, and how large.")] = False,
     reason: Reason = "",
     db: Db = None,
@@ -191,13 +191,12 @@ def prune(
     """Remove runs that ended long ago, whole. Their audit stays, and their ids stay taken."""
     _file(db)
     name = by or "" if dry_run else person(db, by, right="admin", what="pruning").name
-    where = archive or None
     done = with_runtime(
         db,
         lambda rt: rt.prune(
             older=older,
             status=status or "completed",
-            archive=where,
+            archive=archive,
             by=name or "somebody",
             reason=reason,
             dry_run=dry_run,

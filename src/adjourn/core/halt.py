@@ -20,7 +20,7 @@ def halted(record: Record, program: str, halts: Set[str]) -> frozenset[str]:
 
 def check_scope(scope: str) -> str:
     """A well-formed scope, or `InvalidDefinition`."""
-    kind, _, name = scope.partition(":")
+    kind, _, name = scope.partition(":") if isinstance(scope, str) else ("", "", "")  # pyright: ignore[reportUnnecessaryIsInstance]
     if scope == "*" or (kind in ("agent", "tool") and name):
         return scope
     raise InvalidDefinition(f"a halt's scope is '*', 'agent:NAME' or 'tool:NAME', not {scope!r}")

@@ -18,7 +18,7 @@ def run_of(scope: str) -> str:
 
 def check_hold(scope: str) -> str:
     """A well-formed scope, or `InvalidDefinition`."""
-    kind, _, name = scope.partition(":")
+    kind, _, name = scope.partition(":") if isinstance(scope, str) else ("", "", "")  # pyright: ignore[reportUnnecessaryIsInstance]
     key, equals, _ = name.partition("=")
     if name and (kind == "run" or (kind == "label" and key and equals)):
         return scope

@@ -10,9 +10,9 @@ from adjourn.core.records import AnyRecord, Broke, Replied, Summarised
 from adjourn.core.request import Running, Terms, line, request_digest, terms_of
 from adjourn.core.state import State
 from adjourn.core.summary import question
-from adjourn.core.transcript import Transcript
+from adjourn.core.transcript import ERASED, Transcript
 
-AS_SENT, DIFFERS, UNRECORDED = "as sent", "differs", "not recorded"
+AS_SENT, DIFFERS, GONE, UNRECORDED = "as sent", "differs", "erased", "not recorded"
 
 
 class SentRequest(msgspec.Struct, frozen=True):
@@ -33,10 +33,14 @@ class SentRequest(msgspec.Struct, frozen=True):
 
     @property
     def proof(self) -> str:
-        """`"as sent"`: it has the digest that was recorded. `"differs"`: it has another one. Else `"not recorded"`."""
+        """`"as sent"`: it has the digest that was recorded. `"differs"`: it has another one. `"erased"`: a turn that was in it was
+        erased since, so nobody can tell. Else `"not recorded"`."""
         if not self.digest:
             return UNRECORDED
-        return AS_SENT if self.made == self.digest else DIFFERS
+        if self.made == self.digest:
+            return AS_SENT
+        # The very objects: a text that only looks the same is no excuse.
+        return GONE if any(message is one for message in self.messages for one in ERASED) else DIFFERS
 
     def gist(self) -> dict[str, Any]:
         """As JSON, without the messages themselves."""

@@ -7,7 +7,6 @@ it. A snapshot that cannot be read costs nothing but the fold: the journal is th
 import asyncio
 import logging
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -72,9 +71,15 @@ async def folded_and_sized(
     else:
         after = found[0].seq if found is not None else 0
     if found is not None:
-        with suppress(FoldAgain):  # an upgrade, or a word that no longer counts: what came before is read differently
-            tail = await store.load(run, after)
+        tail = await store.load(run, after)
+        try:
             return await fold_in_slices(found[0], tail), found[1] + await _sized(tail)
+        except FoldAgain:  # an upgrade, or a word that no longer counts: what came before is read differently
+            pass
+        except Exception:  # whatever a state that is not of this journal makes the fold stumble over
+            log.exception(
+                "run %s: its journal does not go on from what was written down; it is folded from the beginning", run
+            )
     records = await store.load(run)
     before = await earlier.of(records) if earlier else None
     return await fold_in_slices(State(trust, before), records), await _sized(records)

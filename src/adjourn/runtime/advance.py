@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from adjourn.core.duration import Duration, optional_seconds
+from adjourn.errors import Invalid
 
 if TYPE_CHECKING:
     from adjourn.runtime.run import Run
@@ -105,5 +106,7 @@ class AdvanceVerb:
         """
         budget = Budget(optional_seconds(at_most, "at_most") or None, beat)
         self._begin_work()
-        id = run if isinstance(run, str) else run.id
+        id = getattr(run, "id", run)
+        if not isinstance(id, str):
+            raise Invalid(f"advance takes a run or its id, not {run!r:.80}")
         return await self.worker.advance(id, budget, replaces=replaces)

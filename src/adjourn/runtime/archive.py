@@ -37,9 +37,9 @@ def put(folder: str | os.PathLike[str], saved: Checkpoint, secret: str | None) -
     except (OSError, CheckpointInvalid) as e:
         with suppress(OSError):
             temporary.unlink()
-        raise StoreError(f"{path}: the archive cannot be written: {e}. Nothing was pruned") from e
+        raise StoreError(f"{path}: the archive cannot be written: {e}. Its run was not pruned") from e
     if again.records != saved.records:
-        raise StoreError(f"{path}: the archive is not what was written. Nothing was pruned")
+        raise StoreError(f"{path}: the archive is not what was written. Its run was not pruned")
     return path, hashlib.sha256(data).hexdigest()
 
 

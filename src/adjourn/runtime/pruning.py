@@ -13,7 +13,7 @@ from adjourn.core.span import span_of
 from adjourn.core.status import ENDED, Status
 from adjourn.driver.checkpoint import Checkpoint
 from adjourn.driver.inside import check_outside
-from adjourn.errors import Invalid, InvalidDefinition, Refused, RunHeld
+from adjourn.errors import Invalid, InvalidDefinition, Refused, RunErased, RunHeld, StoreError, UnknownRun
 from adjourn.stores.retention import Hold, Pruning
 from adjourn.stores.store import RunRow, Store
 
@@ -52,13 +52,17 @@ def span(given: Span, name: str) -> float:
 
 
 def folder_of(archive: Folder | None) -> str:
-    """Where archives are put, whole: the process may go to another folder. "" for none."""
-    return os.path.abspath(archive) if archive is not None else ""
+    """Where archives are put, whole: the process may go to another folder. "" for none. Raises `InvalidDefinition`."""
+    if archive is None:
+        return ""
+    if not isinstance(archive, str | os.PathLike) or not os.fspath(archive):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidDefinition(f"archive= is a folder, not {archive!r:.80}; leave it out to prune without an archive")
+    return os.path.abspath(archive)
 
 
 def statuses(given: str | Iterable[str], name: str) -> tuple[Status, ...]:
     """How runs have ended; raises `InvalidDefinition` for the status of a run that may go on."""
-    named = [given] if isinstance(given, str) else list(given)
+    named: list[Any] = [given] if isinstance(given, str) or not isinstance(given, Iterable) else list(given)  # pyright: ignore[reportUnnecessaryIsInstance]
     known = sorted(status.value for status in ENDED)
     wrong = [x for x in named if x not in known]
     if wrong or not named:
@@ -132,7 +136,29 @@ class PruneVerbs:
         self, status: Status, before: float, by: str, reason: str, archive: str, dry_run: bool = False, most: int = 0
     ) -> PruneReport:
         """All of them, or about `most`."""
-        found, going = PruneReport(), set[str]()
+        found = PruneReport()
+        try:
+            async for done in self._prune_pages(status, before, Pruning(0, before, by, reason), archive, dry_run):
+                found = added(found, done)
+                if most and found.runs >= most:
+                    break
+        except StoreError as e:
+            if not found.runs or dry_run:
+                raise
+            raise StoreError(f"{e}. {found.runs} runs with status {status.value} were pruned before that") from e
+        finally:
+            if found.runs and not dry_run:
+                line = {"verb": "prune", "by": by, "from": self.origin, "reason": reason, "runs": found.runs}
+                await self.store.note(
+                    [{**line, "status": status.value, "before": round(before, 3), "archive": archive}]
+                )
+        return found
+
+    async def _prune_pages(
+        self, status: Status, before: float, wanted: Pruning, archive: str, dry_run: bool
+    ) -> AsyncIterator[PruneReport]:
+        """Page by page, what was done with it."""
+        going = set[str]()
         async for page in _pages(self.store, status, before):
             holds = await self.store.hold("")
             loose = [row for row in page if not holds_of(row, holds)]
@@ -147,36 +173,37 @@ class PruneVerbs:
             if dry_run:
                 done = PruneReport(runs=len(free), bytes=await self.store.weigh(ids))
             else:
-                done = await self._prune_page(free, Pruning(0, before, by, reason), archive)
-            found = added(added(found, held), done)
-            if most and found.runs >= most:
-                break
-        if found.runs and not dry_run:
-            line = {"verb": "prune", "by": by, "from": self.origin, "reason": reason, "runs": found.runs}
-            await self.store.note([{**line, "status": status.value, "before": round(before, 3), "archive": archive}])
-        return found
+                done = await self._prune_page(free, wanted, archive)
+            yield added(held, done)
 
     async def _prune_page(self, rows: Sequence[RunRow], wanted: Pruning, archive: str) -> PruneReport:
-        sizes = [await self.store.weigh([row.id]) for row in rows]
-        orders = [await self._archived(row, wanted, archive) for row in rows]
-        work = [self.store.prune(row.id, order, origin=self.origin) for row, order in zip(rows, orders, strict=True)]
+        found = [(row, await self._archived(row, wanted, archive)) for row in rows]
+        orders = [(row, order) for row, order in found if order is not None]
+        sizes = [await self.store.weigh([row.id]) for row, _ in orders]
+        work = [self.store.prune(row.id, order, origin=self.origin) for row, order in orders]
         done = await asyncio.gather(*work, return_exceptions=True)
         for outcome in done:
             if isinstance(outcome, BaseException) and not isinstance(outcome, Refused | RunHeld):
                 raise outcome
         gone = [n for n, outcome in enumerate(done) if outcome is True]
         for n in gone:
-            self.worker.forget(rows[n].id)
+            self.worker.forget(orders[n][0].id)
         kept = sum(isinstance(outcome, Refused | RunHeld) for outcome in done)
         return PruneReport(runs=len(gone), bytes=sum(sizes[n] for n in gone), kept=kept)
 
-    async def _archived(self, row: RunRow, wanted: Pruning, archive: str) -> Pruning:
-        """How to prune this run: as it is in its archive. Of one that was erased there is nothing to keep."""
+    async def _archived(self, row: RunRow, wanted: Pruning, archive: str) -> Pruning | None:
+        """How to prune this run: as it is in its archive; None if somebody else has pruned it meanwhile. Of one that was erased
+        there is nothing to keep, also not what an earlier attempt has put there."""
+        from adjourn.runtime.archive import file_of, put
+
+        if archive and row.erased:
+            await asyncio.to_thread(file_of(archive, row.id).unlink, missing_ok=True)
         if not archive or row.erased:
             return msgspec.structs.replace(wanted, seq=row.seq)
-        from adjourn.runtime.archive import put
-
-        saved: Checkpoint = await (await self.get(row.id)).checkpoint()
+        try:
+            saved: Checkpoint = await (await self.get(row.id)).checkpoint()
+        except (UnknownRun, RunErased):  # the next look finds out
+            return None
         file, digest = await asyncio.to_thread(put, archive, saved, self.secret)
         return msgspec.structs.replace(wanted, seq=saved.seq, archive=str(file), digest=digest)
 

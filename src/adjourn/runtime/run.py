@@ -10,6 +10,7 @@ from typing_extensions import TypeVar
 from adjourn.agent.outcome import Outcome, outcome_of
 from adjourn.core.codec import plain
 from adjourn.core.conversation import Thread
+from adjourn.core.duration import seconds
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.messages import Message, Usage
 from adjourn.core.records import Accepted, AnyRecord, CancelAsked, Emitted, PauseAsked, Resumed, Said
@@ -93,7 +94,7 @@ class Run(Generic[T]):
 
     async def wait(self, timeout: float | None = None) -> Outcome[T]:
         """Until it ends or waits for a person. Raises `RunFailed`; `TimeoutError` after `timeout` seconds (it goes on)."""
-        async with asyncio.timeout(timeout):
+        async with asyncio.timeout(None if timeout is None else seconds(timeout, "timeout")):
             state, records = await rest(self._rt.store, self._rt.worker, self.id)
         cause = self._rt.worker.errors.get(self.id)
         program = self._rt.programs.get(state.started.program)
@@ -220,6 +221,9 @@ class Run(Generic[T]):
             by: who does it.
             why: what for.
         """
+        if not by:
+            raise Invalid("continue_as_new needs by=: who does it")
+        check_outside("begin a chapter")
         return await self._rt.store.chapter(self.id, by=by, why=why, origin=self._rt.origin)
 
     async def hold(self, *, by: str, reason: str = "", lift: bool = False) -> None:

@@ -57,6 +57,7 @@ from adjourn.runtime.turns import at_home, beginning
 from adjourn.runtime.worker import Worker
 from adjourn.stores.audit_key import KeySource, audit_keys
 from adjourn.stores.open import open_store
+from adjourn.stores.rules.names import check_names
 from adjourn.stores.rules.sheet import stamped
 from adjourn.stores.store import Filter, RunRow, Store
 
@@ -475,6 +476,7 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
             raise Invalid(f"answers= is 'keep', 'reopen' or {{interrupt: answer}}, not {answers!r:.80}")
         if answers not in (None, "reopen"):
             check_outside("decide")
+        check_names(by=by)
         if isinstance(old[0], Started):
             self._check_requester(old[0].program, by)
         from adjourn.core.fork import forked

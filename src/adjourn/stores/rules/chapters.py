@@ -5,6 +5,7 @@ from adjourn.core.records import Chapter, parse
 from adjourn.core.state import State
 from adjourn.errors import Refused, UnknownRun
 from adjourn.stores.rules.journal import append
+from adjourn.stores.rules.names import check_line
 from adjourn.stores.rules.sheet import Failed, Rule, Sheet, stamped
 from adjourn.stores.rules.values import Ask
 
@@ -20,6 +21,7 @@ def beginning(run: str, by: str, why: str, origin: str) -> Rule:
 def begin(sheet: Sheet, run: str, by: str, why: str, origin: str) -> int | Failed:
     """See `Store.chapter`."""
     row, what = sheet.row, {"verb": "chapter", "by": by, "from": origin, "reason": why}
+    check_line(what)
     if row is None:
         sheet.audited("", {**what, "refused": f"no run {run!r:.80}"})
         return Failed(UnknownRun(run))

@@ -1,27 +1,43 @@
-"""Names as every store can hold them: some databases take no NUL in a text."""
+"""Names as every store can hold them: texts, and some databases take no NUL in one."""
 
-from collections.abc import Iterable
+from collections.abc import Mapping
+from typing import Any
 
 from adjourn.core.records import AnyRecord, Started
 from adjourn.errors import Invalid
 
 NUL = "\0"
+TOLD = ("by", "from", "reason", "scope", "archive")
+"""What every line of the audit may say about who did something, and why."""
 
 
-def check_names(**names: str | Iterable[str]) -> None:
-    """Raise `Invalid` if one of these, or one in one of these, has a NUL in it."""
-    for what, given in names.items():
-        for name in (given,) if isinstance(given, str) else given:
-            if NUL in name:
-                raise Invalid(f"{what} must not have a NUL character in it: {name!r:.80}. Leave it out")
+def check_names(**names: str) -> None:
+    """Raise `Invalid` if one of these is no text, or has a NUL in it."""
+    for what, name in names.items():
+        _check(what, name)
+
+
+def check_line(entry: Mapping[str, Any]) -> None:
+    """Raise `Invalid` if a line of the audit does not say in texts who did something, and why."""
+    for what in TOLD:
+        if what in entry:
+            _check(what, entry[what])
+
+
+def _check(what: str, name: Any) -> None:
+    if not isinstance(name, str):
+        raise Invalid(f"{what} must be a text, not {name!r:.80} ({type(name).__name__}). Nothing was changed")
+    if NUL in name:
+        raise Invalid(f"{what} must not have a NUL character in it: {name!r:.80}. Leave it out")
 
 
 def check_record(record: AnyRecord) -> None:
     """Raise `Invalid` if a name in a record has a NUL in it: who, which run, which interrupt."""
     check_names(by=getattr(record, "by", ""), interrupt_id=getattr(record, "i", ""))
     if isinstance(record, Started):
-        labels = [text for pair in record.labels.items() for text in pair]
-        check_names(run_id=record.run, program=record.program, session=record.session, label=labels)
+        check_names(run_id=record.run, program=record.program, session=record.session)
+        for text in (text for pair in record.labels.items() for text in pair):
+            check_names(label=text)
 
 
 def cleaned(text: str) -> str:

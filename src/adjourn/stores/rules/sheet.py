@@ -20,6 +20,7 @@ from adjourn.stores.letter import Endpoint, Letter, Wake
 from adjourn.stores.misfit import Misfit
 from adjourn.stores.retention import Hold
 from adjourn.stores.rules.interrupt_row import InterruptRow
+from adjourn.stores.rules.names import check_line
 from adjourn.stores.rules.values import Appended, Ask, Before, Seen, Writes
 from adjourn.stores.seals import Covered, Seal
 from adjourn.stores.store import Halt, RunRow
@@ -167,6 +168,7 @@ class Sheet:
 
     def audited(self, scope: str, entry: Mapping[str, Any]) -> None:
         """Write a line of the audit; if that fails, so does the action, because both are one transaction."""
+        check_line(entry)
         n, head = self._last_line(scope)
         at = round(self.now, 3)
         body = encode({"at": at, "run": scope, **entry}).decode()
