@@ -2,7 +2,7 @@
 
 A chapter says everything that the records before it mean. Whoever folds those finds nothing new in it; whoever begins with it
 needs none of them. It brings nothing of its own: the store makes it, from the fold of what stands before, in the transaction
-that appends it, and whoever takes over or verifies a journal makes it again and compares.
+that appends it. A check of the store, and a store that takes a journal over from elsewhere, make it again and compare.
 """
 
 from __future__ import annotations
