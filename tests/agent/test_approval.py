@@ -173,6 +173,11 @@ async def test_a_decision_records_who_why_when_and_both_digests() -> None:
     )
 
 
+async def test_a_call_that_nobody_must_agree_to_is_not_compared_with_anything_and_has_no_digest() -> None:
+    done = await make(allow("refund")).run("go")
+    assert [intended.digest for intended in records(done, Intended)] == [""]
+
+
 async def test_the_digest_names_the_run_the_call_and_the_arguments() -> None:
     digests: set[str] = set()
     for cents in (500, 501, 500):

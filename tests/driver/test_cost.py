@@ -14,6 +14,7 @@ import pytest
 
 from adjourn import Agent, MaxSteps, Policy, Runtime, ask, is_paused, tool
 from adjourn.core.messages import ModelRequest, Reply, Text, ToolCall, Usage
+from adjourn.core.records import Intended, Replied, Returned, dump
 from adjourn.stores.memory import MemoryStore
 from adjourn.stores.sqlite import SQLiteStore
 from adjourn.testing import FakeClock
@@ -233,3 +234,17 @@ async def test_a_park_and_a_resume_take_so_many_statements_whatever_came_before(
         first, last = counted[f"{what} 0"] / 20, counted[f"{what} 2"] / 20
         assert 3 < last <= first * GROWTH
         assert last <= most, f"a {what} takes {last} statements"
+
+
+async def test_a_turn_writes_little_beside_its_texts() -> None:
+    agent = Agent(
+        "talker",
+        model=Talker(lambda _: None, "n"),
+        tools=[look],
+        policy=Policy(default="allow"),
+        stop=MaxSteps(TURNS + 10),
+    )
+    done = await agent.run("go")
+    sizes = [len(dump(x)) for x in done.checkpoint.records if isinstance(x, Replied | Intended | Returned)]
+    beside = sum(sizes) / TURNS - 1000
+    assert beside <= 470, f"{beside:.0f} bytes a turn: two turns and a reply no longer fit on one page of a file"

@@ -83,8 +83,9 @@ class Conversations:
         judged = self._verdict(up, tool, args)
         if judged.verdict == Verdict.DENY:
             return Refuse(f"not allowed: {judged.reason or f'policy denies {tool.name}'}", "denied")
-        shown = action_digest(state.run, call.id, tool.name, tool.exact, args)
         gate = judged.gate() if judged.verdict == Verdict.ASK else ()
+        # Only what somebody agrees to is compared with what they were shown.
+        shown = action_digest(state.run, call.id, tool.name, tool.exact, args) if gate else ""
         child = tool.agent.name if isinstance(tool, AgentTool) else ""
         intended = Intended(
             call=call.id, tool=tool.name, attempt=call.attempt + 1, digest=shown, effect=tool.effect.value,

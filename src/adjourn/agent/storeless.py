@@ -21,7 +21,6 @@ from adjourn.driver.clock import SystemClock
 from adjourn.driver.events import Event, watch
 from adjourn.driver.feed import Feed
 from adjourn.driver.identity import new_run_id
-from adjourn.driver.loop import Drive
 from adjourn.driver.upgrade import upgraded
 from adjourn.errors import (
     AnswerRequired,
@@ -36,6 +35,7 @@ from adjourn.errors import (
 
 if TYPE_CHECKING:
     from adjourn.agent.agent import Agent, Saved
+    from adjourn.driver.loop import Drive
 
 T = TypeVar("T", default=str)
 TTL = 3600.0
@@ -121,6 +121,8 @@ class Conversation:
 
     async def advance(self) -> Outcome[Any]:
         """Drive until it rests for a person or ends."""
+        from adjourn.driver.loop import Drive
+
         while True:
             lease = await self.store.acquire(self.run, "storeless", TTL, after=self.state.seq)
             if lease is not None:

@@ -13,7 +13,7 @@ import apsw
 from adjourn.cli.database import BUSY, NoDatabase
 from adjourn.cli.visible import visible
 from adjourn.errors import StoreError
-from adjourn.stores.migrate import migrations
+from adjourn.stores.migrate import newest
 from adjourn.stores.restore import copy_database
 
 PARTS = ("", "-wal", "-shm", "-live", "-users")
@@ -100,7 +100,7 @@ class DatabaseFile:
 
 def newest_schema() -> int:
     """The schema that this Adjourn makes."""
-    return migrations()[-1][0]
+    return newest()
 
 
 def commit_time(folder: Path) -> float:

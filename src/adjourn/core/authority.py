@@ -4,7 +4,6 @@ A rule that asks wants *slots* filled: so many people of these groups. Slots of 
 one person's yes counts once in every rule that it fits.
 """
 
-import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, cast
@@ -45,6 +44,8 @@ def person(name: str) -> str:
 
     Names are shown as they were given.
     """
+    import unicodedata
+
     text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
     words = ("".join(c for c in word if unicodedata.category(c) not in ("Cc", "Cf")) for word in text.split())
     return " ".join(filter(None, words))

@@ -8,7 +8,6 @@ raises.
 import math
 import posixpath
 import re
-import unicodedata
 from collections.abc import Callable, Iterable
 from typing import Any, Literal
 
@@ -357,7 +356,9 @@ def _is_below(path: str, root: str) -> bool:
 
 
 def _folded(path: str) -> str:
-    return unicodedata.normalize("NFKC", path).casefold()
+    from unicodedata import normalize
+
+    return normalize("NFKC", path).casefold()
 
 
 def _path(x: Any) -> str:
@@ -369,9 +370,7 @@ def _path(x: Any) -> str:
         raise ValueError(f"{x!r:.80} has a control character or a backslash")
     if x.startswith("~") or re.match(_DRIVE, x) or "://" in x or re.search(_ENCODED, x):
         raise ValueError(f"{x!r:.80} is not a plain path")
-    if not x.isascii() and any(
-        char not in "./" and {".", "/", "\\"} & set(unicodedata.normalize("NFKC", char)) for char in x
-    ):
+    if not x.isascii() and any(char not in "./" and {".", "/", "\\"} & set(_folded(char)) for char in x):
         raise ValueError(f"{x!r:.80} has a character that only looks like '.' or '/'")
     normal = posixpath.normpath(x)
     return "/" + normal.lstrip("/") if normal.startswith("/") else normal  # POSIX keeps two leading slashes

@@ -323,7 +323,8 @@ class Erased(Record, frozen=True, tag="erased"):
 
 
 class Intended(Record, frozen=True, tag="intended"):
-    """This call is about to start. Its existence consumes the approval that allowed it."""
+    """This call is about to start. Its existence consumes the approval that allowed it. `digest`: of a tool that somebody must agree
+    to, exactly what will run. Of other tools nothing: the reply has their arguments, the fingerprint what they are."""
 
     call: str
     tool: str

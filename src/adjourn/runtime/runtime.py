@@ -54,7 +54,6 @@ from adjourn.runtime.run import Run
 from adjourn.runtime.sealer import Sealer
 from adjourn.runtime.signatures import DecidersSource, Signatures, SigningKeySource
 from adjourn.runtime.turns import at_home, beginning
-from adjourn.runtime.worker import Worker
 from adjourn.stores.audit_key import KeySource, audit_keys
 from adjourn.stores.open import open_store
 from adjourn.stores.rules.names import check_names
@@ -63,6 +62,7 @@ from adjourn.stores.store import Filter, RunRow, Store
 
 if TYPE_CHECKING:
     from adjourn.flow.flow import Flow
+    from adjourn.runtime.worker import Worker
 
 T = TypeVar("T", default=str)
 
@@ -126,6 +126,8 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
         self._live: LiveText | None = None
 
     async def __aenter__(self) -> Self:
+        from adjourn.runtime.worker import Worker  # all that drives runs
+
         if self._store is not None:
             raise Misused("this runtime is open already")
         self._store = open_store(self._address) if isinstance(self._address, str) else self._address
@@ -177,7 +179,7 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
         return self._store
 
     @property
-    def worker(self) -> Worker:
+    def worker(self) -> "Worker":
         """What advances runs in this process."""
         if self._worker is None:
             raise Misused("open the runtime first: `async with Runtime(...) as rt:`")

@@ -1,7 +1,7 @@
 """Numbered migrations: `sql/NNNN_name.sql`, each applied once, in order, in one transaction with its number."""
 
+import os
 from collections.abc import Callable, Mapping
-from importlib import resources
 from typing import Any
 
 from adjourn.core.authority import requesters
@@ -9,23 +9,35 @@ from adjourn.core.codec import encode
 from adjourn.core.records import Decided, parse
 from adjourn.errors import StoreError
 
+FOLDER = os.path.join(os.path.dirname(__file__), "sql")
 
-def migrations() -> list[tuple[int, str]]:
-    """Every migration as (number, SQL), in order."""
-    folder = resources.files("adjourn.stores") / "sql"
-    found = [(int(f.name[:4]), f.read_text()) for f in folder.iterdir() if f.name.endswith(".sql")]
-    return sorted(found)
+
+def migrations(after: int = 0) -> list[tuple[int, str]]:
+    """Every migration behind the number `after` as (number, SQL), in order."""
+    return [(number, _read(name)) for number, name in _names() if number > after]
+
+
+def newest() -> int:
+    """The number of the last one."""
+    return _names()[-1][0]
+
+
+def _names() -> list[tuple[int, str]]:
+    return sorted((int(name[:4]), name) for name in os.listdir(FOLDER) if name.endswith(".sql"))
+
+
+def _read(name: str) -> str:
+    with open(os.path.join(FOLDER, name), encoding="utf-8") as file:
+        return file.read()
 
 
 def pending(version: int, where: str) -> list[tuple[int, str]]:
     """What a store at `version` still needs; refuses a store made by a newer Adjourn."""
-    known = migrations()
-    newest = known[-1][0]
-    if version > newest:
+    if version > (known := newest()):
         raise StoreError(
-            f"{where} has schema {version}; this Adjourn knows {newest}: use a newer Adjourn. Nothing was changed"
+            f"{where} has schema {version}; this Adjourn knows {known}: use a newer Adjourn. Nothing was changed"
         )
-    return [m for m in known if m[0] > version]
+    return migrations(version)
 
 
 def _authority(db: Any) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from adjourn.stores import sqlite_lists as lists
 from adjourn.stores.audit import AuditRow, Broken
@@ -25,8 +25,10 @@ from adjourn.stores.ruled import Ruled
 from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.seals import MOST, Anchor, Seal
 from adjourn.stores.store import Halt, RunRow
-from adjourn.stores.verification import Line, Verification, verified
 from adjourn.stores.writer import Worker
+
+if TYPE_CHECKING:
+    from adjourn.stores.verification import Line, Verification
 
 
 class SQLiteAudit(Ruled):
@@ -63,10 +65,12 @@ class SQLiteAudit(Ruled):
         found: list[Seal] = await self._reader.ask(lambda db: [Seal(*row) for row in db.execute(sql, values)])
         return sorted(found, key=lambda x: x.k)
 
-    async def verify(self, keys: Sequence[AuditKey] = (), since: Anchor | None = None) -> Verification:
+    async def verify(self, keys: Sequence[AuditKey] = (), since: Anchor | None = None) -> "Verification":
         """See `Store.verify`."""
 
-        def work() -> Verification:
+        from adjourn.stores.verification import verified
+
+        def work() -> "Verification":
             db = self._connect()  # of its own: it reads everything, and nobody else should wait for that
             try:
                 with db:  # one view of the file, whatever is written meanwhile
@@ -107,10 +111,10 @@ class _Evidence:
             *(Broken("rows of", f"run number {n}", 0, "its run is missing") for (n,) in self._db.execute(asked)),
         ]
 
-    def lines(self, scope: str) -> Iterable[Line]:
+    def lines(self, scope: str) -> "Iterable[Line]":
         return self._db.execute("select n, body, head from audit where scope = ? order by n", (scope,))
 
-    def line(self, scope: str, n: int) -> Line | None:
+    def line(self, scope: str, n: int) -> "Line | None":
         return self._db.execute("select n, body, head from audit where scope = ? and n = ?", (scope, n)).fetchone()
 
     def runs(self) -> Iterable[RunRow | Broken]:
@@ -120,7 +124,7 @@ class _Evidence:
             except (KeyError, ValueError, TypeError) as e:
                 yield Broken("rows of", row[0], 0, f"its row cannot be read: {e!r:.200}")
 
-    def journal(self, row: RunRow) -> Iterable[Line]:
+    def journal(self, row: RunRow) -> "Iterable[Line]":
         whole = (key(row.n, 0), key(row.n + 1, 0))
         return self._db.execute("select seq, body, head from journal where key between ? and ? order by key", whole)
 

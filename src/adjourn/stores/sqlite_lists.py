@@ -2,8 +2,9 @@
 
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from adjourn.core.codec import encode
 from adjourn.core.interrupt import Interrupt
@@ -212,8 +213,7 @@ def looks(db: Any, filter: Filter, now: float) -> Iterator[list[RunRow]]:
             return
 
 
-@dataclass(slots=True)
-class _Asked:
+class _Asked(msgspec.Struct):
     """A filter of runs, and where among all runs its page may be."""
 
     filter: Filter
@@ -318,8 +318,7 @@ def _answers(db: Any, asked: _Asked) -> Iterator[tuple[str, Mapping[str, Any]]]:
     yield from _slices(db, asked, ways or [_Way(f"{NUMBERS} where {BETWEEN}", "n")], values)
 
 
-@dataclass(frozen=True, slots=True)
-class _Way:
+class _Way(msgspec.Struct, frozen=True):
     """An index by which runs are found that fulfil some conditions: `numbers` needs nothing else. `rows` are those that fulfil all."""
 
     numbers: str
