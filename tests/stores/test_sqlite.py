@@ -438,8 +438,11 @@ async def test_a_migration_that_fails_is_taken_back_as_a_whole(path: Path, monke
     async with opened(path):
         pass
     before = schema(path)
-    broken = (newest() + 1, "create table half (x); create table half (x);")
-    monkeypatch.setattr(migrate, "migrations", lambda after: [broken])
+
+    def lacking(after: int) -> list[tuple[int, str]]:
+        return [(after + 1, "create table half (x); create table half (x);")]
+
+    monkeypatch.setattr(migrate, "migrations", lacking)
     with pytest.raises(StoreError, match=r"adjourn\.db"):
         SQLiteStore(str(path))
     assert schema(path) == before
