@@ -62,6 +62,12 @@ RULES: dict[str, Defect] = {
         rewriting(sqlite_lists, "_slices", "numbers[-1] - 1", "numbers[-1] - 2"),
         "tests/stores/test_lists.py::test_a_file_lists_what_memory_lists_whatever_is_asked[every way]",
     ),
+    "inbox_look_without_end": Defect(
+        "a filtered inbox is gone through in larger and larger looks, and others wait",
+        rewriting(sqlite_lists, "inbox_looks", "min(most * 4, LOOK)", "most * 4"),
+        "tests/stores/test_list_plans.py::"
+        "test_no_look_at_an_inbox_takes_longer_because_more_wait_though_nobody_asked_for_that[True]",
+    ),
     "erased_under_hold": Defect(
         "a run that is under a legal hold is erased",
         rewriting(erasing, "erase", "held(sheet, row) or _refusal(sheet, row)", "_refusal(sheet, row)"),
