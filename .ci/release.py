@@ -126,7 +126,7 @@ def try_out(built: Path, expected: str) -> list[str]:
         adjourn = str(folder / "venv" / "bin" / "adjourn")
         for command, answer in {
             (python, "-c", "import adjourn; print(adjourn.__version__)"): expected,
-            (adjourn, "--version"): expected,
+            (adjourn, "version"): expected,
             (adjourn, "--help"): "worker",
             (python, "-c", program): output,
         }.items():

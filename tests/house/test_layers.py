@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -95,11 +96,15 @@ def targets(node: ast.AST, package: list[str]) -> Iterator[str]:
             pass
 
 
-def imports(file: Path) -> Iterator[Import]:
+@cache
+def imports(file: Path) -> tuple[Import, ...]:
+    """All imports of a file; every test of this module asks for them."""
     name = file.relative_to(PACKAGE).as_posix()
-    for node in ast.walk(ast.parse(file.read_text("utf-8"), str(file))):
-        for target in targets(node, package_of(file)):
-            yield Import(name, getattr(node, "lineno", 0), target)
+    return tuple(
+        Import(name, getattr(node, "lineno", 0), target)
+        for node in ast.walk(ast.parse(file.read_text("utf-8"), str(file)))
+        for target in targets(node, package_of(file))
+    )
 
 
 def own_imports(file: Path) -> Iterator[Import]:

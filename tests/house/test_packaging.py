@@ -4,6 +4,7 @@ import ast
 import importlib.util
 import re
 import tomllib
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from types import ModuleType
@@ -32,6 +33,7 @@ def load_release() -> ModuleType:
 release: Any = load_release()
 
 
+@cache
 def imported() -> set[str]:
     """The top-level modules that the source imports, wherever it does."""
     found: set[str] = set()

@@ -3,6 +3,7 @@
 import ast
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -69,6 +70,7 @@ def is_clock(node: ast.AST) -> bool:
             return False
 
 
+@cache
 def readers() -> set[str]:
     found: set[str] = set()
     for layer in BELOW_THE_RUNTIME:
@@ -103,6 +105,7 @@ def hopes(tree: ast.AST, looping: bool = False) -> Iterator[int]:
         yield from hopes(node, inside)
 
 
+@cache
 def hoping() -> Counter[str]:
     found: Counter[str] = Counter()
     for path in sorted(TESTS.rglob("*.py")):
