@@ -20,6 +20,7 @@ READERS = {
     "bodies/runner.py": "a body's time limit is the event loop's",
     "driver/clock.py": "the clock that everybody else is given",
     "stores/connection.py": "how long a busy file is tried again",
+    "stores/sqlite.py": "how long one look through a list may hold up the others",
     "stores/sqlite_channel.py": "how long a watcher's interest is remembered, across processes",
     "stores/write_ahead_log.py": "how long it waits for readers of the log",
 }
