@@ -15,6 +15,7 @@ import pytest
 from adjourn import Agent, MaxSteps, Policy, Runtime, ask, is_paused, tool
 from adjourn.core.messages import ModelRequest, Reply, Text, ToolCall, Usage
 from adjourn.core.records import Intended, Replied, Returned, dump
+from adjourn.core.state import State
 from adjourn.stores.memory import MemoryStore
 from adjourn.stores.sqlite import SQLiteStore
 from adjourn.testing import FakeClock
@@ -25,6 +26,7 @@ TURNS, WINDOW = 1000, 20
 EARLY, LATE = 100, TURNS - WINDOW
 """Where `WINDOW` turns are looked at closely: after 100 turns, and at the end of 1,000."""
 GROWTH = 1.05
+MOST_OBJECTS = 34
 
 
 class Talker:
@@ -230,7 +232,7 @@ async def test_a_park_and_a_resume_take_so_many_statements_whatever_came_before(
             now = f"resume {k // 20}"
             await rt.approve(waiting.interrupts[0].id, by="ann")
             assert (await run.wait()).status == "completed"
-    for what, most in (("park", 24), ("resume", 37)):
+    for what, most in (("park", 24), ("resume", 36)):
         first, last = counted[f"{what} 0"] / 20, counted[f"{what} 2"] / 20
         assert 3 < last <= first * GROWTH
         assert last <= most, f"a {what} takes {last} statements"
@@ -248,3 +250,74 @@ async def test_a_turn_writes_little_beside_its_texts() -> None:
     sizes = [len(dump(x)) for x in done.checkpoint.records if isinstance(x, Replied | Intended | Returned)]
     beside = sum(sizes) / TURNS - 1000
     assert beside <= 470, f"{beside:.0f} bytes a turn: two turns and a reply no longer fit on one page of a file"
+
+
+class Calls:
+    """Counts what is asked of a store and of the fold, for each of several stretches of time."""
+
+    STORE = ("get", "load", "inbox", "runs", "create", "acquire", "commit", "deliver", "release", "renew", "subscribe")
+
+    def __init__(self, store: SQLiteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = ""
+        self.found: dict[str, Counter[str]] = {}
+        for name in self.STORE:
+            self._count(monkeypatch, store, name)
+        for name in ("fold", "fold_all"):
+            self._count(monkeypatch, State, name)
+
+    def _count(self, monkeypatch: pytest.MonkeyPatch, owner: Any, name: str) -> None:
+        original = getattr(owner, name)
+
+        def counting(*given: Any, **named: Any) -> Any:
+            self.found.setdefault(self.now, Counter())[name] += 1
+            return original(*given, **named)
+
+        monkeypatch.setattr(owner, name, counting)
+
+
+@pytest.mark.parametrize("slots", [1, 100])
+async def test_a_park_and_a_resume_ask_for_everything_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, slots: int
+) -> None:
+    store = SQLiteStore(str(tmp_path / "adjourn.db"))
+    agent = Agent("payer", model=Payer(), tools=[pay], policy=Policy([ask("pay")]))
+    runtime = Runtime(store, [agent], lease=3600, concurrency=slots)
+    runtime.clock = FakeClock()
+    async with runtime as rt:
+        await rt.runs()
+        calls = Calls(store, monkeypatch)
+        for k in range(3):
+            calls.now = f"park {k}"
+            run = await rt.start(agent, f"begin {k}")
+            waiting = await run.wait()
+            assert is_paused(waiting)
+            calls.now = f"resume {k}"
+            await rt.approve(waiting.interrupts[0].id, by="ann")
+            assert (await run.wait()).status == "completed"
+        calls.now = ""
+    await store.close()
+    waited = {"load": 1, "subscribe": 2}  # one to listen for others' words, and one for whoever waits
+    for k in range(3):
+        parked, resumed = calls.found[f"park {k}"], calls.found[f"resume {k}"]
+        assert parked == {"create": 1, "acquire": 1, "commit": 1, "fold": 5, "fold_all": 2, **waited}
+        assert resumed == {"deliver": 1, "acquire": 1, "commit": 3, "fold": 6, "fold_all": 1, **waited}
+
+
+async def test_a_parked_run_leaves_few_objects_for_the_collector(tmp_path: Path) -> None:
+    store = SQLiteStore(str(tmp_path / "adjourn.db"))
+    agent = Agent("payer", model=Payer(), tools=[pay], policy=Policy([ask("pay")]))
+    async with Runtime(store, [agent], lease=3600) as rt:
+
+        async def park(k: int) -> str:
+            outcome = await (await rt.start(agent, f"begin {k}")).wait()
+            assert is_paused(outcome)
+            return outcome.run_id
+
+        await park(0)
+        gc.collect()
+        before = len(gc.get_objects())
+        ids = [await park(k) for k in range(1, 101)]
+        gc.collect()
+        held = (len(gc.get_objects()) - before) / len(ids)
+    await store.close()
+    assert held <= MOST_OBJECTS, f"a parked run holds {held} objects that the collector walks through"

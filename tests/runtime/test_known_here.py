@@ -1,13 +1,16 @@
 """What a process knows of a run that it has just let go of is not read again, and says what the store says."""
 
 import asyncio
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 from tests.runtime.world import LIMIT, Ledger, notes, operator, refunds, slowly
 
 from adjourn import Agent, AlreadyDecided, Completed, Paused, Runtime, UnknownInterrupt, is_paused
+from adjourn.core.messages import ModelRequest, Reply
 from adjourn.core.state import State
+from adjourn.driver.loop import Drive
 from adjourn.stores.store import Filter
 
 
@@ -166,3 +169,47 @@ async def test_what_waits_for_a_slot_when_its_process_leaves_is_not_begun_there(
     async with Runtime(address, agents, resources={"ledger": ledger}) as rt:
         for id in ("slow", "behind0", "behind1", "behind2"):
             assert isinstance(await (await rt.get(id)).wait(LIMIT), Completed)
+
+
+class Silent:
+    """A model that never answers, and says when its call is cut."""
+
+    name = "silent"
+
+    def __init__(self, said: list[str]) -> None:
+        self._said = said
+        self.asked = asyncio.Event()
+
+    async def request(self, request: ModelRequest) -> AsyncIterator[Reply]:
+        self.asked.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self._said.append("cut")
+        yield Reply()
+
+
+@pytest.mark.parametrize("place", ["memory", "sqlite"])
+async def test_a_cancel_cuts_a_model_call_before_the_driver_thinks_about_it(
+    address: str, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    planned = Drive._plan
+
+    def planning(drive: Drive, own: Any) -> Any:
+        said.append("planned")
+        return planned(drive, own)
+
+    monkeypatch.setattr(Drive, "_plan", planning)
+    model = Silent(said)
+    agent = Agent("silent", model=model)
+    async with Runtime("memory://" if place == "memory" else address, [agent]) as rt:
+        for id in ("one", "two"):
+            model.asked.clear()
+            run = await rt.start(agent, "go", run_id=id)
+            await model.asked.wait()
+            await asyncio.sleep(0)
+            said.clear()
+            await run.cancel(by="ann")
+            assert (await run.wait(LIMIT)).status == "cancelled"
+            assert said[:2] == ["cut", "planned"]

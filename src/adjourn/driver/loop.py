@@ -135,9 +135,9 @@ class Drive:
         self._bell.set()
 
     def hear(self) -> None:
-        """Somebody else may have spoken, or taken the run: look."""
+        """Somebody else may have spoken, or taken the run: look. Not before whoever has spoken could `cut`, which is more urgent."""
         self._rung = True
-        self._bell.set()
+        asyncio.get_running_loop().call_soon(self._bell.set)
 
     def stop(self, why: str = "the worker closes", *, cut: bool = True) -> None:
         """Start nothing new, and hand the run back, for this reason, as soon as nothing is in flight; unless it comes to rest by
