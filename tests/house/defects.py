@@ -26,8 +26,7 @@ from tests.stores.defects import RULES
 from adjourn.agent import model_call, program
 from adjourn.agent import tool as tools
 from adjourn.bodies.tool_context import ToolContext
-from adjourn.core import authority, conditions, pattern, plan, policy, state, status
-from adjourn.core.function_identity import FunctionIdentity
+from adjourn.core import authority, conditions, function_identity, pattern, plan, policy, state, status
 from adjourn.core.records import Claimed, Said
 from adjourn.core.schema_evaluator import Evaluator
 from adjourn.core.state import State
@@ -206,7 +205,7 @@ DEFECTS: dict[str, Defect] = {
     ),
     "functions_are_one": Defect(
         "rules with functions cannot be told apart, and nobody says so",
-        replacing(policy, "identify", lambda function: FunctionIdentity("one", ())),  # pyright: ignore
+        replacing(function_identity, "identify", lambda function: function_identity.FunctionIdentity("one", ())),  # pyright: ignore
         "tests/agent/test_rules.py::test_an_edit_does_not_walk_into_a_rule_that_nobody_was_asked_about[small_and_large0]",
     ),
     "no_defaults": Defect(
