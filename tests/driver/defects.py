@@ -11,6 +11,7 @@ from adjourn.driver.landing import Landing
 from adjourn.driver.loop import Drive
 from adjourn.runtime import advancer, run, waiters
 from adjourn.runtime.advancer import Advancer
+from adjourn.runtime.fitness import Fitness
 from adjourn.runtime.hot import HotStates
 from adjourn.runtime.worker import Worker
 from adjourn.stores.rules import lease as leases
@@ -20,6 +21,7 @@ FENCE = "tests/driver/test_fence.py::test_"
 STEPS = "tests/bodies/test_clock_steps.py::test_"
 CLOSING = "tests/runtime/test_closing.py::test_"
 ADVANCE = "tests/runtime/test_advance.py::test_"
+CLAIMING = "tests/runtime/test_claiming.py::test_"
 WAITERS = "tests/runtime/test_waiters.py::test_"
 KNOWN = "tests/runtime/test_known_here.py::test_"
 MEMORY = "tests/stores/test_contract.py::TestMemoryStore::test_"
@@ -139,6 +141,26 @@ LIVENESS: dict[str, Defect] = {
             "await self._take(run, state, replaces); program = await self._fitness.program_for(state)",
         ),
         ADVANCE + "a_run_that_fits_no_program_here_keeps_its_answers",
+    ),
+    "the_unfit_are_claimed_again": Defect(
+        "what does not fit is claimed by every sweep",
+        rewriting(Fitness, "refused", "return list(self._refused)", "return []"),
+        CLAIMING + "a_run_that_fits_nobody_is_claimed_once_by_each_and_by_whoever_fits",
+    ),
+    "the_unfit_provoke_each_other": Defect(
+        "what does not fit is claimed again because somebody else has claimed it",
+        rewriting(Fitness, "_look_again", "if any(", "if True or any("),
+        CLAIMING + "a_run_that_fits_nobody_is_claimed_once_by_each_and_by_whoever_fits",
+    ),
+    "own_wakes_are_claimed": Defect(
+        "the sweep claims what this process has just started and wakes itself",
+        rewriting(Worker, "_look", "{*self._drives, *self._coming}", "[*self._drives]"),
+        CLAIMING + "what_this_process_wakes_itself_the_sweep_leaves_alone",
+    ),
+    "the_queue_is_overtaken": Defect(
+        "a queued run of a session is taken while one before it goes on",
+        rewriting(leases, "acquire", "or sheet.ahead", ""),
+        MEMORY + "one_that_is_queued_waits_until_all_before_it_in_its_session_have_ended",
     ),
     "kept_by_number": Defect(
         "states are kept although they are large",

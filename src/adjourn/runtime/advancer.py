@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Coroutine, Generator
+from collections.abc import Callable, Collection, Coroutine, Generator
 from contextlib import contextmanager
 from typing import Any
 
@@ -65,6 +65,7 @@ class Advancer:
         self.refusals = KeptErrors[AdjournError]()
         self.errors = KeptErrors[BaseException]()
         self.running: dict[str, Drive] = {}
+        self.held: set[str] = set()  # runs that were taken with others, and are not driven yet
         self.hot, self.earlier = HotStates(hot_bytes), EarlierTurns(store)
         self.ended: dict[str, State] = {}
         """What runs came to that have just ended here, until whoever waits for them was told."""
@@ -85,12 +86,61 @@ class Advancer:
         for drive in self.running.values():
             drive.hear()
 
-    async def advance(self, run: str, budget: Budget, *, replaces: str = "", stops: bool = False) -> Advanced:
-        """See `Runtime.advance`. `stops`: there is something to be stopped in it, which waits for nobody.
+    async def claim(self, limit: int, but: Callable[[], Collection[str]]) -> list[Lease]:
+        """Take up to so many runs that are due, but not these (asked for at the last moment: whatever is written later is seen by
+        nobody before), nor what does not fit. Whoever is known to be gone is replaced.
+
+        Raises `StoreError`. What this worker has, and does not know of, was left by a store that did not answer: it is taken again.
+        """
+        if not self._is_trusting():
+            return []
+        now, known = self._store.now(), await self._store.workers()
+        gone = [self.id, *(worker for worker, until in known.items() if self._is_gone(worker, until, now))]
+        refused = await self._fitness.refused()
+        mark = self.heartbeat.fence.mark()
+        try:
+            leases = await self._store.claim(
+                list(self._fitness.programs), self.id, self._ttl, limit,
+                after=self.hot, but={*but(), *refused}, replaces=gone, spares=here(),
+            )  # fmt: skip
+        except StoreError:
+            self.hot.clear()  # what is known may be another history than the store's
+            raise
+        if leases:
+            self.heartbeat.fence.keep(mark)
+            self.held.update(lease.run for lease in leases)
+            self.heartbeat.need(True)
+        return leases
+
+    def _is_gone(self, worker: str, until: float, now: float) -> bool:
+        life = self.life_of(worker)
+        return life is Life.DEAD or (life is Life.UNKNOWN and until <= now)
+
+    def _is_trusting(self) -> bool:
+        """Whether it is known whose decisions count; if not, no run is taken."""
+        try:
+            if self.trust is not None:
+                self.trust.deciders.check()
+        except BadDeciders as e:
+            self._complain(e)
+            return False
+        return True
+
+    def _complain(self, error: BadDeciders) -> None:
+        if str(error) != self._complaint:
+            log.error("no run goes on here: %s", error)
+        self._complaint = str(error)
+
+    async def advance(
+        self, run: str, budget: Budget, *, replaces: str = "", stops: bool = False, lease: Lease | None = None
+    ) -> Advanced:
+        """See `Runtime.advance`. `stops`: there is something to be stopped in it, which waits for nobody. `lease`: it was taken.
 
         Raises what the store or the driver raises; the run is safe then, and can be taken again.
         """
         try:
+            if lease is not None:
+                return await self._go_on(lease, budget, stops)
             return await self._advance(run, budget, replaces, stops)
         except (LeaseBusy, LeaseLost) as e:
             self.hot.take(run)
@@ -98,9 +148,7 @@ class Advancer:
             row = await self._store.get(run)
             return Busy(worker=row.worker, until=row.lease_until)
         except BadDeciders as e:
-            if str(e) != self._complaint:
-                log.error("no run goes on here: %s", e)
-            self._complaint = str(e)
+            self._complain(e)
             return Unfit(why=str(e))
         except MISFITS as e:
             if run not in self.refusals:
@@ -110,6 +158,20 @@ class Advancer:
         except BaseException:
             self.hot.take(run)
             raise
+        finally:
+            self.held.discard(run)
+
+    async def _go_on(self, lease: Lease, budget: Budget, stops: bool) -> Advanced:
+        """Drive a run that was taken with others until it rests; if it does not fit, it is given back."""
+        run, folded = lease.run, self._kept(lease.run)
+        if not lease.records or folded.state.seq + 1 != lease.records[0][0]:
+            folded = await self._begin(run, State(self.trust), lease)
+        program = await self._fitness.program_for(folded.state, lease)
+        if program is None:
+            return Unfit(why=f"there is no {folded.state.started.kind} {folded.state.started.program!r} here")
+        if is_suspect(folded.state) and not stops:
+            await self._slots.alone(run)
+        return await self._drive(lease, folded, program, budget)
 
     async def _advance(self, run: str, budget: Budget, replaces: str, stops: bool) -> Advanced:
         """Take the run and drive it until it rests."""
@@ -141,21 +203,24 @@ class Advancer:
             row = await self._store.get(run)
             return Rested(status=row.status.value, seq=row.seq, wake_at=row.wake_at, blocked=row.blocked)
         self.heartbeat.fence.keep(mark)
+        return await self._drive(lease, folded, program, budget)
+
+    async def _drive(self, lease: Lease, folded: Folded, program: Program, budget: Budget) -> Rested:
+        """Drive a run that was taken; if whoever advances it gives up, it is handed back."""
         try:
             return await self._hold(lease, folded, program, budget)
         except asyncio.CancelledError:
             handing = self._hand_back(self._release(lease))
-            if not flights.are_at_work({run}):
+            if not flights.are_at_work({lease.run}):
                 await asyncio.shield(handing)
             raise
 
-    async def _begin(self, run: str, state: State) -> Folded:
+    async def _begin(self, run: str, state: State, lease: Lease | None = None) -> Folded:
         """Fold a whole journal into a state, with what was said in the turns before it."""
         try:
             restored, size = await folded_and_sized(self._store, run, self.trust, self.earlier)
         except BrokenHistory as e:
-            alone, _ = await folded_and_sized(self._store, run, self.trust)
-            await self._fitness.say(alone, e)
+            await self._fitness.misfits(run, e, lease)
             raise
         state.become(restored)
         return Folded(state, size)
@@ -211,7 +276,8 @@ class Advancer:
             self.left += drive.left
             if drive.left:
                 self._left_runs.add(run)
-            self.heartbeat.need(bool(self.running))
+            self.held.discard(run)
+            self.heartbeat.need(bool(self.running or self.held))
 
     async def _write_down(self, state: State) -> None:
         """A snapshot for the next cold start, if it is time for one. It is written beside everything else."""

@@ -3,11 +3,13 @@ worker that fits."""
 
 import logging
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, get_args
+
+import msgspec
 
 from adjourn.core.fingerprint import changes
 from adjourn.core.plan import distrusted
-from adjourn.core.records import Fact, Move, Released
+from adjourn.core.records import Accepted, CancelAsked, Command, Fact, Move, Released, Upgraded
 from adjourn.core.state import State
 from adjourn.core.status import CANCELS
 from adjourn.driver.keys import StoreTrust
@@ -22,8 +24,20 @@ log = logging.getLogger("adjourn.worker")
 
 REFUSED = 10_000
 """So many refusals are remembered; what is forgotten is looked at once more."""
+FITTING = (Accepted, Upgraded, CancelAsked)
+"""Records by which a run may fit a program that is another than its own: whatever else happens to it changes nothing."""
+DUE = 100
 MISFITS = (ProgramChanged, MissingResource, NotTrusted, BrokenHistory)
 """Why a run that has a program of its name here cannot go on with it."""
+
+
+class Refusal(msgspec.Struct):
+    """A run that does not fit, as it was at `seq`. `changed`: its program is another."""
+
+    seq: int
+    program: str
+    upgrader: Upgrade | None
+    changed: bool
 
 
 class Fitness:
@@ -41,29 +55,65 @@ class Fitness:
         self.programs: dict[str, Program] = {}
         self._store, self._worker, self._trust = store, worker, trust
         self._resources, self._on_change = resources, on_change
-        self._refused_at: dict[str, tuple[int, Upgrade | None]] = {}
+        self._refused: dict[str, Refusal] = {}
 
     def register(self, program: Program) -> None:
         """Know this program from now on; what was refused may fit it."""
         self.programs[program.name] = program
-        self._refused_at.clear()
+        self._refused.clear()
 
     def is_refused(self, row: RunRow) -> bool:
-        """Whether this run did not fit, and has not moved since. What is cancelled is never refused."""
-        return self._refused_at.get(row.id) == (row.seq, upgrader_of(row.program)) and row.status not in CANCELS
+        """Whether this run did not fit, and has not moved since."""
+        known = self._refused.get(row.id)
+        return known is not None and known.seq == row.seq and known.upgrader is upgrader_of(row.program)
+
+    async def refused(self) -> list[str]:
+        """The runs that do not fit, and of which nobody has said anything since by which they could: not to be taken."""
+        for run, known in [*self._refused.items()]:
+            if known.upgrader is not upgrader_of(known.program):
+                del self._refused[run]
+        if self._refused:
+            for row in await self._store.due(list(self.programs), len(self._refused) + DUE):
+                if row.id in self._refused and not self.is_refused(row):
+                    await self._look_again(row)
+        return list(self._refused)
+
+    async def _look_again(self, row: RunRow) -> None:
+        tail = [record for _, record in await self._store.load(row.id, self._refused[row.id].seq)]
+        known = self._refused.get(row.id)
+        if known is None:
+            return
+        if any(isinstance(record, FITTING if known.changed else (*FITTING, *get_args(Command))) for record in tail):
+            del self._refused[row.id]
+        else:  # whoever fits goes on with it, or others have found that they do not
+            known.seq = row.seq
 
     def accept(self, run: str) -> None:
         """The run went on here."""
-        self._refused_at.pop(run, None)
+        self._refused.pop(run, None)
 
-    async def program_for(self, state: State) -> Program | None:
+    async def program_for(self, state: State, lease: Lease | None = None) -> Program | None:
         """The program that goes on from this state; None if there is none of its name. Raises one of `MISFITS`, of which people are
-        told: elsewhere the run looks as if it only waited for a worker."""
+        told: elsewhere the run looks as if it only waited for a worker. A run that was taken already is given back then."""
         try:
-            return await self._program_for(state)
+            program = await self._program_for(state)
         except MISFITS as e:
-            await self.say(state, e)
+            await self.misfits(state.run, e, lease, state)
             raise
+        if program is None and lease is not None:
+            self._refuse(await self._given_back(lease), changed=False)
+        return program
+
+    async def misfits(self, run: str, error: AdjournError, lease: Lease | None, state: State | None = None) -> None:
+        """The run cannot go on here. A lease that was taken is given back first: then it is not asked for again."""
+        if lease is not None:
+            state = await self._given_back(lease)
+        await self.say(state or await folded(self._store, run, self._trust), error)
+
+    async def _given_back(self, lease: Lease) -> State:
+        """Give a lease back that nobody can use here; the run as it is then."""
+        await self._store.release(lease, Released(why="no program here fits it"))
+        return await folded(self._store, lease.run, self._trust)
 
     async def _program_for(self, state: State) -> Program | None:
         if state.belief.untrusted and state.status not in CANCELS:
@@ -127,14 +177,18 @@ class Fitness:
 
     async def say(self, state: State, error: AdjournError) -> None:
         """Leave it alone until it moves, and leave a note for people."""
-        if len(self._refused_at) >= REFUSED:
-            del self._refused_at[next(iter(self._refused_at))]
-        self._refused_at[state.run] = state.seq, upgrader_of(state.started.program)
         program = self.programs.get(state.started.program)
         changed = isinstance(error, ProgramChanged) and program is not None
+        self._refuse(state, changed=changed)
         why = "; ".join(error.changes) if isinstance(error, ProgramChanged) else str(error)
         fingerprint = program.fingerprint if program and changed else {}
         await self._store.misfits(Misfit(state.run, state.seq, why, fingerprint, self._worker, self._store.now()))
+
+    def _refuse(self, state: State, *, changed: bool) -> None:
+        if len(self._refused) >= REFUSED:
+            del self._refused[next(iter(self._refused))]
+        name = state.started.program
+        self._refused[state.run] = Refusal(state.seq, name, upgrader_of(name), changed)
 
     def _check_children(self, state: State, program: Program) -> None:
         """A nested agent that has begun goes on by itself; so it must have begun on an agreement that counts here."""

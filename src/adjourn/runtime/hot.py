@@ -1,6 +1,7 @@
 """Folded states kept after a park: an answer then costs the tail of the journal, not all of it."""
 
 from collections import OrderedDict
+from collections.abc import Iterator, Mapping
 
 import msgspec
 
@@ -24,8 +25,11 @@ class Folded(msgspec.Struct, frozen=True):
         return self.size + self.state.seq * RECORD
 
 
-class HotStates:
-    """The states that were put away last, as many as fit. Whoever takes one has it alone."""
+class HotStates(Mapping[str, tuple[int, bytes]]):
+    """The states that were put away last, as many as fit. Whoever takes one has it alone.
+
+    As a mapping: the last record that is known of each run, and the hash of its chain there. Any thread may look there.
+    """
 
     def __init__(self, limit: int = BYTES) -> None:
         self._limit, self.size = limit, 0
@@ -53,6 +57,13 @@ class HotStates:
         while self.size > self._limit:
             _, (_, weight) = self._states.popitem(last=False)
             self.size -= weight
+
+    def __getitem__(self, run: str) -> tuple[int, bytes]:
+        state = self._states[run][0].state
+        return state.seq, state.head
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._states)
 
     def clear(self) -> None:
         """Let go of all of them."""

@@ -241,10 +241,11 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
             graph=program.to_dict() if is_flow(program) else None, **before,
         )  # fmt: skip
         started = stamped(started, self.store.now())  # what this process remembers must be what the store has
-        if await self.store.create(started, origin=self.origin):
-            self.worker.begin(started)
-        else:
-            self.worker.wake(started.run)
+        with self.worker.expecting(started.run):
+            if await self.store.create(started, origin=self.origin):
+                self.worker.begin(started)
+            else:
+                self.worker.wake(started.run)
         return Run(self, started.run)
 
     async def get(self, run_id: str) -> Run[Any]:
@@ -387,10 +388,11 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
         if not command.by and has_words(command):
             self._check_requester((await self.store.get(run_id)).program, "")
         command = await self._signatures.sealed(run_id, command)
-        seq = await self.store.deliver(run_id, command, request=request_id, origin=self.origin)
-        if isinstance(command, CancelAsked) or (isinstance(command, PauseAsked) and command.now):
-            self.worker.cut(run_id, seq)
-        self.worker.wake(run_id, stops=isinstance(command, CancelAsked | PauseAsked))
+        with self.worker.expecting(run_id):
+            seq = await self.store.deliver(run_id, command, request=request_id, origin=self.origin)
+            if isinstance(command, CancelAsked) or (isinstance(command, PauseAsked) and command.now):
+                self.worker.cut(run_id, seq)
+            self.worker.wake(run_id, stops=isinstance(command, CancelAsked | PauseAsked))
         return seq
 
     def _check_requester(self, program: str, by: str) -> None:

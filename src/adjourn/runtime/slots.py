@@ -66,6 +66,11 @@ class Slots:
         return list(self._queue)
 
     @property
+    def free(self) -> int:
+        """How many could begin now."""
+        return 0 if self._queue or self._alone else max(0, self._number - len(self._working))
+
+    @property
     def is_anybody_queued(self) -> bool:
         """Whether a run waits."""
         return bool(self._queue)

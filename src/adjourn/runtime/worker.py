@@ -1,8 +1,10 @@
-"""What wakes runs in this process: it finds those that are due, and advances as many at a time as it has slots."""
+"""What wakes runs in this process: it takes those that are due, and advances as many at a time as it has slots."""
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from adjourn.core.ids import places_of
@@ -24,7 +26,7 @@ from adjourn.runtime.fitness import Fitness
 from adjourn.runtime.hot import BYTES, Folded
 from adjourn.runtime.slots import Slots
 from adjourn.runtime.waiters import Waiter, Waiters
-from adjourn.stores.store import Filter, RunRow, Store
+from adjourn.stores.store import Filter, Lease, RunRow, Store
 
 log = logging.getLogger("adjourn.worker")
 
@@ -71,6 +73,8 @@ class Worker:
         self._works = False
         self._drives: dict[str, asyncio.Task[Any]] = {}
         self._again: set[str] = set()
+        self._coming: Counter[str] = Counter()
+        self._crowded, self._stops_at = False, 0.0
         self._waiters = Waiters()
         self._bell = asyncio.Event()
         self._wakes: dict[str, float] = {}
@@ -87,6 +91,17 @@ class Worker:
             self._works = True
             self._begin_sweeps()
             self._bell.set()
+
+    @contextmanager
+    def expecting(self, run: str) -> Generator[None]:
+        """What is written within will wake this run here: the sweep leaves it to whoever does."""
+        self._coming[run] += 1
+        try:
+            yield
+        finally:
+            self._coming[run] -= 1
+            if not self._coming[run]:
+                del self._coming[run]
 
     def begin(self, started: Started) -> None:
         """A run that this process has just created: its state is known, so there is nothing to look up."""
@@ -120,9 +135,9 @@ class Worker:
             return Busy(worker=self.id, until=row.lease_until)
         return await self._begin(run, self._enter(run, budget, replaces, row.status in STOPS))
 
-    def _begin_queued(self, run: str, replaces: str) -> None:
+    def _begin_queued(self, run: str, replaces: str, lease: Lease | None = None) -> None:
         if not self._closing:
-            self._begin(run, self._attempt(run, replaces, stops=False))
+            self._begin(run, self._attempt(run, replaces, stops=False, lease=lease))
 
     def _begin(self, run: str, work: Any) -> asyncio.Task[Any]:
         task = asyncio.get_running_loop().create_task(work, name=f"adjourn-run:{run}")
@@ -143,22 +158,24 @@ class Worker:
             await self._slots.enter(run)
         return await self._turn(run, budget, replaces, stops)
 
-    async def _turn(self, run: str, budget: Budget, replaces: str, stops: bool) -> Advanced:
+    async def _turn(self, run: str, budget: Budget, replaces: str, stops: bool, lease: Lease | None = None) -> Advanced:
         """Advance a run that has a slot, or needs none."""
         try:
-            done = await self.advancer.advance(run, budget, replaces=replaces, stops=stops)
+            done = await self.advancer.advance(run, budget, replaces=replaces, stops=stops, lease=lease)
         finally:
             self._slots.leave(run)
+            if self._crowded and self._slots.free:
+                self._bell.set()
         self._wakes.pop(run, None)
         if isinstance(done, Rested) and done.wake_at and self._works and len(self._wakes) < WAKES:
             self._wakes[run] = done.wake_at
             self._bell.set()
         return done
 
-    async def _attempt(self, run: str, replaces: str, stops: bool) -> None:
+    async def _attempt(self, run: str, replaces: str, stops: bool, lease: Lease | None = None) -> None:
         """A turn of a run that nobody asked for: what goes wrong is for the next sweep."""
         try:
-            await self._turn(run, Budget(), replaces, stops)
+            await self._turn(run, Budget(), replaces, stops, lease)
         except UnknownRun as e:
             log.debug("%s", e)
         except StoreError as e:
@@ -209,24 +226,32 @@ class Worker:
         self._sweeper = None
 
     async def _look(self) -> None:
-        """Take a page of due runs; a longer one if there is nothing to take in it, so that nobody is crowded out.
-
-        While others wait for a slot already, only what is to be stopped is looked for.
-        """
+        """Take as many runs that are due as there are free slots. If there may be more, it looks again when one is free; what is only
+        to be stopped needs none."""
         if not self._works:
             return
-        if self._slots.is_anybody_queued:
+        free = self._slots.free
+        leases = await self.advancer.claim(free, self._known) if free else []
+        self._crowded = len(leases) == free
+        for lease in leases:
+            self._take_up(lease)
+        if self._crowded and self._store.now() >= self._stops_at:
+            self._stops_at = self._store.now() + SWEEP
             for status in STOPS:
                 for row in await self._store.runs(Filter(status=status.value, limit=PAGE)):
                     self._consider(row)
-            return
-        limit, taken = PAGE, 0
-        while not taken:
-            rows = await self._store.due(list(self._fitness.programs), limit)
-            taken = sum(self._consider(row) for row in rows)
-            if len(rows) < limit:
-                return
-            limit *= 4
+
+    def _known(self) -> set[str]:
+        """Runs that this process has, or will wake."""
+        return {*self._drives, *self._coming, *self._slots.queued}
+
+    def _take_up(self, lease: Lease) -> None:
+        """Begin with a run that was claimed. If somebody has woken it meanwhile, that takes it from this worker itself."""
+        if lease.run in self._drives:
+            self._again.add(lease.run)
+        else:
+            self._slots.withdraw(lease.run)
+            self._slots.call(lease.run, lambda: self._begin_queued(lease.run, "", lease))
 
     def _until_next(self) -> float:
         """How long the sweep may sleep: until the next wake that this process knows of, at most `SWEEP`."""

@@ -172,10 +172,14 @@ class MemoryStore(Ruled, MemoryBook):
         """See `Store.waking`."""
         return self._waking if wanted is None else await self._want_wakes(wanted, by, origin)
 
+    async def workers(self) -> dict[str, float]:
+        """See `Store.workers`."""
+        return dict(self._workers)
+
     async def due(self, programs: Sequence[str], limit: int = 100) -> list[RunRow]:
         """See `Store.due`."""
         now, halts = self.now(), frozenset(self._halts)
-        found = [r for r in self._runs.values() if r.program in programs and r.due(now, halts)]
+        found = [r for r in self._runs.values() if r.program in programs and r.due(now, halts) and not self._ahead(r)]
         return [self._dated(r) for r in sorted(found, key=lambda r: r.updated_at)[:limit]]
 
     async def inbox(self, filter: Filter) -> list[Interrupt]:

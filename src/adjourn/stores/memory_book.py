@@ -2,11 +2,12 @@
 
 import os
 from collections.abc import Callable, Sequence
+from itertools import takewhile
 
 from msgspec.structs import replace
 
 from adjourn.core.records import Started, parse
-from adjourn.core.status import RUNNABLE, Status
+from adjourn.core.status import CANCELS, ENDED, RUNNABLE, Status
 from adjourn.stores.audit import AuditRow
 from adjourn.stores.letter import Endpoint, Letter, Wake
 from adjourn.stores.misfit import Misfit
@@ -61,6 +62,8 @@ class MemoryBook:
         if ask.last:
             mine = (x.id for x in reversed(self._runs.values()) if (x.session, x.program) == ask.last)
             seen.last = next(mine, "")
+        if ask.queue and row is not None:
+            seen.ahead = self._ahead(row)
         if ask.later:
             seen.later = self._later(ask.run)
         if ask.audit:
@@ -105,6 +108,16 @@ class MemoryBook:
             found += self._after(id)
         return [(id, self._runs[id].status) for id in found]
 
+    def _ahead(self, row: RunRow) -> str:
+        """The run of its session for which a run has to wait that was started with a queue and has not begun."""
+        if not row.session or row.epoch or row.status in ENDED | CANCELS:
+            return ""
+        first = parse(self._journals[row.id][0] or "")
+        if not isinstance(first, Started) or first.options.get("queue") != "session":
+            return ""
+        before = takewhile(lambda x: x.id != row.id, self._runs.values())
+        return next((x.id for x in before if x.session == row.session and x.status not in ENDED), "")
+
     def find(self, find: Find) -> list[str]:
         """See `Book.find`."""
         now, halts = self.now(), frozenset(self._halts)
@@ -112,6 +125,7 @@ class MemoryBook:
             row for row in self._runs.values()
             if row.program in find.programs and row.id not in find.but and row.due(now, halts)
             and not is_held(row.worker, self._workers.get(row.worker, 0.0), now, find.replaces, find.spares)
+            and not self._ahead(row)
         ]  # fmt: skip
         return [row.id for row in sorted(found, key=lambda row: row.updated_at)[: find.limit]]
 

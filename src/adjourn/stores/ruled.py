@@ -56,7 +56,7 @@ class Ruled:
         ttl: float,
         limit: int,
         *,
-        after: Mapping[str, int] = NOTHING,
+        after: Mapping[str, tuple[int, bytes]] = NOTHING,
         but: Collection[str] = (),
         replaces: Sequence[str] = (),
         spares: str = "",

@@ -304,6 +304,10 @@ class SQLiteStore(SQLiteAudit):
         """See `Store.waking`."""
         return await (self._reader.ask(is_waking) if wanted is None else self._want_wakes(wanted, by, origin))
 
+    async def workers(self) -> dict[str, float]:
+        """See `Store.workers`."""
+        return await self._reader.ask(lambda db: dict(db.execute("select id, until from worker")))
+
     async def due(self, programs: Sequence[str], limit: int = 100) -> list[RunRow]:
         """See `Store.due`."""
         now = self.now()

@@ -32,7 +32,7 @@ from adjourn.stores.rules.lease import is_held
 from adjourn.stores.rules.sheet import Find
 from adjourn.stores.rules.values import LAST, Ask, Before, Seen, Writes
 from adjourn.stores.seals import Covered, Seal, sealed_head
-from adjourn.stores.sqlite_due import asleep, due
+from adjourn.stores.sqlite_due import ahead, asleep, due
 from adjourn.stores.sqlite_turns import read_later
 from adjourn.stores.store import Halt, RunRow
 
@@ -163,6 +163,8 @@ class SQLiteBook:
         if ask.last:
             found = self._db.execute(_LAST, ask.last).fetchone()
             seen.last = found[0] if found else ""
+        if ask.queue and row is not None:
+            seen.ahead = self._ahead(row)
         if ask.later:
             seen.later = read_later(self._db, ask.run)
         if ask.audit:
@@ -195,6 +197,11 @@ class SQLiteBook:
         rows = (row for row in due(self._db, find.programs, now) if row.id not in find.but)
         free = (row.id for row in rows if not is_held(row.worker, row.lease_until, now, find.replaces, find.spares))
         return list(islice(free, find.limit))
+
+    def _ahead(self, row: RunRow) -> str:
+        if row.session and not row.epoch:
+            self.flush()  # one before it may have ended in this batch
+        return ahead(self._db, row)
 
     def _run(self, id: str) -> RunRow | None:
         known = self._runs.get(id)

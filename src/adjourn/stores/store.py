@@ -241,7 +241,8 @@ class Journals(Protocol):
         """Take the run if it is due and free, or its worker has not beaten in time, or is `replaces`: epoch + 1, `Claimed`
         appended. It is a beat of `worker`: nobody takes its runs for `ttl` from now.
 
-        None: nothing to do there. Raises `LeaseBusy` if another worker has it. The lease carries the records after `after`.
+        None: nothing to do there, or it is queued in its session (`options["queue"]`), has not begun, and one that was started before it
+        has not ended. Raises `LeaseBusy` if another worker has it. The lease carries the records after `after`.
         With `head`, the hash of the chain at `after`, raises `StoreError` and changes nothing if it is not that: the caller knows
         another history, because the store was restored or replaced under it, and must fold anew.
         `spares`: a worker whose id begins so keeps its runs, however much time has passed, until it is named in `replaces`.
@@ -255,7 +256,7 @@ class Journals(Protocol):
         ttl: float,
         limit: int,
         *,
-        after: Mapping[str, int] = ...,
+        after: Mapping[str, tuple[int, bytes]] = ...,
         but: Collection[str] = (),
         replaces: Sequence[str] = (),
         spares: str = "",
@@ -264,8 +265,13 @@ class Journals(Protocol):
         and due, and what was lost with its worker. What others have is left out, and so are the runs in `but`.
 
         `replaces`: workers that are known to be gone; what they had is taken at once. `spares`: as in `acquire`.
-        A lease carries the records after `after[run]`, for runs that are in it; for others none.
+        `after`: of runs that the caller knows, the last record and the hash of the chain there (b"": it is not compared). Their
+        leases carry the records after it, those of others none. Raises `StoreError`, and takes nothing, if a hash is another.
         """
+        ...
+
+    async def workers(self) -> dict[str, float]:
+        """The workers that may have runs, and until when each was heard of; `LEFT` if it has left bodies at work."""
         ...
 
     async def renew(self, lease: Lease, ttl: float) -> None:

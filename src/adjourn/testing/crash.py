@@ -24,6 +24,8 @@ READS = frozenset(
     {
         "get",
         "load",
+        "claim",
+        "workers",
         "due",
         "inbox",
         "runs",
@@ -41,7 +43,7 @@ READS = frozenset(
         "scrub",
     }
 )
-"""What no run depends on: a dead process does none of it, and it is no place to die. Sealing goes by the clock."""
+"""What no run depends on: a dead process does none of it, and it is no place to die. Sealing and the sweep go by the clock."""
 LEASE = 2.0
 
 Answer = Callable[[Interrupt], Any]

@@ -181,6 +181,10 @@ class Faulty:
         """See `Store.signed`."""
         return await self.store.signed(required, **options)
 
+    async def workers(self) -> dict[str, float]:
+        """See `Store.workers`."""
+        return await self._do("workers", self.store.workers)
+
     async def due(self, programs: Sequence[str], limit: int = 100) -> list[RunRow]:
         """See `Store.due`."""
         return await self._do("due", lambda: self.store.due(programs, limit))

@@ -206,6 +206,10 @@ class Watched:
         """See `Store.signed`."""
         return await self.store.signed(required, **options)
 
+    async def workers(self) -> dict[str, float]:
+        """See `Store.workers`."""
+        return await self.store.workers()
+
     async def due(self, programs: Sequence[str], limit: int = 100) -> list[RunRow]:
         """See `Store.due`."""
         return await self.store.due(programs, limit)

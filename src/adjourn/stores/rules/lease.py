@@ -64,7 +64,7 @@ def claiming(
     worker: str,
     ttl: float,
     limit: int,
-    after: Mapping[str, int],
+    after: Mapping[str, tuple[int, bytes]],
     but: Collection[str],
     replaces: Sequence[str],
     spares: str,
@@ -73,8 +73,9 @@ def claiming(
     gone = tuple(replaces)
 
     def rule(run: str) -> Rule:
-        known = run in after
-        return acquiring(Taken(run, worker, ttl, after[run] if known else 0, b"", gone, spares, known))
+        known = after.get(run)
+        seq, head = known or (0, b"")
+        return acquiring(Taken(run, worker, ttl, seq, head, gone, spares, whole=known is not None))
 
     return Each(Find(tuple(programs), limit, frozenset(but), gone, spares), rule, light=True)
 
@@ -83,7 +84,7 @@ def acquiring(taken: Taken) -> Rule:
     """See `Store.acquire`."""
     known = taken.after if taken.head else 0
     tail = taken.after if taken.whole else -1
-    ask = Ask(taken.run, tail=tail, head_at=known, halts=True, owner=True)
+    ask = Ask(taken.run, tail=tail, head_at=known, halts=True, owner=True, queue=True)
     return Rule(ask, lambda sheet: acquire(sheet, taken), light=True)
 
 
@@ -101,7 +102,7 @@ def acquire(sheet: Sheet, taken: Taken) -> Lease | None:
     owner, until = row.worker, sheet.until
     if is_held(owner, until, now, taken.replaces, taken.spares):
         raise LeaseBusy(f"run {row.id!r} is being advanced by {row.worker!r}")
-    if not row.due(now, halts):
+    if not row.due(now, halts) or sheet.ahead:
         return None
     row.epoch += 1
     row.worker = taken.worker

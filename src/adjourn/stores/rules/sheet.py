@@ -101,6 +101,12 @@ class Sheet:
         assert self._ask.later, "the runs that go on with this one were not asked for"
         return self._seen.later
 
+    @property
+    def ahead(self) -> str:
+        """The id of a run of its session that comes before this one; "" if it need not wait for another."""
+        assert self._ask.queue, "the run before it in its session was not asked for"
+        return self._seen.ahead
+
     def interrupt(self, i: str) -> InterruptRow | None:
         """The interrupt of this id, whatever its state."""
         if (found := self.writes.interrupts.get(i)) or self._is_fresh:

@@ -33,6 +33,8 @@ class Ask(msgspec.Struct, frozen=True, gc=False):
     """The last run of this session that is of this program."""
     later: bool = False
     """Every run that goes on with this one."""
+    queue: bool = False
+    """If it is queued in its session and has not begun: the first run that comes before it."""
     records: tuple[int, ...] = ()
     """These records; `LAST`: the last one."""
     opens: bool = False
@@ -94,6 +96,8 @@ class Seen(msgspec.Struct):
     """Its id; "" if there is none."""
     later: Sequence[tuple[str, Status]] = ()
     """Their ids, the oldest first."""
+    ahead: str = ""
+    """Its id; "" if the run need not wait for another."""
     records: Mapping[int, str] = NOTHING
     interrupts: Mapping[str, InterruptRow] = NOTHING
     request: tuple[int, str] | None = None

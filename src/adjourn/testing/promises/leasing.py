@@ -7,10 +7,10 @@ import pytest
 from msgspec.structs import replace
 
 from adjourn.core.messages import Usage
-from adjourn.core.records import CancelAsked, Claimed, Parked, PauseAsked, Released, Said
+from adjourn.core.records import CancelAsked, Claimed, Completed, Parked, PauseAsked, Released, Said
 from adjourn.core.status import ENDED, Status
 from adjourn.errors import LeaseBusy, LeaseLost, StoreError, UnknownRun
-from adjourn.stores.store import Lease, Store
+from adjourn.stores.store import LEFT, Lease, Store
 from adjourn.testing.clock import FakeClock
 from adjourn.testing.promises.ground import (
     TTL,
@@ -20,6 +20,7 @@ from adjourn.testing.promises.ground import (
     bring,
     claim,
     commit,
+    due_ids,
     replied,
     started,
     unchanged,
@@ -240,8 +241,54 @@ class Claiming(Ground):
         for run in ("r1", "r2"):
             await store.create(started(run))
             await store.deliver(run, Said(text="hi"))
-        leases = await store.claim(["clerk"], "w1", TTL, 5, after={"r1": 1})
+        leases = await store.claim(["clerk"], "w1", TTL, 5, after={"r1": (1, b"")})
         assert {x.run: [seq for seq, _ in x.records] for x in leases} == {"r1": [2, 3], "r2": []}
+
+    async def test_whoever_knows_another_history_takes_nothing(self, store: Store) -> None:
+        for run in ("r1", "r2"):
+            await store.create(started(run))
+        head = (await store.get("r1")).head
+        async with unchanged(store, "r1", "r2"):
+            with pytest.raises(StoreError, match="restored or replaced"):
+                await store.claim(["clerk"], "w1", TTL, 5, after={"r1": (1, bytes(len(head)))})
+        [lease] = await store.claim(["clerk"], "w1", TTL, 1, after={"r1": (1, head)})
+        assert [seq for seq, _ in lease.records] == [2]
+
+    async def test_one_that_is_queued_waits_until_all_before_it_in_its_session_have_ended(self, store: Store) -> None:
+        queue: Any = {"session": "s", "options": {"queue": "session"}}
+        await store.create(started("r0", session="s"))
+        await store.create(started("r1", **queue))
+        await store.create(started("r2", **queue))
+        await store.create(started("r3", session="t", options={"queue": "session"}))
+        assert await due_ids(store) == ["r0", "r3"]
+        first, _ = await store.claim(["clerk"], "w1", TTL, 5)
+        assert first.run == "r0"
+        async with unchanged(store, "r1", "r2"):
+            assert await self.take(store) == []
+            assert await store.acquire("r1", "w1", TTL) is None
+        await commit(store, first, [replied()], [Completed(output="done")])
+        assert await self.take(store) == ["r1"]
+        assert await store.acquire("r2", "w1", TTL) is None
+        await store.deliver("r2", CancelAsked())
+        assert await self.take(store) == ["r2"], "what is to be cancelled waits for nobody"
+
+    async def test_one_that_was_queued_and_has_begun_waits_for_nobody(self, store: Store) -> None:
+        await store.create(started("r1", session="s", options={"queue": "session"}))
+        await store.release(await claim(store))
+        await store.create(started("r0", session="s"))
+        assert sorted(await self.take(store)) == ["r0", "r1"]
+
+    async def test_the_workers_that_have_runs_are_known(self, store: Store, clock: FakeClock) -> None:
+        assert await store.workers() == {}
+        await begin(store, "r1", "w1")
+        clock.advance(1)
+        lease = await begin(store, "r2", "w2")
+        assert await store.workers() == {"w1": clock.now() - 1 + TTL, "w2": clock.now() + TTL}
+        await store.release(lease)
+        pulse = store.pulse()
+        pulse.end("w1", left=True)
+        pulse.close()
+        assert (await store.workers())["w1"] == LEFT
 
     async def test_other_programs_and_runs_that_are_not_wanted_are_left_alone(self, store: Store) -> None:
         await store.create(started("r1"))
