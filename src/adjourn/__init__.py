@@ -87,6 +87,7 @@ if TYPE_CHECKING:
     from adjourn.runtime.advance import Busy, Rested, Unfit
     from adjourn.runtime.run import Run, RunState
     from adjourn.runtime.runtime import Runtime
+    from adjourn.runtime.wake_relay import WakeRelay
     from adjourn.stores.seals import Anchor
     from adjourn.stores.store import Store
     from adjourn.stores.verification import Verification
@@ -108,7 +109,7 @@ __all__ = [
     # people
     "Interrupt", "PendingToolCall", "Seat", "Decision", "Deciders", "SigningKey",
     # runtime
-    "Runtime", "Run", "RunState", "Rested", "Busy", "Unfit", "SentRequest", "Store",
+    "Runtime", "Run", "RunState", "Rested", "Busy", "Unfit", "WakeRelay", "SentRequest", "Store",
     "Event", "Recorded", "TextArrived", "Published", "ToolCallApprovalRequired",
     "Anchor", "Verification",
     # errors
@@ -152,6 +153,7 @@ _HOMES = {
     "runtime.advance": "Busy Rested Unfit",
     "runtime.run": "Run RunState",
     "runtime.runtime": "Runtime",
+    "runtime.wake_relay": "WakeRelay",
     "stores.seals": "Anchor",
     "stores.store": "Store",
     "stores.verification": "Verification",
