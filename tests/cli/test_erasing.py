@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Pty, Run, advance, begin
@@ -83,3 +84,17 @@ def test_only_an_admin_erases(adjourn: Run, ended: str, monkeypatch: pytest.Monk
         monkeypatch.setenv("ADJOURN_KEY", key)
     said = adjourn("erase", ended, "--reason", "she asked for it", "--yes")
     assert said.code == 1 and "4417" in adjourn("show", ended).out
+
+
+def test_a_conversation_is_erased_whole(adjourn: Run) -> None:
+    Path("talk.py").write_text(
+        "from adjourn import Agent\nfrom adjourn.testing import ScriptedModel\n"
+        "talk = Agent('talk', model=ScriptedModel('one', 'two'))\n"
+    )
+    for run in ("t1", "t2"):
+        assert adjourn("run", "talk.py:talk", "hello", "--session", "s", "--id", run).code == 0
+    refused = adjourn("erase", "t1", *WHY, "--whole")
+    assert refused.code == 2 and "--whole --yes" in refused.err
+    said = adjourn("erase", "t1", *WHY, "--whole", "--yes")
+    assert [line.split("  ")[:2] for line in said.out.splitlines()] == [["erased", "t1"], ["erased", "t2"]]
+    assert adjourn("show", "t2", "--json").json["now"] == "erased by ann: she asked for it"

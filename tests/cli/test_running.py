@@ -295,3 +295,16 @@ def test_a_run_is_the_next_turn_of_one_that_has_ended(adjourn: Run) -> None:
     assert adjourn("run", "talk.py:talk", "third", "--after", "nobody").code == 2
     said = adjourn("run", "talk.py:talk", "--resume", first, "--after", first)
     assert said.code == 2 and "--after out" in said.err
+
+
+def test_a_run_in_a_session_is_its_next_turn_unless_it_is_fresh(adjourn: Run) -> None:
+    Path("talk.py").write_text(
+        "from adjourn import Agent\nfrom adjourn.testing import ScriptedModel\n"
+        "talk = Agent('talk', model=ScriptedModel('one', 'two', 'three'))\n"
+    )
+    words = ("run", "talk.py:talk", "hello", "--session", "s")
+    assert [adjourn(*words).out, adjourn(*words).out, adjourn(*words, "--fresh").out] == ["one\n", "two\n", "one\n"]
+    assert adjourn(*words).out == "two\n", "it goes on with the session's last run"
+    for wrong in (("--fresh",), ("--fresh", "--session", "s", "--after", "x")):
+        said = adjourn("run", "talk.py:talk", "hello", *wrong)
+        assert said.code == 2 and "--fresh goes with --session" in said.err

@@ -15,6 +15,7 @@ from adjourn.runtime.fitness import Fitness
 from adjourn.runtime.hot import HotStates
 from adjourn.runtime.worker import Worker
 from adjourn.stores.rules import lease as leases
+from adjourn.stores.rules import sheet
 from adjourn.stores.sqlite import SQLiteStore
 
 FENCE = "tests/driver/test_fence.py::test_"
@@ -154,13 +155,28 @@ LIVENESS: dict[str, Defect] = {
     ),
     "own_wakes_are_claimed": Defect(
         "the sweep claims what this process has just started and wakes itself",
-        rewriting(Worker, "_look", "{*self._drives, *self._coming}", "[*self._drives]"),
+        rewriting(Worker, "_known", "*self._coming, ", ""),
         CLAIMING + "what_this_process_wakes_itself_the_sweep_leaves_alone",
     ),
     "the_queue_is_overtaken": Defect(
         "a queued run of a session is taken while one before it goes on",
         rewriting(leases, "acquire", "or sheet.ahead", ""),
         MEMORY + "one_that_is_queued_waits_until_all_before_it_in_its_session_have_ended",
+    ),
+    "erased_turns_are_sent_from_memory": Defect(
+        "a process goes on with what it has in memory of a turn that another one has erased",
+        rewriting(
+            Advancer,
+            "_hold",
+            "self.earlier.heard(lease.erasures)",
+            "lease = msgspec.structs.replace(lease, erasures=folded.erasures)",
+        ),
+        "tests/runtime/test_erased_turns.py::test_a_turn_that_another_process_has_erased_is_not_sent_by_one_that_has_it_in_memory",
+    ),
+    "half_a_conversation_is_erased": Defect(
+        "of a conversation in which one turn must stay, the others are erased",
+        rewriting(sheet, "_all_or_none", "in refused or done", "in done"),
+        "tests/runtime/test_erased_turns.py::test_if_one_turn_must_stay_none_is_erased_and_the_audit_says_which[0-held]",
     ),
     "kept_by_number": Defect(
         "states are kept although they are large",

@@ -32,6 +32,9 @@ def erase(
     db: Db = None,
     as_json: Json = False,
     by: By = None,
+    whole: Annotated[
+        bool, typer.Option("--whole", help="And every run of its conversation; all of them, or none.")
+    ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask; then the id must be whole.")] = False,
     scrub: Annotated[
         bool,
@@ -42,12 +45,13 @@ def erase(
 ) -> None:
     """Erase everything that was in a run that has ended. It cannot be undone; the audit keeps who wanted it, and why."""
     name = person(db, by, right="admin", what="erasing a run").name
-    id = _meant(db, run, reason, yes)
-    done = with_runtime(db, lambda rt: rt.erase(id, by=name, reason=reason, scrub=scrub))
+    id = _meant(db, run, reason, yes, whole)
+    done = with_runtime(db, lambda rt: rt.erase(id, by=name, reason=reason, whole=whole, scrub=scrub))
     if as_json:
         print_json(msgspec.to_builtins(done))
     else:
-        out().print(Text.assemble("erased  ", visible(done.run), f"  by {visible(done.by)}: {visible(done.reason)}"))
+        for turn in (done.run, *done.turns):
+            out().print(Text.assemble("erased  ", visible(turn), f"  by {visible(done.by)}: {visible(done.reason)}"))
     if not done.scrubbed:
         why = "Somebody who reads holds a part of it in the files" if scrub else "It is still in the bytes of the file"
         tell(Text(f"{why}; once more: {command(db, 'db', 'scrub')}", style="yellow"))
@@ -57,7 +61,7 @@ def erase(
     tell(Text("Backups, checkpoints and forks of it are copies of their own.", style=DIM))
 
 
-def _meant(db: str | None, run: str, reason: str, yes: bool) -> str:
+def _meant(db: str | None, run: str, reason: str, yes: bool, whole: bool) -> str:
     """The whole id of the run to erase, once somebody has agreed."""
 
     async def look(rt: Runtime) -> tuple[str, str]:
@@ -68,11 +72,13 @@ def _meant(db: str | None, run: str, reason: str, yes: bool) -> str:
     if yes and id == run:
         return id
     if yes or not is_attended():
-        again = command(db, "erase", id, options=("--reason", reason, "--yes"))
+        options = ("--reason", reason, *(("--whole",) if whole else ()), "--yes")
+        again = command(db, "erase", id, options=options)
         raise Invalid(f"nothing was erased; it cannot be undone, so name the run whole, and say --yes: {again}")
     tell(f"  {visible(id)}  {visible(title)}")
     try:
-        agreed = confirm("Erase everything that is in it? It cannot be undone.")
+        what = "it, and in every run of its conversation" if whole else "it"
+        agreed = confirm(f"Erase everything that is in {what}? It cannot be undone.")
     except (Later, KeyboardInterrupt):
         agreed = False
     if not agreed:

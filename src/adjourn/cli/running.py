@@ -26,6 +26,7 @@ from adjourn.cli.visible import lines, visible
 from adjourn.cli.words import DIM
 from adjourn.core.codec import loads
 from adjourn.core.status import ENDED, Status
+from adjourn.driver.answers import MISSING
 from adjourn.errors import Invalid, NotAllowed, Refused
 from adjourn.flow.flow import Flow
 from adjourn.runtime.run import Run
@@ -37,6 +38,11 @@ KEYS = {
     "pausing": "Ctrl-C again cancels and undoes",
     "cancelling": "Ctrl-C again stops this process",
 }
+Session = Annotated[
+    str | None,
+    typer.Option(help="The session it belongs to; it goes on with the last run of it.", show_default=False),
+]
+Fresh = Annotated[bool, typer.Option("--fresh", help="With --session: begin a conversation of its own in the session.")]
 EARLIER = 5
 """Steps of the past that are shown of a run that goes on."""
 
@@ -53,11 +59,14 @@ class Wanted:
     resume: str = ""
     instruction: str = ""
     after: str = ""
+    fresh: bool = False
 
     async def begin(self, rt: Runtime, by: str) -> Run[Any]:
         """The run, going on in this process if nothing holds it up."""
         if not self.resume:
-            before = (await find_run(rt, self.after)).id if self.after else None
+            before: Any = None if self.fresh else MISSING
+            if self.after:
+                before = (await find_run(rt, self.after)).id
             return await rt.start(
                 self.program,
                 self.input,
@@ -96,7 +105,7 @@ def run(
     db: Db = None,
     as_json: Json = False,
     by: By = None,
-    session: Annotated[str | None, typer.Option(help="The session it belongs to.", show_default=False)] = None,
+    session: Session = None,
     label: Annotated[
         list[str] | None, typer.Option(metavar="NAME=VALUE", help="A label; may be repeated.", show_default=False)
     ] = None,
@@ -116,6 +125,7 @@ def run(
             metavar="RUN", help="A run that has ended: this is the next turn of its conversation.", show_default=False
         ),
     ] = "",
+    fresh: Fresh = False,
     instruction: Annotated[
         str, typer.Option(metavar="TEXT", help="With --resume: what the agent reads as it goes on.", show_default=False)
     ] = "",
@@ -132,11 +142,21 @@ def run(
         raise Invalid(
             "--resume goes on with a run that has its input already; leave INPUT, --id, --session, --label and --after out"
         )
+    if fresh and (after or not session):
+        raise Invalid("--fresh goes with --session, and not with --after: it begins a conversation of its own")
     if instruction and not resume:
         raise Invalid("--instruction goes with --resume; for a new run put it into INPUT")
     try:
         wanted = Wanted(
-            program_of(program), _input(input, data), run_id, session, _labels(label or []), resume, instruction, after
+            program_of(program),
+            _input(input, data),
+            run_id,
+            session,
+            _labels(label or []),
+            resume,
+            instruction,
+            after,
+            fresh,
         )
         given = resources_of(resources)
     except NotImportable as e:

@@ -48,6 +48,14 @@ class EarlierTurns:
         self._store, self._most, self._size = store, most, 0
         self._lines: OrderedDict[int, _Line] = OrderedDict()
         self._where: dict[Ref, _Line] = {}
+        self.erasures = -1
+        """How many runs of the store had been erased, at least, when what is kept was read."""
+
+    def heard(self, erasures: int) -> None:
+        """So many runs have been erased, said a transaction: of what was read when there were fewer, nothing is kept."""
+        if erasures != self.erasures:
+            self.forget()
+            self.erasures = erasures
 
     async def before(self, started: Started) -> Transcript | None:
         """What a run goes on with; None if it has that itself, or goes on with nothing.
@@ -81,8 +89,10 @@ class EarlierTurns:
         self._lines.move_to_end(id(line))
         return line.upto(ref)
 
-    def keep(self, state: State) -> None:
-        """The next turn may go on with this run, which has ended."""
+    def keep(self, state: State, erasures: int) -> None:
+        """The next turn may go on with this run, which has ended; what it knows was read when so many runs had been erased."""
+        if erasures != self.erasures:
+            return
         thread = state.threads.get("")
         if state.status not in ENDED or not state.head or thread is None or thread.transcript.absent:
             return
@@ -126,7 +136,7 @@ class EarlierTurns:
         """Back to a turn that is known, or to the first; then forward again, turn by turn."""
         way: list[tuple[Ref, Turn]] = []
         wanted, limit, said = ref, FIRST, None
-        reader = started.run
+        reader, erasures = started.run, self.erasures
         while said is None:
             found = await self._store.turns(wanted.run, wanted.seq, limit)
             said, wanted, reader = self._walk(way, wanted, reader, found)
@@ -134,7 +144,8 @@ class EarlierTurns:
         for n, (mark, turn) in enumerate(reversed(way), 1):
             state = State(before=said).fold_all(turn.records)
             said = state.threads[""].handed_on()
-            self._put(turn.before, mark, said)
+            if erasures == self.erasures:
+                self._put(turn.before, mark, said)
             if not n % PAUSE:
                 await asyncio.sleep(0)
         if (len(said), said.replies) != (ref.messages, ref.replies):

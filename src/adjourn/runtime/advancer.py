@@ -216,22 +216,28 @@ class Advancer:
             raise
 
     async def _begin(self, run: str, state: State, lease: Lease | None = None) -> Folded:
-        """Fold a whole journal into a state, with what was said in the turns before it."""
+        """Fold a whole journal into a state, with what was said in the turns before it: once it is known how many were erased."""
+        erasures = self.earlier.erasures
+        earlier = self.earlier if erasures >= 0 else None
         try:
-            restored, size = await folded_and_sized(self._store, run, self.trust, self.earlier)
+            restored, size = await folded_and_sized(self._store, run, self.trust, earlier)
         except BrokenHistory as e:
             await self._fitness.misfits(run, e, lease)
             raise
         state.become(restored)
-        return Folded(state, size)
+        return Folded(state, size, erasures)
 
     async def _hold(self, lease: Lease, folded: Folded, program: Program, budget: Budget) -> Rested:
         """Drive a run that was taken."""
         run, state = lease.run, folded.state
+        self.earlier.heard(lease.erasures)
         try:
+            if state.started.before is not None and folded.erasures != lease.erasures:
+                raise FoldAgain  # a turn before it may have been erased: from now on, while this one goes on, none is
             state.fold_all(lease.records)
         except FoldAgain:
-            state, _ = await folded_and_sized(self._store, run, self.trust, self.earlier)
+            folded = await self._begin(run, State(self.trust), lease)
+            state = folded.state
         state = await self._fitness.upgraded(lease, state, program)
         drive = Drive(
             self._store,
@@ -258,7 +264,7 @@ class Advancer:
             self.errors.keep(run, next(iter(drive.errors.values())))
         await self._begin_chapter(drive.state)
         await self._write_down(drive.state)
-        self._keep(run, Folded(drive.state, folded.size + lease.size + drive.size))
+        self._keep(run, Folded(drive.state, folded.size + lease.size + drive.size, lease.erasures))
         if timers.error is not None:
             raise timers.error
         return _rested(drive)
@@ -340,7 +346,7 @@ class Advancer:
 
     def _keep(self, run: str, folded: Folded) -> None:
         state = folded.state
-        self.earlier.keep(state)
+        self.earlier.keep(state, folded.erasures)
         if state.status in ENDED:
             self.ended[run] = state
         elif state.seq and not state.belief.disowns:

@@ -33,13 +33,15 @@ class ErasureVerbs(PruneVerbs):
 
     _live: Any
 
-    async def erase(self, run_id: str, *, by: str, reason: str, scrub: bool = True) -> Erasure:
+    async def erase(self, run_id: str, *, by: str, reason: str, whole: bool = False, scrub: bool = True) -> Erasure:
         """Remove everything that was in a run that has ended; who wanted it, and why, stays. It cannot be undone.
 
         Args:
             run_id: the whole id of the run.
             by: who wants it.
             reason: why. It stays, like `by`: in the run's last record, in its title and in the audit.
+            whole: with it, all runs of its conversation: those that it goes on with, and those that go on with it. If one of them has
+                not ended, or is on hold, none is erased.
             scrub: also get it out of the bytes of the store's files, at once. SQLite writes the whole file anew for that, so
                 whoever erases many runs does it with the last of them.
         """
@@ -47,14 +49,16 @@ class ErasureVerbs(PruneVerbs):
             raise Invalid("erasing needs by= and reason=: they are what stays")
         check_outside("erase a run")
         try:
-            done = await self.store.erase(run_id, by=by, reason=reason, origin=self.origin)
+            done = await self.store.erase(run_id, by=by, reason=reason, whole=whole, origin=self.origin)
         except UnknownRun:
             await self._check_pruned(run_id)
             raise
         forgets: _Forgets = self.worker
-        forgets.forget(run_id)
         live: _Live | None = self._live
-        silent = await live.forget(run_id) if live is not None else True
+        silent = True
+        for run in (run_id, *done.turns):
+            forgets.forget(run)
+            silent = (live is None or await live.forget(run)) and silent
         scrubbed = scrub and await self.store.scrub()
         row = await self.store.get(run_id)
         found = (

@@ -18,6 +18,8 @@ class Folded(msgspec.Struct, frozen=True):
 
     state: State
     size: int = 0
+    erasures: int = -1
+    """How many runs of the store had been erased when the turns before it were read; -1 if nobody knows."""
 
     @property
     def weight(self) -> int:

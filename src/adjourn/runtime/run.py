@@ -207,9 +207,9 @@ class Run(Generic[T]):
         """Stop, undo in reverse what was done, and end. Twice is the same as once."""
         await self._deliver(CancelAsked(by=by, reason=reason), request_id)
 
-    async def erase(self, *, by: str, reason: str, scrub: bool = True) -> Erasure:
+    async def erase(self, *, by: str, reason: str, whole: bool = False, scrub: bool = True) -> Erasure:
         """Remove everything that was in it, once it has ended; see `Runtime.erase`. Twice is the same as once."""
-        return await self._rt.erase(self.id, by=by, reason=reason, scrub=scrub)
+        return await self._rt.erase(self.id, by=by, reason=reason, whole=whole, scrub=scrub)
 
     async def continue_as_new(self, *, by: str, why: str = "") -> int:
         """Begin a new chapter of this run, so that whoever reads it next begins there; the number of its record.

@@ -172,6 +172,11 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
         self._store = self._worker = self._sealer = None
 
     @property
+    def address(self) -> str:
+        """Where its store is, as it was given; "" if it was given a store."""
+        return self._address if isinstance(self._address, str) else ""
+
+    @property
     def store(self) -> Store:
         """The store."""
         if self._store is None:
@@ -242,10 +247,7 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
         )  # fmt: skip
         started = stamped(started, self.store.now())  # what this process remembers must be what the store has
         with self.worker.expecting(started.run):
-            if await self.store.create(started, origin=self.origin):
-                self.worker.begin(started)
-            else:
-                self.worker.wake(started.run)
+            self.worker.begin(started, new=await self.store.create(started, origin=self.origin))
         return Run(self, started.run)
 
     async def get(self, run_id: str) -> Run[Any]:
@@ -455,10 +457,9 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
     async def row(self, run: str) -> RunRow | None:
         """The row of a run, if there is one."""
         try:
-            row = await self.store.get(run)
+            return await self.store.get(run)
         except UnknownRun:
             return None
-        return row if row.id == run else None
 
     async def fork(
         self,

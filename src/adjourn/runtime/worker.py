@@ -103,13 +103,13 @@ class Worker:
             if not self._coming[run]:
                 del self._coming[run]
 
-    def begin(self, started: Started) -> None:
-        """A run that this process has just created: its state is known, so there is nothing to look up."""
-        if self._works and started.program in self._fitness.programs and started.run not in self._drives:
+    def begin(self, started: Started, *, new: bool) -> None:
+        """A run that this process has just created, if it is `new`: its state is known, so there is nothing to look up."""
+        if new and self._works and started.program in self._fitness.programs and started.run not in self._drives:
             before, records = self.earlier.known(started), [(1, started)]
             if started.before is None or before is not None:
                 state = State(self.advancer.trust, before).fold_all(records)
-                self.advancer.hot.keep(started.run, Folded(state, size_of(records)))
+                self.advancer.hot.keep(started.run, Folded(state, size_of(records), self.earlier.erasures))
         self.wake(started.run)
 
     def wake(self, run: str, *, replaces: str = "", stops: bool = False) -> None:

@@ -10,6 +10,7 @@ from adjourn.core.authority import person
 from adjourn.core.decision import Decision
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.records import Started
+from adjourn.driver.answers import MISSING
 from adjourn.errors import (
     AlreadyDecided,
     Conflict,
@@ -48,7 +49,7 @@ async def start_run(c: Call) -> Any:
         raise NotFound(f"this server has no program {b['program']!r:.80}; it has {known}")
     run = await c.rt.start(
         program, b["input"], run_id=b.get("run_id") or _derived_id(c), session=b.get("session"), labels=b.get("labels"), by=c.who.name,
-        queue=b.get("queue"), after=b.get("after"),
+        queue=b.get("queue"), after=b.get("after", MISSING),
     )  # fmt: skip
     return {"id": run.id}
 
@@ -78,8 +79,8 @@ async def cancel_run(c: Call) -> Any:
 async def erase_run(c: Call) -> Any:
     """Erase."""
     run = await c.rt.get(c.path["run"])
-    done = await run.erase(by=c.who.name, reason=c.body["reason"])
-    return {"seq": done.seq, "scrubbed": done.scrubbed, "others": list(done.others)}
+    done = await run.erase(by=c.who.name, reason=c.body["reason"], whole=c.body.get("whole", False))
+    return {"seq": done.seq, "scrubbed": done.scrubbed, "others": list(done.others), "turns": list(done.turns)}
 
 
 async def begin_chapter(c: Call) -> Any:

@@ -121,9 +121,7 @@ async def serving(
     """
     async with AsyncExitStack() as stack:
         if users is None:
-            users = Users(
-                users_path(address if isinstance(address, str) else f"sqlite:///{getattr(address.store, 'path', '')}")
-            )
+            users = Users(users_path(address if isinstance(address, str) else address.address))
             stack.callback(users.close)
         given, tls = list(origins), _tls(certfile, keyfile)
         sock = _bound(host, port, users)

@@ -25,7 +25,7 @@ from adjourn.stores.misfit import Misfit
 from adjourn.stores.ruled import Ruled
 from adjourn.stores.rules import filters, journal, sheet
 from adjourn.stores.rules.lease import misfitting
-from adjourn.stores.rules.sheet import Each, Failed, Rule
+from adjourn.stores.rules.sheet import Each, Failed, Rule, Whole
 from adjourn.stores.rules.turns import turn_of
 from adjourn.stores.seals import Anchor, Seal
 from adjourn.stores.snapshots import MemorySnapshots
@@ -42,13 +42,13 @@ class MemoryStore(Ruled, MemoryBook):
         self._bells = Bells()
         self._ends: set[MemoryChannel] = set()
 
-    async def _write(self, rule: Rule | Each, *, ring: str | None = None, own: bool = False) -> Any:
+    async def _write(self, rule: Rule | Each | Whole, *, ring: str | None = None, own: bool = False) -> Any:
         return self._do(rule, ring, own)
 
     def _ring(self, run: str, *, own: bool) -> None:
         self._bells.ring(run, own=own)
 
-    def _do(self, rule: Rule | Each, ring: str | None = None, own: bool = False) -> Any:
+    def _do(self, rule: Rule | Each | Whole, ring: str | None = None, own: bool = False) -> Any:
         result = sheet.carried_out(self, rule)
         sheet.settled(self)
         if ring is not None:

@@ -34,6 +34,7 @@ class MemoryBook:
         self._interrupts: dict[str, dict[str, InterruptRow]] = {}
         self._requests: dict[tuple[str, str], tuple[int, str]] = {}
         self._workers: dict[str, float] = {}
+        self._erasures = 0
         self._halts: dict[str, Halt] = {}
         self._holds: dict[str, Hold] = {}
         self._audit: dict[str, list[AuditRow]] = {}
@@ -75,7 +76,7 @@ class MemoryBook:
             seen.holds = list(self._holds.values())
         if ask.endpoints:
             seen.endpoints = sorted(self._endpoints.values(), key=lambda x: x.name)
-        seen.signed = self._signed
+        seen.signed, seen.erasures = self._signed, self._erasures
         if ask.letters:
             seen.letters = {n: self._letters[n] for n in ask.letters if n in self._letters}
         if ask.take:
@@ -101,6 +102,16 @@ class MemoryBook:
         """The runs whose first record says that they go on with this one."""
         firsts = ((id, parse(body)) for id, (body, *_) in self._journals.items() if body is not None)
         return [id for id, x in firsts if isinstance(x, Started) and x.before is not None and x.before.run == run]
+
+    def conversation(self, run: str) -> list[str]:
+        """See `Book.conversation`."""
+        found = [run] if run in self._runs else []
+        for id in found:  # it grows meanwhile
+            body = self._journals[id][0]
+            first = parse(body) if body else None
+            before = [first.before.run] if isinstance(first, Started) and first.before else []
+            found += [x for x in (*before, *self._after(id)) if x in self._runs and x not in found]
+        return [id for id in reversed(self._runs) if id in found and not self._runs[id].erased]
 
     def _later(self, run: str) -> list[tuple[str, Status]]:
         found = self._after(run)
@@ -202,6 +213,7 @@ class MemoryBook:
         if writes.new:
             self._journals[row.id], self._chains[row.id], self._interrupts[row.id] = [], [], {}
         if writes.wiped:
+            self._erasures += 1
             self._wipe(row.id)
         self._runs[row.id] = row
         self._journals[row.id] += [x.body for x in writes.journal]

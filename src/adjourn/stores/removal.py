@@ -20,6 +20,7 @@ def wipe(db: Any, row: RunRow, last: int) -> None:
     sql = "update run set labels = ?, title = ?, input_digest = ?, salt = ?, erased = ? where n = ?"
     db.execute(sql, (encode(row.labels).decode(), row.title, row.input_digest, row.salt, row.erased, row.n))
     db.execute("insert or replace into meta values ('scrub', 'yes')")
+    db.execute("insert into meta values ('erasures', '1') on conflict (key) do update set value = value + 1")
 
 
 def remove(db: Any, row: RunRow) -> None:

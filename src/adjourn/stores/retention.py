@@ -7,7 +7,7 @@ class Erasure(msgspec.Struct, frozen=True):
     """That a run was erased: by whom, why and when, and the record that says so.
 
     `scrubbed`: whether it is out of the bytes of the store's files, too. `others`: later runs of the same session, which may have
-    been given its conversation; what they have of it is erased with them.
+    been given its conversation; what they have of it is erased with them. `turns`: the runs of its conversation that were erased with it.
     """
 
     run: str
@@ -17,6 +17,7 @@ class Erasure(msgspec.Struct, frozen=True):
     seq: int
     scrubbed: bool = False
     others: tuple[str, ...] = ()
+    turns: tuple[str, ...] = ()
 
 
 class Pruning(msgspec.Struct, frozen=True):

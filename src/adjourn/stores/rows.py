@@ -106,6 +106,12 @@ def is_signed(db: Any) -> bool:
     return db.execute("select 1 from meta where key = 'signed' and value = 'yes'").fetchone() is not None
 
 
+def erasures(db: Any) -> int:
+    """How many runs were erased."""
+    found = db.execute("select value from meta where key = 'erasures'").fetchone()
+    return int(found[0]) if found else 0
+
+
 def is_waking(db: Any) -> bool:
     """Whether wakes are wanted."""
     return db.execute("select 1 from meta where key = 'wakes' and value = 'yes'").fetchone() is not None

@@ -3,6 +3,8 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
 from adjourn.core.records import AnyRecord, Command, Fact, Move, Released, Started
 from adjourn.stores import outbox
 from adjourn.stores.audit_key import AuditKey
@@ -10,7 +12,7 @@ from adjourn.stores.letter import Endpoint, Letter, Sent, Wake
 from adjourn.stores.retention import Erasure, Hold, Pruning
 from adjourn.stores.rules import chapters, commands, erasing, halts, holds, journal, pruning, sealing, signing, waking
 from adjourn.stores.rules import lease as leases
-from adjourn.stores.rules.sheet import Each, Rule
+from adjourn.stores.rules.sheet import Each, Rule, Whole
 from adjourn.stores.rules.values import NOTHING
 from adjourn.stores.seals import MOST, Seal
 from adjourn.stores.store import Committed, Halt, Lease
@@ -19,7 +21,7 @@ from adjourn.stores.store import Committed, Halt, Lease
 class Ruled:
     """What every store that is made of rules has in common."""
 
-    async def _write(self, rule: Rule | Each, *, ring: str | None = None, own: bool = False) -> Any:
+    async def _write(self, rule: Rule | Each | Whole, *, ring: str | None = None, own: bool = False) -> Any:
         """Read what the rule asks for, let it work, and write what it says, in one transaction; its result.
 
         Then ring for the run `ring` ("": for everybody; None: for nobody). `own`: the lease's holder wrote it. A `Failed` is raised.
@@ -88,9 +90,17 @@ class Ruled:
         """See `Store.chapter`."""
         return await self._write(chapters.beginning(run, by, why, origin), ring=run)
 
-    async def erase(self, run: str, *, by: str = "", reason: str = "", origin: str = "") -> Erasure:
+    async def erase(
+        self, run: str, *, by: str = "", reason: str = "", whole: bool = False, origin: str = ""
+    ) -> Erasure:
         """See `Store.erase`."""
-        return await self._write(erasing.erasing(run, by, reason, origin), ring=run)
+        if not whole:
+            return await self._write(erasing.erasing(run, by, reason, origin), ring=run)
+        done: list[Erasure] = await self._write(Whole(run, lambda turn: erasing.erasing(turn, by, reason, origin)))
+        for turn in done:
+            self._ring(turn.run, own=False)
+        [found] = [turn for turn in done if turn.run == run]
+        return replace(found, turns=tuple(turn.run for turn in done if turn.run != run))
 
     async def prune(self, run: str, wanted: Pruning, *, origin: str = "") -> bool:
         """See `Store.prune`."""

@@ -40,7 +40,7 @@ from adjourn.stores.rows import (
 )
 from adjourn.stores.rules import sheet
 from adjourn.stores.rules.lease import misfitting
-from adjourn.stores.rules.sheet import Each, Failed, Rule
+from adjourn.stores.rules.sheet import Each, Failed, Rule, Whole
 from adjourn.stores.scrub import is_unscrubbed, scrub
 from adjourn.stores.sqlite_audit import SQLiteAudit
 from adjourn.stores.sqlite_book import SQLiteBook
@@ -169,7 +169,7 @@ class SQLiteStore(SQLiteAudit):
             self._db.execute(f"pragma synchronous={level}")
             self._level = level
 
-    async def _write(self, rule: Rule | Each, *, ring: str | None = None, own: bool = False) -> Any:
+    async def _write(self, rule: Rule | Each | Whole, *, ring: str | None = None, own: bool = False) -> Any:
         result = await self._writer.ask(rule)
         if ring is not None:
             self._ring(ring, own=own)

@@ -19,6 +19,7 @@ from adjourn.stores.rows import (
     SEAL,
     TAIL,
     endpoints,
+    erasures,
     holds,
     interrupt_row,
     is_signed,
@@ -33,7 +34,7 @@ from adjourn.stores.rules.sheet import Find
 from adjourn.stores.rules.values import LAST, Ask, Before, Seen, Writes
 from adjourn.stores.seals import Covered, Seal, sealed_head
 from adjourn.stores.sqlite_due import ahead, asleep, due
-from adjourn.stores.sqlite_turns import read_later
+from adjourn.stores.sqlite_turns import read_conversation, read_last, read_later
 from adjourn.stores.store import Halt, RunRow
 
 _STORED = tuple(name for name in RUN[:-1] if name != "lease_until")
@@ -42,7 +43,6 @@ _CHANGING = (
     "requesters", "updated_at", "chapter",
 )  # fmt: skip
 _SELECT = f"select {COLUMNS} from run where id = ?"
-_LAST = "select id from run where session = ? and session <> '' and program = ? order by n desc limit 1"
 _INSERT = f"insert into run ({', '.join(_STORED)}) values ({', '.join('?' * len(_STORED))}) returning n"
 _UPDATE = f"update run set {', '.join(f'{c} = ?' for c in _CHANGING)} where n = ?"
 _ADVANCE = "update run set seq = ?, head = ?, updated_at = ? where n = ?"
@@ -107,6 +107,7 @@ class SQLiteBook:
         self._halts: list[Halt] | None = None
         self._endpoints: list[Endpoint] | None = None
         self._signed: bool | None = None
+        self._erasures: int | None = None
         self._waking: bool | None = None
         self._lines: dict[str, tuple[int, bytes]] = {}
         self._until: dict[str, float] = {}
@@ -134,7 +135,7 @@ class SQLiteBook:
             known.clear()
 
     def _forget_others(self) -> None:
-        self._halts, self._endpoints, self._signed, self._waking = None, None, None, None
+        self._halts, self._endpoints, self._signed, self._waking, self._erasures = None, None, None, None, None
         self._lines.clear()
         self._until.clear()
 
@@ -161,10 +162,10 @@ class SQLiteBook:
         if ask.before and (before := self._run(ask.before[0])):
             seen.before = Before(replace(before), self._head_at(before, ask.before[1]))
         if ask.last:
-            found = self._db.execute(_LAST, ask.last).fetchone()
-            seen.last = found[0] if found else ""
-        if ask.queue and row is not None:
-            seen.ahead = self._ahead(row)
+            seen.last = read_last(self._db, ask.last)
+        if ask.queue and row is not None and row.session and not row.epoch:
+            self.flush()  # one before it may have ended in this batch
+            seen.ahead = ahead(self._db, row)
         if ask.later:
             seen.later = read_later(self._db, ask.run)
         if ask.audit:
@@ -182,6 +183,8 @@ class SQLiteBook:
             if self._signed is None:
                 self._signed = is_signed(self._db)
             seen.signed = self._signed
+        if ask.erasures:
+            seen.erasures = self._erasures = erasures(self._db) if self._erasures is None else self._erasures
         if ask.letters or ask.take:
             self._read_letters(ask, seen)
         if ask.run or ask.waking or ask.asleep or ask.wakes:
@@ -198,10 +201,9 @@ class SQLiteBook:
         free = (row.id for row in rows if not is_held(row.worker, row.lease_until, now, find.replaces, find.spares))
         return list(islice(free, find.limit))
 
-    def _ahead(self, row: RunRow) -> str:
-        if row.session and not row.epoch:
-            self.flush()  # one before it may have ended in this batch
-        return ahead(self._db, row)
+    def conversation(self, run: str) -> list[str]:
+        """See `Book.conversation`."""
+        return read_conversation(self._db, run)
 
     def _run(self, id: str) -> RunRow | None:
         known = self._runs.get(id)
@@ -365,6 +367,7 @@ class SQLiteBook:
             [(row.n,)] = self._db.execute(_INSERT, values).fetchall()
         elif writes.wiped:
             removal.wipe(self._db, row, row.seq - len(writes.journal))
+            self._erasures = None
         steering = _steering(row)
         if not writes.new:
             if self._saved.get(row.n) == steering:  # then no index changes either
@@ -474,17 +477,8 @@ class SQLiteBook:
 def _steering(row: RunRow) -> tuple[Any, ...]:
     """What a step on its way does not change."""
     return (
-        row.status,
-        row.epoch,
-        row.worker,
-        row.wake_at,
-        row.blocked,
-        row.opens,
-        row.errors,
-        row.stopped,
-        row.requesters,
-        row.chapter,
-    )
+        row.status, row.epoch, row.worker, row.wake_at, row.blocked, row.opens, row.errors, row.stopped, row.requesters, row.chapter,
+    )  # fmt: skip
 
 
 def _changing(row: RunRow) -> tuple[Any, ...]:

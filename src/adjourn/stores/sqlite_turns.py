@@ -25,6 +25,7 @@ order by t.depth, j.key
 """
 """One statement for all of them. A run is younger than the one that it goes on with: so this ends, whatever a file says."""
 
+_LAST = "select id from run where session = ? and session <> '' and program = ? order by n desc limit 1"
 _GOES_ON = "j.key & 4294967295 = 1 and j.body ->> '$.after.run' is not null and j.body ->> '$.history' is null"
 """The first record of a run that goes on with another; the index of these is by which."""
 _FOLLOWED = f"""
@@ -41,6 +42,30 @@ with recursive later (n, id) as (
 )
 select l.id, r.status from later l cross join run r on r.n = l.n order by l.n
 """
+
+_CONVERSATION = f"""
+with recursive turn (id) as (
+    select id from run where id = ?
+    union
+    select j.body ->> '$.after.run' from turn t join run r on r.id = t.id join journal j on j.key = (r.n << 32) + 1
+    where j.body ->> '$.after.run' is not null and j.body ->> '$.history' is null
+    union
+    select r.id from turn t cross join journal j on {_GOES_ON} and j.body ->> '$.after.run' = +t.id
+    cross join run r on r.n = j.key >> 32
+)
+select r.id from turn t join run r on r.id = t.id where r.erased = 0 order by r.n desc
+"""
+
+
+def read_last(db: Any, of: tuple[str, str]) -> str:
+    """The last run of this session that is of this program; "" if there is none."""
+    found = db.execute(_LAST, of).fetchone()
+    return found[0] if found else ""
+
+
+def read_conversation(db: Any, run: str) -> list[str]:
+    """See `Book.conversation`."""
+    return [id for (id,) in db.execute(_CONVERSATION, (run,))]
 
 
 def read_followed(db: Any, runs: Sequence[str]) -> dict[str, list[str]]:

@@ -79,7 +79,8 @@ class Lease(msgspec.Struct, frozen=True):
     chain at `seq`, `now` the store's time when the run was taken.
 
     `trust` is the worker's: whose signatures it believes. A store asks it, too, before a call that needs an agreement.
-    `size`: characters of the records that it carries.
+    `size`: characters of the records that it carries. `erasures`: how many runs of the store had been erased when it was taken;
+    whoever has read another run when there were fewer may know what is gone.
     """
 
     run: str
@@ -92,6 +93,7 @@ class Lease(msgspec.Struct, frozen=True):
     head: bytes = b""
     size: int = 0
     now: float = 0.0
+    erasures: int = 0
 
 
 class Committed(msgspec.Struct, frozen=True):
@@ -344,12 +346,15 @@ class Journals(Protocol):
         """
         ...
 
-    async def erase(self, run: str, *, by: str = "", reason: str = "", origin: str = "") -> Erasure:
+    async def erase(
+        self, run: str, *, by: str = "", reason: str = "", whole: bool = False, origin: str = ""
+    ) -> Erasure:
         """Remove everything that was in a run that has ended: records, questions, requests, letters, title, labels, salt.
         A last record, `Erased`, says by whom and why, and so does the audit, whose lines stay. Twice is the same as once.
 
         `load` then gives that record alone; what is committed or delivered to the run, or created in its place, is refused with
         `RunErased`. Raises `UnknownRun`, `RunHeld`, and `Refused` for a run that has not ended; a refusal is a line of the audit.
+        `whole`: and so all runs of its conversation, those that it goes on with and those that go on with it; all of them, or none.
         """
         ...
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from adjourn.errors import StoreError
-from adjourn.stores.rules.sheet import Each, Rule
+from adjourn.stores.rules.sheet import Each, Rule, Whole
 
 BATCH = 256
 
@@ -36,7 +36,7 @@ class Worker:
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
 
-    async def ask(self, work: Callable[[Any], Any] | Rule | Each) -> Any:
+    async def ask(self, work: Callable[[Any], Any] | Rule | Each | Whole) -> Any:
         """Let the thread do `work`: whatever its `transact` understands.
 
         Cancelling the caller does not stop it: a transaction is never cut in half.

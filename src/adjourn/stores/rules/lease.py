@@ -84,7 +84,7 @@ def acquiring(taken: Taken) -> Rule:
     """See `Store.acquire`."""
     known = taken.after if taken.head else 0
     tail = taken.after if taken.whole else -1
-    ask = Ask(taken.run, tail=tail, head_at=known, halts=True, owner=True, queue=True)
+    ask = Ask(taken.run, tail=tail, head_at=known, halts=True, owner=True, queue=True, erasures=True)
     return Rule(ask, lambda sheet: acquire(sheet, taken), light=True)
 
 
@@ -114,7 +114,9 @@ def acquire(sheet: Sheet, taken: Taken) -> Lease | None:
         sheet.forget_worker(owner)
     tail = sheet.tail(taken.after) if taken.whole else []
     records = [(seq, parse(body)) for seq, body in tail]
-    return Lease(row.id, taken.worker, row.epoch, row.seq, records, halts, None, row.head, _size(tail), now)
+    return Lease(
+        row.id, taken.worker, row.epoch, row.seq, records, halts, None, row.head, _size(tail), now, sheet.erasures
+    )
 
 
 def is_held(owner: str, until: float, now: float, replaces: Sequence[str], spares: str) -> bool:

@@ -162,6 +162,12 @@ class Sheet:
         assert self._ask.owner, "the run's worker was not asked for"
         return self._seen.until
 
+    @property
+    def erasures(self) -> int:
+        """How many runs of the store were erased so far."""
+        assert self._ask.erasures, "how many runs were erased was not asked for"
+        return self._seen.erasures
+
     def beat(self, worker: str, until: float) -> None:
         """This worker lives until then."""
         self.writes.beats[worker] = until
@@ -385,6 +391,14 @@ class Each(msgspec.Struct, frozen=True):
     light: bool = False
 
 
+class Whole(msgspec.Struct, frozen=True):
+    """One rule for each run of a conversation, all in one transaction. If one is refused, all that is done is to record that."""
+
+    run: str
+    rule: Callable[[str], Rule]
+    light: bool = False
+
+
 class Failed(msgspec.Struct, frozen=True):
     """A refusal that is itself recorded: the transaction commits, then the error is raised."""
 
@@ -400,6 +414,10 @@ class Book(Protocol):
 
     def find(self, find: Find) -> Sequence[str]:
         """The runs that a `Find` describes, with everything that was written before."""
+        ...
+
+    def conversation(self, run: str) -> Sequence[str]:
+        """A run, those that it goes on with and those that go on with it, also by way of others; the newest first, none that was erased."""
         ...
 
     def write(self, writes: Writes) -> None:
@@ -419,8 +437,10 @@ def worked(book: Book, rule: Rule) -> tuple[Any, Writes]:
     return result, sheet.writes
 
 
-def carried_out(book: Book, work: Rule | Each) -> Any:
+def carried_out(book: Book, work: Rule | Each | Whole) -> Any:
     """Let a rule work, and write what it says. An `AdjournError` is the rule's: nothing was written then."""
+    if isinstance(work, Whole):
+        return _all_or_none(book, work)
     if isinstance(work, Rule):
         result, writes = worked(book, work)
         book.write(writes)
@@ -430,6 +450,15 @@ def carried_out(book: Book, work: Rule | Each) -> Any:
         with suppress(LeaseBusy):
             done.append(carried_out(book, work.rule(run)))
     return [result for result in done if result is not None]
+
+
+def _all_or_none(book: Book, work: Whole) -> list[Any] | Failed:
+    book.flush()
+    done = [worked(book, work.rule(run)) for run in book.conversation(work.run) or (work.run,)]
+    refused = [(result, writes) for result, writes in done if isinstance(result, Failed)]
+    for _, writes in refused or done:
+        book.write(writes)
+    return refused[0][0] if refused else [result for result, _ in done]
 
 
 def settled(book: Book) -> None:

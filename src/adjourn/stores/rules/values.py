@@ -57,6 +57,8 @@ class Ask(msgspec.Struct, frozen=True, gc=False):
     holds: bool = False
     endpoints: bool = False
     signed: bool = False
+    erasures: bool = False
+    """How many runs were erased."""
     letters: tuple[int, ...] = ()
     take: int = 0
     """So many letters that are due,"""
@@ -107,6 +109,7 @@ class Seen(msgspec.Struct):
     holds: Sequence[Hold] = ()
     endpoints: Sequence[Endpoint] = ()
     signed: bool = False
+    erasures: int = 0
     letters: Mapping[int, Letter] = NOTHING
     due: Sequence[Letter] = ()
     waking: bool = False

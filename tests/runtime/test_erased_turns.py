@@ -1,0 +1,119 @@
+"""Erasing a conversation: whole or not at all; and no process sends what it has kept of an erased turn."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.runtime.world import LIMIT
+
+from adjourn import Agent, Refused, Run, RunErased, RunHeld, Runtime
+from adjourn.driver.earlier_turns import EarlierTurns
+from adjourn.models.scripted import ScriptedModel
+
+WHO: Any = {"by": "ana", "reason": "asked for"}
+
+
+@pytest.fixture
+def address(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path}/a.db"
+
+
+def sent(model: ScriptedModel) -> str:
+    """What the model was sent last."""
+    return repr(list(model.requests[-1].messages))
+
+
+def script() -> ScriptedModel:
+    return ScriptedModel(*(f"answer {n}" for n in range(50)))
+
+
+def chat(model: Any = None) -> Agent[Any]:
+    return Agent("chat", model=model or script())
+
+
+async def talk(rt: Runtime, agent: Agent[Any], text: str, **options: Any) -> Run[Any]:
+    run = await rt.start(agent, text, **options)
+    await run.wait(LIMIT)
+    return run
+
+
+async def test_a_turn_that_another_process_has_erased_is_not_sent_by_one_that_has_it_in_memory(address: str) -> None:
+    model = script()
+    async with Runtime(address, [chat(model)]) as rt, Runtime(address, work=False) as elsewhere:
+        agent = chat(model)
+        first = await talk(rt, agent, "a secret", session="s")
+        await talk(rt, agent, "b", session="s")
+        assert "secret" in sent(model)
+        await elsewhere.erase(first.id, **WHO)
+        third = await talk(rt, agent, "c", session="s")
+        assert "secret" not in sent(model) and "[erased]" in sent(model)
+        assert [one.proof for one in await third.requests()] == ["as sent"]
+
+
+async def test_a_run_that_was_begun_before_and_taken_after_the_erasure_of_a_turn_does_not_send_it(address: str) -> None:
+    """Between the two nobody holds it; while it is there and open, nothing before it can be erased."""
+    model = script()
+    async with Runtime(address, [chat(model)]) as rt, Runtime(address, work=False) as elsewhere:
+        agent = chat(model)
+        first = await talk(rt, agent, "a secret", run_id="first")
+        second = await talk(rt, agent, "b", after=first)
+        await elsewhere.erase(first.id, **WHO)
+        third = await elsewhere.start(agent, "c", after=second.id)
+        with pytest.raises(Refused, match="which goes on with its conversation, has not ended"):
+            await elsewhere.erase(second.id, **WHO)
+        await third.wait(LIMIT)
+        assert "secret" not in sent(model) and "[erased]" in sent(model)
+
+
+async def test_what_was_read_while_a_turn_was_erased_is_not_kept(address: str) -> None:
+    async with Runtime(address, [chat()]) as rt, Runtime(address, work=False) as elsewhere:
+        first = await talk(rt, chat(), "a secret")
+        second = await talk(rt, chat(), "b", after=first)
+        third = await talk(rt, chat(), "c", after=second)
+        started = (await third.checkpoint()).started
+        earlier = EarlierTurns(elsewhere.store)
+        earlier.heard(0)
+        reading = asyncio.create_task(earlier.before(started))
+        await asyncio.sleep(0)
+        earlier.heard(1)
+        assert await reading is not None
+        assert earlier.known(started) is None
+
+
+async def test_a_whole_conversation_is_erased_with_a_line_of_the_audit_for_each_turn(address: str) -> None:
+    async with Runtime(address, [chat()]) as rt, Runtime(address, work=False) as elsewhere:
+        runs = [await talk(rt, chat(), f"secret {n}", session="s", run_id=f"r{n}") for n in range(3)]
+        branch = await talk(rt, chat(), "secret 3", after=runs[0], run_id="r3")
+        apart = await talk(rt, chat(), "apart", session="s", after=None, run_id="r4")
+        done = await (await elsewhere.get("r1")).erase(**WHO, whole=True)
+        assert (done.run, done.turns) == ("r1", ("r3", "r2", "r0"))
+        for run in (*runs, branch):
+            assert (await elsewhere.store.get(run.id)).erased
+            assert [x["reason"] for x in await run.audit() if x["verb"] == "erase"] == ["asked for"]
+            with pytest.raises(RunErased):
+                await elsewhere.start(chat(), "more", after=run.id)
+        assert not (await elsewhere.store.get(apart.id)).erased
+        assert await elsewhere.verify() == []
+        assert (await (await elsewhere.get("r1")).erase(**WHO, whole=True)).turns == (), "twice is the same as once"
+
+
+@pytest.mark.parametrize("why", ["held", "open"])
+@pytest.mark.parametrize("turn", [0, 1, 2])
+async def test_if_one_turn_must_stay_none_is_erased_and_the_audit_says_which(address: str, why: str, turn: int) -> None:
+    if why == "open" and turn < 2:
+        pytest.skip("only the last turn can be open")
+    async with Runtime(address, [chat()]) as rt:
+        runs = [await talk(rt, chat(), f"say {n}", session="s", run_id=f"r{n}") for n in range(3)]
+    async with Runtime(address, work=False) as rt:
+        if why == "held":
+            await rt.hold(f"run:r{turn}", by="ana", reason="a case")
+        else:
+            turn = 3
+            await rt.start(chat(), "open", session="s", run_id="r3")
+        with pytest.raises(RunHeld if why == "held" else Refused, match=f"r{turn}"):
+            await rt.erase("r1", **WHO, whole=True)
+        assert not any([(await rt.store.get(run.id)).erased for run in runs])
+        lines = [x for x in await rt.store.audit(f"r{turn}") if x.entry["verb"] == "erase"]
+        assert [bool(x.entry.get("refused")) for x in lines] == [True]
+        assert await rt.verify() == []
