@@ -1,6 +1,5 @@
 """Erasing a conversation: whole or not at all; and no process sends what it has kept of an erased turn."""
 
-import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +50,23 @@ async def test_a_turn_that_another_process_has_erased_is_not_sent_by_one_that_ha
         assert [one.proof for one in await third.requests()] == ["as sent"]
 
 
+async def test_a_turn_that_another_process_has_erased_is_neither_shown_nor_archived(
+    address: str, tmp_path: Path
+) -> None:
+    async with Runtime(address, [chat()]) as rt, Runtime(address, work=False) as elsewhere:
+        first = await talk(rt, chat(), "a secret", session="s")
+        second = await talk(rt, chat(), "b", session="s")
+        assert "secret" in repr(await second.messages()) and "secret" in (await second.checkpoint()).to_json()
+        await elsewhere.erase(first.id, **WHO)
+        assert "secret" not in repr(await second.messages())
+        assert "secret" not in repr([one.messages for one in await second.requests()])
+        assert [one.proof for one in await second.requests()] == ["erased"]
+        assert "secret" not in (await second.checkpoint()).to_json()
+        done = await rt.prune(older=0, by="ana", archive=tmp_path / "old")
+        files = [*(tmp_path / "old").glob("*.json")]
+        assert done.runs and files and not any("secret" in file.read_text("utf-8") for file in files)
+
+
 async def test_a_run_that_was_begun_before_and_taken_after_the_erasure_of_a_turn_does_not_send_it(address: str) -> None:
     """Between the two nobody holds it; while it is there and open, nothing before it can be erased."""
     model = script()
@@ -66,19 +82,26 @@ async def test_a_run_that_was_begun_before_and_taken_after_the_erasure_of_a_turn
         assert "secret" not in sent(model) and "[erased]" in sent(model)
 
 
-async def test_what_was_read_while_a_turn_was_erased_is_not_kept(address: str) -> None:
+async def test_what_was_read_while_a_turn_was_erased_is_neither_given_nor_kept(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with Runtime(address, [chat()]) as rt, Runtime(address, work=False) as elsewhere:
         first = await talk(rt, chat(), "a secret")
         second = await talk(rt, chat(), "b", after=first)
         third = await talk(rt, chat(), "c", after=second)
         started = (await third.checkpoint()).started
+        real = elsewhere.store.turns
+
+        async def turns(*given: Any) -> Any:
+            found = await real(*given)
+            monkeypatch.setattr(elsewhere.store, "turns", real)
+            await rt.erase(first.id, **WHO)
+            return found
+
+        monkeypatch.setattr(elsewhere.store, "turns", turns)
         earlier = EarlierTurns(elsewhere.store)
-        earlier.heard(0)
-        reading = asyncio.create_task(earlier.before(started))
-        await asyncio.sleep(0)
-        earlier.heard(1)
-        assert await reading is not None
-        assert earlier.known(started) is None
+        assert "secret" not in repr(await earlier.before(started))
+        assert "secret" not in repr(earlier.known(started))
 
 
 async def test_a_whole_conversation_is_erased_with_a_line_of_the_audit_for_each_turn(address: str) -> None:

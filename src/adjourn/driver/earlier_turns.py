@@ -64,7 +64,13 @@ class EarlierTurns:
         """
         if started.before is None:
             return None
-        return self.known(started) or await self._read(started, started.before)
+        while True:
+            self.heard(await self._store.erasures())
+            if known := self.known(started):
+                return known
+            erasures, said = self.erasures, await self._read(started, started.before)
+            if erasures == await self._store.erasures():  # else some of it may have been erased meanwhile
+                return said
 
     async def of(self, records: Sequence[tuple[int, AnyRecord]]) -> Transcript | None:
         """`before`, for the run with these records; None if they do not begin with its first, because it was erased."""

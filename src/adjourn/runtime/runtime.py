@@ -173,8 +173,8 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
 
     @property
     def address(self) -> str:
-        """Where its store is, as it was given; "" if it was given a store."""
-        return self._address if isinstance(self._address, str) else ""
+        """Where its store is."""
+        return self._address if isinstance(self._address, str) else self._address.address
 
     @property
     def store(self) -> Store:

@@ -73,6 +73,15 @@ class MemoryStore(Ruled, MemoryBook):
             raise UnknownRun(run)
         return [(n, parse(body)) for n, body in enumerate(self._journals[run][after:], after + 1) if body is not None]
 
+    @property
+    def address(self) -> str:
+        """See `Store.address`."""
+        return "memory://"
+
+    async def erasures(self) -> int:
+        """See `Store.erasures`."""
+        return self._erasures
+
     async def turns(self, run: str, seq: int, limit: int = 100) -> list[Turn]:
         """See `Store.turns`."""
         found: list[Turn] = []

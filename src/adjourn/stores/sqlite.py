@@ -31,6 +31,7 @@ from adjourn.stores.rows import (
     LETTER,
     TAIL,
     endpoints,
+    erasures,
     holds,
     is_signed,
     is_waking,
@@ -248,6 +249,15 @@ class SQLiteStore(SQLiteAudit):
             return [(seq, parse(body)) for seq, body in rows]
 
         return await self._reader.ask(work)
+
+    @property
+    def address(self) -> str:
+        """See `Store.address`."""
+        return f"sqlite:///{self.path}"
+
+    async def erasures(self) -> int:
+        """See `Store.erasures`."""
+        return await self._reader.ask(erasures)
 
     async def turns(self, run: str, seq: int, limit: int = 100) -> list[Turn]:
         """See `Store.turns`."""

@@ -215,6 +215,10 @@ class Journals(Protocol):
         """Committed records with seq > `after`, in order; raises `UnknownRun`."""
         ...
 
+    async def erasures(self) -> int:
+        """How many runs were erased so far: whoever has kept what was said in some must not use it once there are more."""
+        ...
+
     async def turns(self, run: str, seq: int, limit: int = 100) -> list[Turn]:
         """A run's first `seq` records, then those of the run that it goes on with (`Started.after`), and so on: the newest first, at
         most `limit` of them. It ends where a run has its `history` itself, was erased, or is not there any more."""
@@ -462,6 +466,11 @@ class AuditLog(Protocol):
 class Store(Journals, Lists, AuditLog, Outbox, Protocol):
     """All of it. Every method is one transaction; a method that raises has changed nothing,
     except that after `StoreError` the caller does not know and must reload."""
+
+    @property
+    def address(self) -> str:
+        """Where it is, as `Runtime` takes it; "memory://" for one that nobody else can open."""
+        ...
 
     def now(self) -> float:
         """The store's clock, in seconds since 1970; the only time that leases, deadlines and plans go by."""

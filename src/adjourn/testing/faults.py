@@ -76,9 +76,18 @@ class Faulty:
             except AdjournError:
                 pass
 
+    @property
+    def address(self) -> str:
+        """See `Store.address`."""
+        return self.store.address
+
     def now(self) -> float:
         """See `Store.now`."""
         return self.store.now()
+
+    async def erasures(self) -> int:
+        """See `Store.erasures`."""
+        return await self.store.erasures()
 
     async def create(self, started: Started, records: Sequence[AnyRecord] = (), *, origin: str = "") -> bool:
         """See `Store.create`."""

@@ -100,9 +100,18 @@ class Watched:
         self._states[run] = await check_rows(self.store, run, self._states.get(run))
         return result
 
+    @property
+    def address(self) -> str:
+        """See `Store.address`."""
+        return self.store.address
+
     def now(self) -> float:
         """See `Store.now`."""
         return self.store.now()
+
+    async def erasures(self) -> int:
+        """See `Store.erasures`."""
+        return await self.store.erasures()
 
     async def create(self, started: Started, records: Sequence[AnyRecord] = (), *, origin: str = "") -> bool:
         """See `Store.create`."""
