@@ -6,11 +6,13 @@ from adjourn.core import chapter, chapter_rule, image
 from adjourn.core.effects import Effects
 from adjourn.driver import snapshots
 from adjourn.driver.loop import Drive
+from adjourn.runtime.worker import Worker
 from adjourn.stores.rules import chapters
 from adjourn.stores.snapshots import MemorySnapshots
 
 IMAGE = "tests/core/test_image.py::test_"
 SNAPSHOTS = "tests/driver/test_snapshots.py::test_"
+LONG_TURNS = "tests/runtime/test_long_turns.py::test_"
 CHAPTERS = "tests/runtime/test_chapters.py::test_"
 
 LONG_LIVES: dict[str, Defect] = {
@@ -36,7 +38,7 @@ LONG_LIVES: dict[str, Defect] = {
     ),
     "any_format": Defect(
         "a snapshot of another format is read",
-        rewriting(snapshots, "_restored", "or found[0].format != image.FORMAT", ""),
+        rewriting(snapshots, "_restored", "if found[0].format != image.FORMAT:", "if False:"),
         SNAPSHOTS + "a_snapshot_of_another_format_is_not_even_read[memory]",
     ),
     "trusting": Defect(
@@ -59,6 +61,36 @@ LONG_LIVES: dict[str, Defect] = {
         "a chapter begins while a worker has the run",
         rewriting(chapters, "begin", "if row.worker:", "if False:"),
         CHAPTERS + "no_chapter_begins_in_a_run_that_has_ended_or_is_at_work",
+    ),
+    "copies_turns": Defect(
+        "a snapshot of a turn has what was said in the turns before it",
+        rewriting(image, "own", "if ref is None:", "if True:"),
+        LONG_TURNS + "what_is_kept_of_a_turn_has_nothing_of_the_turn_before_which_may_be_erased",
+    ),
+    "copies_request": Defect(
+        "a snapshot of a turn has a request with messages of the turns before it",
+        replacing(image, "copies_earlier_turns", lambda state: False),  # pyright: ignore
+        LONG_TURNS + "while_a_part_of_the_turns_before_is_in_the_state_it_is_not_written_down",
+    ),
+    "turns_left_out": Defect(
+        "a turn that is read from a snapshot has forgotten the turns before it",
+        rewriting(snapshots, "_with_earlier", "if before is not None:", "if False:"),
+        LONG_TURNS + "a_cold_start_reads_the_end_of_a_long_turn_and_what_was_said_before_it[snapshot]",
+    ),
+    "never_continues": Defect(
+        "a run that never rests never continues as new",
+        replacing(Drive, "_is_long", lambda self: False),  # pyright: ignore
+        CHAPTERS + "a_run_that_never_rests_continues_as_new_between_two_steps",
+    ),
+    "handed_back_for_ever": Defect(
+        "a run in which no chapter can begin is handed back again and again",
+        rewriting(Drive, "_is_long", "self.state.seq - self._first < chapter.FEW", "False"),
+        CHAPTERS + "where_no_chapter_can_begin_a_run_is_handed_back_seldom_and_goes_on",
+    ),
+    "not_taken_again": Defect(
+        "a run that continues as new waits for the next sweep",
+        rewriting(Worker, "_turn", "done.more and", "False and"),
+        CHAPTERS + "a_run_that_never_rests_continues_as_new_between_two_steps",
     ),
     "chapter_forgets": Defect(
         "a chapter does not say what was done",

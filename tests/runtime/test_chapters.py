@@ -1,6 +1,7 @@
 """A run that continues as new: a chapter says what stands before it, and nothing else changes."""
 
 import asyncio
+import itertools
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -31,7 +32,7 @@ def with_chapter(journal: Sequence[AnyRecord], at: int) -> list[AnyRecord] | Non
     state = State().fold_all(list(enumerate(journal[:at], 1)))
     if chapter.hindrance(state):
         return None
-    return [*journal[:at], Chapter(state=chapter.content(state), format=chapter.FORMAT, at=state.at)]
+    return [*journal[:at], Chapter(state=chapter.content(state), format=chapter.format_of(state), at=state.at)]
 
 
 def read_from(journal: Sequence[AnyRecord], at: int) -> State:
@@ -248,6 +249,7 @@ async def test_a_run_that_has_become_long_continues_as_new_by_itself(
     address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(chapter, "LONG", 4)
+    monkeypatch.setattr(chapter, "MUCH", 0)
     async with Runtime(address, [agent := traveller([])]) as rt:
         run = await rt.start(agent, "go", by="ana")
         await run.wait(LIMIT)
@@ -267,13 +269,93 @@ async def test_no_chapter_begins_by_itself_that_would_repeat_a_long_conversation
     address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(chapter, "LONG", 4)
-    monkeypatch.setattr(chapter, "LITTLE", 1)
     async with Runtime(address, [agent := traveller([])]) as rt:
         run = await rt.start(agent, "go", by="ana")
         await run.wait(LIMIT)
         await rt.worker.rested(run.id)
         assert (await rt.store.get(run.id)).chapter == 0
         assert await run.continue_as_new(by="ann") == (await rt.store.get(run.id)).chapter, "who asks for one gets one"
+
+
+async def test_a_run_that_has_become_large_continues_as_new_by_itself(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chapter, "LARGE", 500)
+    monkeypatch.setattr(chapter, "MUCH", 0)
+    async with Runtime(address, [agent := traveller([])]) as rt:
+        few = await rt.start(agent, "go", by="ana")
+        await few.wait(LIMIT)
+        await rt.worker.rested(few.id)
+        assert (await rt.store.get(few.id)).chapter == 0, "however large, so few records are read quickly"
+        monkeypatch.setattr(chapter, "FEW", 4)
+        many = await rt.start(agent, "go", by="ana")
+        await many.wait(LIMIT)
+        await rt.worker.rested(many.id)
+        assert (await rt.store.get(many.id)).chapter > 4
+
+
+TURNS = 40
+
+
+def walker(steps: list[int]) -> Agent:
+    """Takes one step after another, and never rests."""
+
+    @tool
+    async def step(n: int) -> int:
+        """Take a step."""
+        steps.append(n)
+        return n
+
+    script = [*(call("step", n=n) for n in range(TURNS)), "there"]
+    return Agent("walker", model=ScriptedModel(*script), tools=[step], policy=Policy([allow("*")]))
+
+
+@pytest.fixture
+def often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chapter, "LONG", 20)
+    monkeypatch.setattr(chapter, "FEW", 10)
+    monkeypatch.setattr(chapter, "MUCH", 0)
+
+
+async def test_a_run_that_never_rests_continues_as_new_between_two_steps(address: str, often: None) -> None:
+    steps: list[int] = []
+    async with Runtime(address, [agent := walker(steps)]) as rt:
+        run = await rt.start(agent, "go", by="ana")
+        outcome = await run.wait(LIMIT)
+        assert outcome.status == "completed" and outcome.output == "there"
+        assert steps == list(range(TURNS)), "each step once"
+        found = [seq for seq, record in await rt.store.load(run.id) if isinstance(record, Chapter)]
+        assert len(found) == 3 and found[0] <= 30
+        assert all(later >= 2 * sooner for sooner, later in itertools.pairwise(found)), "fewer and fewer"
+        assert await rt.store.verify() == []
+
+
+async def test_where_no_chapter_can_begin_a_run_is_handed_back_seldom_and_goes_on(
+    address: str, often: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps: list[int] = []
+
+    async def fails(run: str, **_: object) -> int:
+        raise StoreError("no chapters today")
+
+    async with Runtime(address, [agent := walker(steps)]) as rt:
+        monkeypatch.setattr(rt.store, "chapter", fails)
+        run = await rt.start(agent, "go", by="ana")
+        assert (await run.wait(LIMIT)).status == "completed"
+        records = [record for _, record in await rt.store.load(run.id)]
+        returned = [record for record in records if isinstance(record, Released)]
+        assert steps == list(range(TURNS)) and 0 < len(returned) <= len(records) / 10
+
+
+async def test_whoever_advances_a_run_themselves_is_told_that_there_is_more(address: str, often: None) -> None:
+    steps: list[int] = []
+    async with Runtime(address, [agent := walker(steps)], work=False) as rt:
+        run = await rt.start(agent, "go", by="ana")
+        answers: list[Any] = []
+        while not answers or answers[-1].more:
+            answers.append(await rt.advance(run))
+        assert [answer.status for answer in answers] == ["ready"] * 3 + ["completed"]
+        assert steps == list(range(TURNS))
 
 
 @pytest.mark.parametrize("when", ["before", "after"])

@@ -52,10 +52,10 @@ async def pay(n: int) -> str:
     return f"paid {n}"
 
 
-def chat(*replies: Any, **options: Any) -> Agent:
+def chat(*replies: Any, model: Any = None, **options: Any) -> Agent:
     return Agent(
         "chat",
-        model=ScriptedModel(*replies),
+        model=model or ScriptedModel(*replies),
         tools=[look, pay],
         policy=Policy([ask("pay")], default="allow"),
         **options,

@@ -20,19 +20,43 @@ if TYPE_CHECKING:
     from adjourn.core.state import State
 
 LONG = 20_000
-"""So many records a run has before a chapter begins by itself."""
-LITTLE = 4_000
-"""So many messages and calls that were done a chapter has at most if it begins by itself: it repeats them all."""
-FORMAT = 1
-"""Of what a chapter says. Every one that was ever written is read for ever; a new form has a new number."""
+"""So many records a run has before a chapter begins by itself: reading them takes a fifth of a second."""
+LARGE, FEW = 32_000_000, 1_000
+"""Or so many bytes, if there are at least so many records: reading them takes as long."""
+MUCH = 5
+"""A chapter that begins by itself repeats at most one message or call that was done for so many records that it replaces."""
+FORMATS = (1, 2)
+"""Of what a chapter says; the second, of a run that continues another one. Every one that was ever written is read for ever; a
+new form has a new number."""
 
 
-def is_due(state: State) -> bool:
-    """Whether the run has become so long that a chapter begins by itself. The next one begins when it is twice as long, so that
-    all of them together are no longer than what they are about; and none if it would repeat most of what was said: what makes a
-    long conversation quick to take up is its snapshot."""
-    repeated = len(state.effects) + sum(len(thread.transcript) for thread in state.threads.values())
-    return state.seq - state.chapter >= max(LONG, state.chapter) and repeated <= LITTLE and not hindrance(state)
+def is_due(state: State, size: int) -> bool:
+    """Whether the run has become so long, or so large, that a chapter begins by itself. `size`: the bytes of its records.
+
+    The next one begins when the run has twice as many records, so that all chapters together are no longer than what they are
+    about; and none begins that would repeat most of what was said: a long conversation is quick to take up by its snapshot.
+    """
+    new = state.seq - state.chapter
+    if new < LONG and (size < LARGE or new < FEW):
+        return False
+    if new < state.chapter:
+        return False
+    repeated = len(state.effects)
+    for thread in state.threads.values():
+        repeated += len(thread.transcript) - _earlier(state, thread.path)
+    return repeated * MUCH <= new and not hindrance(state)
+
+
+def _earlier(state: State, path: str) -> int:
+    """How many messages of this conversation are of earlier turns, which no chapter repeats."""
+    ref = state.started.before
+    return ref.messages if ref is not None and not path else 0
+
+
+def copies_earlier_turns(state: State) -> bool:
+    """Whether the state has messages of earlier turns in it, because a history processor chose some of them for a request.
+    Those may be erased one day, so nothing is written that has a copy."""
+    return state.started.before is not None and state.threads[""].sent is not None
 
 
 def hindrance(state: State) -> str:
@@ -43,14 +67,19 @@ def hindrance(state: State) -> str:
         return "something is being stopped in it"
     if state.belief.disowns or state.trust is not None:
         return "it is read by somebody who does not believe all of it"
-    if state.started.before is not None:
-        return "it goes on with the conversation of another run, which a chapter would copy"
+    if copies_earlier_turns(state):
+        return "its last request had a part of the conversation of another run, which a chapter would copy"
     flying = [
         call.id
         for call in state.live.values()
         if call.phase in (Phase.INTENDED, Phase.DOUBT) and call.id not in state.threads
     ]
     return f"{', '.join(flying)} is in flight" if flying else ""
+
+
+def format_of(state: State) -> int:
+    """The form of the chapter that says this state."""
+    return 1 if state.started.before is None else 2
 
 
 def content(state: State) -> dict[str, Any]:
@@ -81,7 +110,7 @@ def begun(state: State, seq: int, x: Chapter) -> None:
     if state.run:
         state.chapter = seq if x.state else state.chapter
         return
-    if x.format != FORMAT or not x.state:
+    if x.format not in FORMATS or not x.state:
         raise ValueError(f"the chapter at record {seq} cannot be read without the records before it")
     said = meant(x, type(state))
     said.trust, said.seq, said.chapter, said.at = state.trust, seq, seq, x.at

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from adjourn.core.chapter import FORMAT, content, hindrance, meant
+from adjourn.core.chapter import FORMATS, content, format_of, hindrance, meant
 from adjourn.core.records import AnyRecord, Chapter
 from adjourn.core.state import State
 
@@ -13,11 +13,13 @@ def flaw(before: Sequence[AnyRecord], chapter: Chapter) -> str:
     """Why this cannot follow these records as their chapter; "" if it can. One that says nothing is only a mark."""
     if not chapter.state:
         return ""
-    if chapter.format != FORMAT:
+    if chapter.format not in FORMATS:
         return f"its format is {chapter.format}, which this version does not know"
     try:
         state = State().fold_all(list(enumerate(before, 1)))
         why, means, says = hindrance(state), content(state), content(meant(chapter, State))
+        if not why and chapter.format != format_of(state):
+            why = f"its format is {chapter.format}, and must be {format_of(state)}"
     except Exception as e:  # whatever a forged one makes the fold stumble over
         return f"its records do not make a run: {type(e).__name__}: {e}"
     # As texts: what was done is undone in its order, so the order counts too.

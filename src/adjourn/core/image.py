@@ -12,6 +12,7 @@ from typing import Any, cast, overload
 import msgspec
 
 from adjourn.core.call import Call
+from adjourn.core.chapter import copies_earlier_turns
 from adjourn.core.effects import Effects
 from adjourn.core.messages import Message
 from adjourn.core.plain import as_plain, from_plain
@@ -35,9 +36,19 @@ def edition(state: State) -> str:
 
 def is_fit(state: State) -> bool:
     """Whether it can be written down: its place in the chain is known, nobody's trust was asked for, what was done is not
-    being taken back, and what was said in it is its own: of the turns before there is no copy, which would outlive their erasure."""
-    own = state.before is None and state.started.before is None
-    return bool(state.head) and state.trust is None and state.cancel is None and state.erased is None and own
+    being taken back, and it has no copy of what was said in the turns before."""
+    whole = bool(state.head) and state.trust is None and state.cancel is None and state.erased is None
+    return whole and not copies_earlier_turns(state)
+
+
+def own(state: State) -> State:
+    """The state as it is without the turns before its run: a snapshot has no copy of them, which would outlive their erasure."""
+    ref = state.started.before
+    if ref is None:
+        return state
+    root = state.threads[""]
+    thread = msgspec.structs.replace(root, transcript=root.transcript.without(ref.messages))
+    return msgspec.structs.replace(state, before=None, threads={**state.threads, "": thread})
 
 
 def stretches(state: State) -> list[Stretch]:
@@ -64,7 +75,7 @@ def rest(state: State) -> bytes:
 
 
 def _behind(transcript: Transcript) -> Transcript:
-    return Transcript().begin((), transcript.tail, transcript.replies)
+    return Transcript(absent=transcript.absent).begin((), transcript.tail, transcript.replies)
 
 
 def _done(state: State) -> int:

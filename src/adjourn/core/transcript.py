@@ -149,6 +149,19 @@ class Transcript(Messages):
         part = self._segments[full] if full < len(self._segments) else self._tail
         return Transcript(absent=self.absent).begin(self._segments[:full], part[:rest], replies)
 
+    def without(self, count: int) -> "Transcript":
+        """The same conversation, but its first so many messages are absent: as if it had been folded without them."""
+        if self.absent == count:
+            return self
+        replies = sum(type(message) is Assistant for message in self.between(count, len(self)))
+        return Transcript(self.between(count, len(self)), absent=count, replies=self._replies - replies)
+
+    def behind(self, before: "Transcript") -> "Transcript":
+        """The same conversation, with what was absent in its place."""
+        found = before.next_turn()
+        found.extend(self.between(self.absent, len(self)))
+        return found
+
     @property
     def replies(self) -> int:
         """How many of its messages are replies, broken ones too."""

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from adjourn.core import chapter
 from adjourn.core.call import Call, Phase
 from adjourn.core.halt import scopes
 from adjourn.core.messages import Usage
@@ -56,6 +57,7 @@ ROUTING = (Decided, Emitted, Said)
 """People's words that may move a flow on. All others commute with facts, also in a flow."""
 
 
+CONTINUES = "it has become long, and continues as new"
 HANDED_BACK = "the run was handed back before this was recorded"
 
 
@@ -85,6 +87,7 @@ class Drive:
         fence: Fence | None = None,
         max_deaths: int = MAX_DEATHS,
         cleared: Callable[[], None] | None = None,
+        size: int = 0,
         keeps: Callable[[State], Awaitable[None]] | None = None,
     ) -> None:
         self.store, self.program, self.lease, self.state = store, program, lease, state
@@ -102,10 +105,10 @@ class Drive:
         self._fence = fence or Fence(store.now, ttl)
         self._gaps = self._fence.gaps
         self._max_deaths, self._cleared = max_deaths, cleared
-        self._keeps, self._kept = keeps, state.seq
+        self._keeps, self._kept, self._first = keeps, state.seq, state.seq
         self._stopping = self._cuts = False
         self.handed_back = False
-        self.size = 0
+        self.size = size
         self._over = self._gone = False
         self.left: list[str] = []
         self._aborted = Usage()
@@ -174,6 +177,8 @@ class Drive:
         own = self._take()
         p = self._plan(own)
         self._abort(p)
+        if p.start and self._is_long():
+            self.stop(CONTINUES, cut=False)
         halts = self._halts
         start = [] if self._stopping else [s for s in p.start if s.id not in self._running]
         moves = self._moves(p, start)
@@ -192,6 +197,13 @@ class Drive:
             return True
         await self._wait(p)
         return False
+
+    def _is_long(self) -> bool:
+        """Whether the run, which never rests, is to be handed back so that it continues as new: nothing of it is in flight now.
+        Should no chapter begin then, this is not tried again before many more records."""
+        if self._keeps is None or self._running or self._stopping or self.state.seq - self._first < chapter.FEW:
+            return False
+        return chapter.is_due(self.state, self.size)
 
     def _settled(self, moves: list[Move], halts: frozenset[str]) -> bool:
         """Whether a plan made after this commit would only leave out what has just started: then there is no need for it."""

@@ -17,7 +17,7 @@ from adjourn.core.signatures import Trust
 from adjourn.core.state import State
 from adjourn.core.stretch import Stretch
 from adjourn.driver.earlier_turns import EarlierTurns
-from adjourn.errors import AdjournError
+from adjourn.errors import AdjournError, BrokenHistory
 from adjourn.stores.snapshots import Snapshot
 from adjourn.stores.store import Store
 
@@ -73,7 +73,10 @@ async def folded_and_sized(
     if found is not None:
         tail = await store.load(run, after)
         try:
-            return await fold_in_slices(found[0], tail), found[1] + await _sized(tail)
+            state = await fold_in_slices(found[0], tail)
+            return await _with_earlier(state, earlier), found[1] + await _sized(tail)
+        except BrokenHistory:
+            raise
         except FoldAgain:  # an upgrade, or a word that no longer counts: what came before is read differently
             pass
         except Exception:  # whatever a state that is not of this journal makes the fold stumble over
@@ -83,6 +86,16 @@ async def folded_and_sized(
     records = await store.load(run)
     before = await earlier.of(records) if earlier else None
     return await fold_in_slices(State(trust, before), records), await _sized(records)
+
+
+async def _with_earlier(state: State, earlier: EarlierTurns | None) -> State:
+    """The state, with what was said in the turns before it. Raises `BrokenHistory`."""
+    before = await earlier.before(state.started) if earlier else None
+    if before is not None:
+        root = state.threads[""]
+        root.transcript = await asyncio.to_thread(root.transcript.behind, before)
+        state.before = before
+    return state
 
 
 async def _restored(store: Store, run: str) -> tuple[State, int] | None:
@@ -129,6 +142,7 @@ async def captured(store: Store, state: State) -> Captured | None:
     seq, known = await store.snapshots().known(state.run)
     if state.seq - seq < OFTEN:
         return None
+    state = image.own(state)
     wanted = image.stretches(state)
     parts = {which: image.stretch(state, which) for which in wanted if which not in known}
     return Captured(state.run, state.seq, state.head, image.rest(state), tuple(wanted), parts)

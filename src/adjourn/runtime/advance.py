@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 class Rested(msgspec.Struct, frozen=True, kw_only=True):
     """The run is not this process's any more, and nothing of it is in flight here.
 
-    `more`: its time was over before it came to rest; it was handed back and is due at once.
+    `more`: its time was over before it came to rest, or it has become long and continues as new; it was handed back and is
+    due at once.
 
     Attributes:
         status: `"ready"`, `"waiting"`, `"paused"`, `"stuck"`, `"completed"`, `"cancelled"` and so on, as the run's row says it.

@@ -38,6 +38,8 @@ log = logging.getLogger("adjourn.worker")
 
 AGAIN = 1.0
 """Seconds after which a run that waits for another one of its session is looked at again."""
+WRITING = 1.0
+"""Seconds that a worker which closes gives the snapshots that it has begun to write."""
 OVER = "its time was over"
 CANCELLED = "whoever advanced it gave up"
 
@@ -73,6 +75,7 @@ class Advancer:
         self.left: list[str] = []
         self._left_runs: set[str] = set()
         self._handing: set[asyncio.Task[None]] = set()
+        self._writing: set[asyncio.Task[None]] = set()
         self._time = StoreTime(clock)
         self._store, self._feed, self._clock, self._fitness, self._slots = store, feed, clock, fitness, slots
         self._resources, self._ttl, self._grace, self._max_deaths = resources, ttl, grace, max_deaths
@@ -253,6 +256,7 @@ class Advancer:
             fence=self.heartbeat.fence,
             max_deaths=self._max_deaths,
             cleared=lambda: self._slots.clear(run),
+            size=folded.size + lease.size,
             keeps=self._write_down,
         )
         with self._at_work(run, drive), _Timers(budget, drive, self._ttl / BEATS) as timers:
@@ -262,9 +266,9 @@ class Advancer:
         self.errors.forget(run)
         if drive.errors:
             self.errors.keep(run, next(iter(drive.errors.values())))
-        await self._begin_chapter(drive.state)
+        await self._begin_chapter(drive)
         await self._write_down(drive.state)
-        self._keep(run, Folded(drive.state, folded.size + lease.size + drive.size, lease.erasures))
+        self._keep(run, Folded(drive.state, drive.size, lease.erasures))
         if timers.error is not None:
             raise timers.error
         return _rested(drive)
@@ -289,13 +293,17 @@ class Advancer:
         """A snapshot for the next cold start, if it is time for one. It is written beside everything else."""
         try:
             if found := await captured(self._store, state):
-                self._beside(write_down(self._store, found))
+                self._writing = {task for task in self._writing if not task.done()}
+                self._writing.add(self._beside(write_down(self._store, found)))
         except AdjournError as e:
             log.info("run %s: no snapshot is written now: %s", state.run, e)
 
-    async def _begin_chapter(self, state: State) -> None:
-        """A run that has become long, and rests, continues as new. If somebody took it in between, it does so later."""
-        if chapter.is_due(state) and state.parked is not None:
+    async def _begin_chapter(self, drive: Drive) -> None:
+        """A run that has become long, and that nobody drives now, continues as new. If somebody took it in between, it does so
+        later."""
+        state = drive.state
+        free = drive.handed_back or state.parked is not None
+        if free and chapter.is_due(state, drive.size):
             try:
                 await self._store.chapter(state.run, by="@size", why=f"it has {state.seq} records")
             except AdjournError as e:
@@ -388,7 +396,9 @@ class Advancer:
             drive.stop()
 
     async def close(self) -> None:
-        """Nobody works under this name any more."""
+        """Nobody works under this name any more. Snapshots that are being written are waited for, for a moment."""
+        if self._writing:
+            await asyncio.wait(self._writing, timeout=WRITING)
         for task in self._handing:
             task.cancel()
         await self.heartbeat.close(lambda: flights.are_at_work(self._left_runs))

@@ -170,6 +170,8 @@ class Worker:
         if isinstance(done, Rested) and done.wake_at and self._works and len(self._wakes) < WAKES:
             self._wakes[run] = done.wake_at
             self._bell.set()
+        if isinstance(done, Rested) and done.more and self._works and budget.at_most is None:
+            self._again.add(run)  # it continues as new
         return done
 
     async def _attempt(self, run: str, replaces: str, stops: bool, lease: Lease | None = None) -> None:

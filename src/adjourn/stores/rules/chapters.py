@@ -34,7 +34,7 @@ def begin(sheet: Sheet, run: str, by: str, why: str, origin: str) -> int | Faile
         sheet.audited(run, {**what, "refused": str(refusal)})
         return Failed(refusal)
     sheet.audited(run, {**what, "seq": row.seq + 1})
-    record = Chapter(state=chapter.content(state), format=chapter.FORMAT, by=by, why=why)
+    record = Chapter(state=chapter.content(state), format=chapter.format_of(state), by=by, why=why)
     append(sheet, row, row.epoch, stamped(record, sheet.now))
     sheet.save(row)
     return row.seq
