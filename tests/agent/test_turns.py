@@ -175,3 +175,10 @@ async def test_one_agent_has_any_number_of_runs_at_once() -> None:
     outcomes = await asyncio.gather(*(agent.run(f"customer {n}") for n in range(30)))
     assert [o.output for o in outcomes] == [f"for customer {n}" for n in range(30)]
     assert len({o.run_id for o in outcomes}) == 30
+
+
+async def test_whoever_continues_an_outcome_is_told_to_give_its_checkpoint() -> None:
+    agent = Agent("chat", model=ScriptedModel("one", "two"))
+    outcome: Any = await agent.run("a")
+    with pytest.raises(CheckpointInvalid, match=r"not Completed; give its \.checkpoint"):
+        await agent.run("b", after=outcome)

@@ -357,6 +357,8 @@ async def test_what_is_no_age_or_no_end_is_refused(world: World, wrong: dict[str
         ({"failed": "30d"}, "retain=: only runs that have ended are pruned: cancelled or completed, not 'failed'"),
         ({"completed": "x"}, "retain={'completed': …} is a length of time"),
         ({}, "retain=: only runs that have ended"),
+        (30, "retain= needs a unit: '30d' is 30 days; or give a timedelta"),
+        ({"completed": 30}, "retain={'completed': …} needs a unit"),
     ],
 )
 def test_what_cannot_be_retained_is_refused_at_once(retain: Any, said: str) -> None:

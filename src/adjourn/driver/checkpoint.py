@@ -68,8 +68,9 @@ class Checkpoint:
         if isinstance(data, Checkpoint):
             return data
         if not isinstance(data, str | bytes | Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+            hint = "; give its .checkpoint" if hasattr(data, "checkpoint") else ""
             raise CheckpointInvalid(
-                f"a checkpoint is its JSON text, the parsed dict, or a Checkpoint, not {type(data).__name__}"
+                f"a checkpoint is its JSON text, the parsed dict, or a Checkpoint, not {type(data).__name__}{hint}"
             )
         opened = unseal(data, key_ring(secret))
         envelope, before = opened.envelope, Transcript(opened.before) if opened.before else None

@@ -77,8 +77,15 @@ def retained(given: "Span | Mapping[str, Span] | None") -> dict[Status, float]:
         return {}
     if isinstance(given, Mapping):
         statuses(given, "retain=")
-        return {Status(status): span(length, f"retain={{{status!r}: …}}") for status, length in given.items()}
-    return dict.fromkeys(sorted(ENDED), span(given, "retain="))
+        return {Status(status): _kept(length, f"retain={{{status!r}: …}}") for status, length in given.items()}
+    return dict.fromkeys(sorted(ENDED), _kept(given, "retain="))
+
+
+def _kept(given: Span, name: str) -> float:
+    """`span`, but a bare number is refused: seconds where days were meant would remove what is to be kept."""
+    if isinstance(given, int | float):
+        raise InvalidDefinition(f"{name} needs a unit: '{given}d' is {given} days; or give a timedelta")
+    return span(given, name)
 
 
 class PruneVerbs:
