@@ -212,7 +212,8 @@ def prune(
     if done.held:
         say(Text(f"{count(done.held, 'run')} on hold stayed: {command(db, 'hold')}", style="yellow"))
     if done.kept:
-        say(Text(f"{count(done.kept, 'run')} changed meanwhile and stayed.", style="yellow"))
+        why = "a later turn of the conversation stays, or it changed meanwhile"
+        say(Text(f"{count(done.kept, 'run')} stayed: {why}.", style="yellow"))
     if done.runs and not dry_run:
         say(Text(f"The file uses the room again; to give it back to the disk: {command(db, 'db', 'scrub')}", style=DIM))
 

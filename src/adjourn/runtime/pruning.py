@@ -27,7 +27,8 @@ Folder = str | os.PathLike[str]
 class PruneReport(msgspec.Struct, frozen=True):
     """What was pruned, or, after a dry run, would be: how many runs, and how many bytes of records they had.
 
-    `held`: runs that are old enough, and under a legal hold. `kept`: runs that changed, or were held, while it went on.
+    `held`: runs that are old enough, and under a legal hold. `kept`: runs that a
+    later turn of their conversation needs, which stays, and runs that changed, or were held, while it went on.
     """
 
     runs: int = 0
