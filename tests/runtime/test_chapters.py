@@ -90,8 +90,9 @@ def test_a_chapter_that_says_anything_else_is_none() -> None:
     assert "format" in chapter_rule.flaw(records, msgspec.structs.replace(true, format=9))
 
 
-def test_a_chapter_that_was_written_once_is_read_for_ever() -> None:
-    lines = (GOLDEN / "chapter-1.jsonl").read_text("utf-8").splitlines()
+@pytest.mark.parametrize("form", chapter.FORMATS)
+def test_a_chapter_that_was_written_once_is_read_for_ever(form: int) -> None:
+    lines = (GOLDEN / f"chapter-{form}.jsonl").read_text("utf-8").splitlines()
     journal = [parse(line) for line in lines]
     at = next(place for place, record in enumerate(journal) if isinstance(record, Chapter))
     assert not list(chapter_rule.objections(journal))

@@ -23,3 +23,17 @@ def clerk() -> Agent:
     policy = Policy([ask("pay", approvers=2)])
     model = ScriptedModel([call("pay", order="a")], [call("pay", order="b")], "done")
     return Agent("clerk", model=model, tools=[pay], policy=policy)
+
+
+@tool(effect="read")
+async def look(n: int) -> str:
+    """Look something up."""
+    return f"found {n}"
+
+
+def chatter() -> Agent:
+    """Greets in its first turn. In the second it looks at eight things, pays, and ends."""
+    steps: list[Any] = ["hello", *([call("look", n=n)] for n in range(8)), [call("pay", order="c")], "done"]
+    return Agent(
+        "chatter", model=ScriptedModel(*steps), tools=[look, pay], policy=Policy([ask("pay")], default="allow")
+    )
