@@ -92,6 +92,11 @@ LONG_LIVES: dict[str, Defect] = {
         rewriting(Worker, "_turn", "done.more and", "False and"),
         CHAPTERS + "a_run_that_never_rests_continues_as_new_between_two_steps",
     ),
+    "old_draft": Defect(
+        "a chapter leaves out what was written while it was made",
+        rewriting(chapters, "begin", "elif row.head != draft.head:", "elif False:"),
+        CHAPTERS + "a_long_journal_is_read_before_the_transaction_and_a_word_that_comes_meanwhile_is_in_the_chapter[MemoryStore]",
+    ),
     "chapter_forgets": Defect(
         "a chapter does not say what was done",
         rewriting(chapter, "content", 'trust=None, head=b""', 'trust=None, head=b"", effects={}'),

@@ -15,11 +15,14 @@ from tests.runtime.world import LIMIT
 from adjourn import Agent, Policy, Runtime, ToolContext, allow, ask, tool
 from adjourn.core import chapter, chapter_rule
 from adjourn.core.belief import FoldAgain
-from adjourn.core.records import AnyRecord, Chapter, Claimed, Decided, Released, Started, parse
+from adjourn.core.records import AnyRecord, Chapter, Claimed, Decided, Released, Said, Started, parse
 from adjourn.core.state import State
 from adjourn.driver.snapshots import folded
 from adjourn.errors import Refused, StoreError
 from adjourn.models.scripted import ScriptedModel, call
+from adjourn.stores.memory import MemoryStore
+from adjourn.stores.rules import chapters
+from adjourn.stores.sqlite import SQLiteStore
 from adjourn.testing.faults import Fault, Faulty
 
 EVERY: Any = list(HealthCheck)
@@ -232,6 +235,43 @@ async def test_no_chapter_begins_in_a_run_that_has_ended_or_is_at_work(address: 
             await run.continue_as_new(by="ann")
         told = [row.entry for row in await rt.store.audit(run.id) if row.entry.get("verb") == "chapter"]
         assert len(told) == 2 and all(entry["refused"] for entry in told)
+
+
+@pytest.mark.parametrize("store", [MemoryStore, SQLiteStore])
+async def test_a_long_journal_is_read_before_the_transaction_and_a_word_that_comes_meanwhile_is_in_the_chapter(
+    store: Any, db: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chapters, "LONG", 2)
+    asked: list[int] = []
+    drafted = chapters.beginning
+
+    def counted(*given: Any) -> Any:
+        rule = drafted(*given)
+        asked.append(rule.ask.tail)
+        return rule
+
+    monkeypatch.setattr(chapters, "beginning", counted)
+    async with Runtime(store(db) if store is SQLiteStore else store(), [agent := traveller([])]) as rt:
+        run = await rt.start(agent, "go", by="ana")
+        await run.wait(LIMIT)
+        await rt.worker.rested(run.id)
+        await run.pause(by="ann")
+        await run.continue_as_new(by="ann")
+        assert asked == [-1], "nothing of the journal was read in the transaction"
+        load = rt.store.load
+
+        async def interrupted(id: str, after: int = 0) -> Any:
+            found = await load(id, after)
+            monkeypatch.setattr(rt.store, "load", load)
+            await run.say("one more thing", by="ann")
+            return found
+
+        monkeypatch.setattr(rt.store, "load", interrupted)
+        seq = await run.continue_as_new(by="ann")
+        assert asked == [-1, -1, 0]
+        assert await rt.store.verify() == []
+        records = await load(run.id)
+        assert "one more thing" in repr(records[seq - 1]) and isinstance(records[seq - 2][1], Said)
 
 
 @pytest.mark.parametrize("where", ["before", "after"])

@@ -1,11 +1,13 @@
 """The half of a store that writes: each method hands one rule to the store's only way to write."""
 
+import asyncio
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
 from adjourn.core.records import AnyRecord, Command, Fact, Move, Released, Started
+from adjourn.errors import UnknownRun
 from adjourn.stores import outbox
 from adjourn.stores.audit_key import AuditKey
 from adjourn.stores.letter import Endpoint, Letter, Sent, Wake
@@ -15,11 +17,21 @@ from adjourn.stores.rules import lease as leases
 from adjourn.stores.rules.sheet import Each, Rule, Whole
 from adjourn.stores.rules.values import NOTHING
 from adjourn.stores.seals import MOST, Seal
-from adjourn.stores.store import Committed, Halt, Lease
+from adjourn.stores.store import Committed, Halt, Lease, RunRow
 
 
 class Ruled:
     """What every store that is made of rules has in common."""
+
+    if TYPE_CHECKING:
+
+        async def get(self, run: str) -> RunRow:
+            """See `Store.get`."""
+            ...
+
+        async def load(self, run: str, after: int = 0) -> list[tuple[int, AnyRecord]]:
+            """See `Store.load`."""
+            ...
 
     async def _write(self, rule: Rule | Each | Whole, *, ring: str | None = None, own: bool = False) -> Any:
         """Read what the rule asks for, let it work, and write what it says, in one transaction; its result.
@@ -88,7 +100,24 @@ class Ruled:
 
     async def chapter(self, run: str, *, by: str = "", why: str = "", origin: str = "") -> int:
         """See `Store.chapter`."""
-        return await self._write(chapters.beginning(run, by, why, origin), ring=run)
+        draft = await self._draft(run)
+        seq = await self._write(chapters.beginning(run, by, why, origin, draft), ring=run)
+        if seq is None:  # somebody has written meanwhile
+            seq = await self._write(chapters.beginning(run, by, why, origin), ring=run)
+        return seq
+
+    async def _draft(self, run: str) -> chapters.Draft | None:
+        """The chapter of a long journal, made while others may write; None if that is not worth it, or if there is no run."""
+        try:
+            row = await self.get(run)
+        except UnknownRun:
+            return None
+        if row.worker or row.seq < chapters.LONG:
+            return None
+        records = await self.load(run)
+        if len(records) < row.seq:
+            return None
+        return await asyncio.to_thread(chapters.drafted, records[: row.seq], row.head)
 
     async def erase(
         self, run: str, *, by: str = "", reason: str = "", whole: bool = False, origin: str = ""
