@@ -10,6 +10,7 @@ from tests.server.world import Client
 from adjourn import Runtime
 from adjourn.server import Serving, Users, serving, users_path
 from adjourn.stores.memory import MemoryStore
+from adjourn.stores.sqlite import SQLiteStore
 
 
 async def said(admin: Client, run: str) -> list[str]:
@@ -67,14 +68,23 @@ class Placed(MemoryStore):
         self.path = path
 
 
-@pytest.mark.parametrize("given", ["address", "store"])
-async def test_users_are_beside_the_address_and_no_store_is_asked_for_a_path(tmp_path: Path, given: str) -> None:
+@pytest.mark.parametrize("given", ["address", "store", "private"])
+async def test_users_are_where_a_store_says_that_it_is_and_no_store_is_asked_for_a_path(
+    tmp_path: Path, given: str
+) -> None:
     address = f"sqlite:///{tmp_path}/a.db"
     users = Users(users_path(address))
     users.add("ana", "admin")
     users.close()
-    runtime = Runtime(address if given == "address" else Placed(str(tmp_path / "a.db")), work=False)
-    assert runtime.address == (address if given == "address" else "")
+    store: Any = address
+    if given == "store":
+        store = SQLiteStore(str(tmp_path / "a.db"))
+    elif given == "private":
+        store = Placed(str(tmp_path / "a.db"))
+    runtime = Runtime(store, work=False)
+    assert runtime.address == ("memory://" if given == "private" else address)
     async with serving(runtime, port=0) as place:
         assert isinstance(place, Serving)
-        assert bool(place.token) == (given == "store"), "who is given a store is given its users, too"
+        assert bool(place.token) == (given == "private"), "where there are users, nobody else is let in"
+    if given == "store":
+        await store.close()
