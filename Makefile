@@ -106,7 +106,7 @@ $(VENV)/.dev: requirements/dev.txt pyproject.toml | $(VENV)/bin/python
 	@touch $(VENV)/.run $@
 
 # The console. Where the system has no npm, PyPI's is put into the environment.
-CONSOLE := src/adjourn/console
+CONSOLE := console
 STATIC  := src/adjourn/server/static
 
 console: $(STATIC)/index.html

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parent
-CONSOLE = ROOT / "src" / "adjourn" / "console"
+CONSOLE = ROOT / "console"
 STATIC = ROOT / "src" / "adjourn" / "server" / "static"
 PACKAGES = CONSOLE / "node_modules"
 INSTALLED = PACKAGES / ".installed"

@@ -10,7 +10,7 @@ from tests.browser.world import World, visit
 
 from adjourn.core.records import Decided
 
-AXE = Path(__file__).parents[2] / "src/adjourn/console/node_modules/axe-core/axe.min.js"
+AXE = Path(__file__).parents[2] / "console/node_modules/axe-core/axe.min.js"
 
 
 async def complaints(page: Page) -> list[str]:
@@ -23,7 +23,7 @@ async def complaints(page: Page) -> list[str]:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 async def test_axe_finds_nothing(browser: Browser, on: World, scheme: Any) -> None:
     if not AXE.exists():
-        missing("axe-core is not installed: run `npm ci` in src/adjourn/console")
+        missing("axe-core is not installed: run `npm ci` in console")
     run = await on.waiting("refunds", "for everybody")
     flow = await on.waiting("review", "a picture")
     asks = await on.waiting("asker", "a form")

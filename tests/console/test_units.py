@@ -13,7 +13,7 @@ from tests import hostile, posing
 from adjourn.cli.look_alikes import CUT, LOOK_ALIKES, for_the_console
 from adjourn.cli.visible import hidden, shown, visible
 
-CONSOLE = Path(__file__).parents[2] / "src" / "adjourn" / "console"
+CONSOLE = Path(__file__).parents[2] / "console"
 NODE = shutil.which("node")
 MORE = [
     "", "refund", "Δt and µm", "pаypal.com Привет", "Grüße 東京 😀 e\u0301\u0301\u0301\u0301\u0301", "\u0301leading mark", "a\tb\r\nc",
@@ -57,7 +57,7 @@ def test_in_a_host_everything_that_has_another_form_is_marked() -> None:
 
 def test_the_console_has_the_same_table() -> None:
     copy = CONSOLE / "src" / "look_alikes.ts"
-    again = "python -m adjourn.cli.look_alikes > src/adjourn/console/src/look_alikes.ts"
+    again = "python -m adjourn.cli.look_alikes > console/src/look_alikes.ts"
     assert copy.read_text("utf-8") == for_the_console(), f"make it again: {again}"
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-TOKENS = Path(__file__).parents[2] / "src" / "adjourn" / "console" / "src" / "css" / "tokens.css"
+TOKENS = Path(__file__).parents[2] / "console" / "src" / "css" / "tokens.css"
 STATUSES = ("run", "wait", "pause", "done", "fail", "cancel")
 TEXT, MARK = 4.5, 3.0
 

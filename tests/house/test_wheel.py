@@ -32,7 +32,9 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
 def test_a_wheel_contains_the_console_and_not_what_it_is_made_of(wheel: zipfile.ZipFile) -> None:
     names = set(wheel.namelist())
     assert {f"{STATIC}{name}" for name in ("index.html", "console.js", "console.css", "icon.svg")} <= names
-    assert not [name for name in names if "node_modules" in name or name.startswith("adjourn/console/")]
+    assert not [
+        name for name in names if "node_modules" in name or name.startswith("console/") or name.endswith(".tsx")
+    ]
 
 
 def scripts(wheel: zipfile.ZipFile) -> dict[str, str]:
@@ -73,6 +75,6 @@ def test_the_page_has_nothing_that_its_own_policy_forbids(wheel: zipfile.ZipFile
 
 
 def test_what_was_built_is_not_under_version_control() -> None:
-    command = ["git", "ls-files", "src/adjourn/server/static", "src/adjourn/console/node_modules"]
+    command = ["git", "ls-files", "src/adjourn/server/static", "console/node_modules"]
     listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert not listed.stdout.strip()

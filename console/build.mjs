@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const given = process.argv.slice(2).filter((a) => !a.startsWith("--"));
-const out = given[0] ?? join(here, "..", "server", "static");
+const out = given[0] ?? join(here, "..", "src", "adjourn", "server", "static");
 
 const options = {
   entryPoints: [{ in: join(here, "src", "main.tsx"), out: "console" }, { in: join(here, "src", "style.css"), out: "console" }],
