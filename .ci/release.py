@@ -21,7 +21,7 @@ WANTED = (
     "adjourn/__init__.py",
     "adjourn/py.typed",
     "adjourn/server/static/index.html",
-    "adjourn/stores/sql/0001_journal.sql",
+    "adjourn/stores/sqlite/migrations/0001_journal.sql",
 )
 UNWANTED = re.compile(r"node_modules|__pycache__|\.pyc$|(^|/)tests/|\.db(-wal|-shm)?$|(^|/)\.(?!gitignore)")
 HEADING = re.compile(r"^## (?P<version>\d\S*)(?: \((?P<date>[^)]+)\))?$", re.MULTILINE)

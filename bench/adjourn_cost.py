@@ -16,7 +16,7 @@ from workload import Bodies, asker, talker, until
 
 from adjourn import Agent, Runtime
 from adjourn.core.messages import ModelRequest, Reply
-from adjourn.stores.connection import connect
+from adjourn.stores.sqlite.connection import connect
 
 HERE = Path(__file__)
 

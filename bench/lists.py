@@ -10,11 +10,11 @@ from words import scratch
 from workload import Bodies, asker
 
 from adjourn import Runtime
-from adjourn.server.hub import Hub
-from adjourn.stores import sqlite_lists
-from adjourn.stores.connection import connect, transaction
+from adjourn.server.change_feed import Hub
+from adjourn.stores.protocol import Filter
 from adjourn.stores.sqlite import SQLiteStore
-from adjourn.stores.store import Filter
+from adjourn.stores.sqlite import lists as sqlite_lists
+from adjourn.stores.sqlite.connection import connect, transaction
 
 PART = 20_000
 COLUMNS = (

@@ -12,7 +12,7 @@ from tests.slowest import SlowestFiles
 
 from adjourn.testing.oracle import Oracle, every_transaction
 
-pytest.register_assert_rewrite("adjourn.testing.promises")
+pytest.register_assert_rewrite("adjourn.testing.contract")
 
 SECRETS = ("ADJOURN_SECRET", "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GOOGLE_API_KEY", "GROQ_API_KEY", "MISTRAL_API_KEY")
 

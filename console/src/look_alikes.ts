@@ -1,4 +1,4 @@
-/** Characters that pass for others. Made by `python -m adjourn.cli.look_alikes`; do not edit. */
+/** Characters that pass for others. Made by `python -m adjourn.views.look_alikes`; do not edit. */
 export const LOOK_ALIKES: Record<string, string> = {
   "А": "A",
   "Α": "A",

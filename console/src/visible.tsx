@@ -1,5 +1,5 @@
 /**
- * Text from outside, with the characters that hide made visible: the same rules as `cli/visible.py`.
+ * Text from outside, with the characters that hide made visible: the same rules as `views/visible.py`.
  *
  * Controls, bidi, zero-width and blank characters, unassigned ones, piled-up marks; letters of another script in a Latin word;
  * and in what looks like a host, an address or an identifier everything that passes for ASCII. A character is shown by its

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from adjourn.agent.agent import Agent
     from adjourn.agent.history import drop_tool_results, summarise, trim
-    from adjourn.agent.outcome import Cancelled, Completed, Outcome, Paused, Stopped, is_paused
-    from adjourn.agent.storeless import Handle
     from adjourn.agent.tool import Tool, ask_human, tool
     from adjourn.bodies.signature import Resource
     from adjourn.bodies.tool_context import ToolContext, pause_for
@@ -32,12 +30,10 @@ if TYPE_CHECKING:
     from adjourn.core.interrupt import Interrupt, PendingToolCall, Seat
     from adjourn.core.messages import Usage
     from adjourn.core.policy import Policy, Verdict, allow, ask, deny
-    from adjourn.core.reconstruction import SentRequest
+    from adjourn.core.sent_request import SentRequest
     from adjourn.core.stop import External, MaxCost, MaxSteps, MaxTime, MaxTokens, TextMention, ToolCalled
-    from adjourn.driver.checkpoint import Checkpoint
-    from adjourn.driver.events import Event, Published, Recorded, TextArrived, ToolCallApprovalRequired
-    from adjourn.driver.keys import Deciders, SigningKey
-    from adjourn.driver.upgrade import register_upgrader
+    from adjourn.driver.decider_keys import Deciders, SigningKey
+    from adjourn.driver.watch import Event, Published, Recorded, TextArrived, ToolCallApprovalRequired
     from adjourn.errors import (
         AdjournError,
         AlreadyDecided,
@@ -80,16 +76,20 @@ if TYPE_CHECKING:
         UnknownRun,
         can_resume,
     )
-    from adjourn.flow.context import FlowContext
     from adjourn.flow.execution import Execution
     from adjourn.flow.flow import Flow
+    from adjourn.flow.flow_context import FlowContext
     from adjourn.models.model import Model
     from adjourn.runtime.advance import Busy, Rested, Unfit
+    from adjourn.runtime.checkpoint import Checkpoint
+    from adjourn.runtime.local import Handle
+    from adjourn.runtime.outcome import Cancelled, Completed, Outcome, Paused, Stopped, is_paused
     from adjourn.runtime.run import Run, RunState
     from adjourn.runtime.runtime import Runtime
+    from adjourn.runtime.upgraders import register_upgrader
     from adjourn.runtime.wake_relay import WakeRelay
+    from adjourn.stores.protocol import Store
     from adjourn.stores.seals import Anchor
-    from adjourn.stores.store import Store
     from adjourn.stores.verification import Verification
 
 __version__ = "0.1.0"
@@ -125,8 +125,8 @@ __all__ = [
 _HOMES = {
     "agent.agent": "Agent",
     "agent.history": "drop_tool_results summarise trim",
-    "agent.outcome": "Cancelled Completed Outcome Paused Stopped is_paused",
-    "agent.storeless": "Handle",
+    "runtime.outcome": "Cancelled Completed Outcome Paused Stopped is_paused",
+    "runtime.local": "Handle",
     "agent.tool": "Tool ask_human tool",
     "bodies.signature": "Resource",
     "bodies.tool_context": "ToolContext pause_for",
@@ -135,18 +135,18 @@ _HOMES = {
     "core.interrupt": "Interrupt PendingToolCall Seat",
     "core.messages": "Usage",
     "core.policy": "Policy Verdict allow ask deny",
-    "core.reconstruction": "SentRequest",
+    "core.sent_request": "SentRequest",
     "core.stop": "External MaxCost MaxSteps MaxTime MaxTokens TextMention ToolCalled",
-    "driver.checkpoint": "Checkpoint",
-    "driver.events": "Event Published Recorded TextArrived ToolCallApprovalRequired",
-    "driver.keys": "Deciders SigningKey",
-    "driver.upgrade": "register_upgrader",
+    "runtime.checkpoint": "Checkpoint",
+    "driver.watch": "Event Published Recorded TextArrived ToolCallApprovalRequired",
+    "driver.decider_keys": "Deciders SigningKey",
+    "runtime.upgraders": "register_upgrader",
     "errors":
         "AdjournError AlreadyDecided AlreadyResumed AnswerRequired AuditBroken BrokenHistory CheckpointInvalid Conflict Halted "
         "InDoubt InterruptClosed Invalid InvalidAnswer InvalidDefinition LeaseLost MissingResource Misused ModelError NoOutput "
         "NotAllowed NotFound NotJSON NotTrusted PauseRequest ProgramChanged Refused RequestReused RunErased RunExists RunFailed "
         "RunHeld RunPruned SessionMoved StaleDecision StoreError ToolFailed Unauthorised UnknownInterrupt UnknownRun can_resume",
-    "flow.context": "FlowContext",
+    "flow.flow_context": "FlowContext",
     "flow.execution": "Execution",
     "flow.flow": "Flow",
     "models.model": "Model",
@@ -155,7 +155,7 @@ _HOMES = {
     "runtime.runtime": "Runtime",
     "runtime.wake_relay": "WakeRelay",
     "stores.seals": "Anchor",
-    "stores.store": "Store",
+    "stores.protocol": "Store",
     "stores.verification": "Verification",
 }  # fmt: skip
 """Where each public name is defined: a module is loaded when the first of its names is asked for."""

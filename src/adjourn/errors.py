@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from adjourn.driver.checkpoint import Checkpoint
+    from adjourn.runtime.checkpoint import Checkpoint
 
 
 class AdjournError(Exception):

@@ -2,8 +2,8 @@
 
 import pytest
 
-from adjourn.agent import storeless
 from adjourn.driver.clock import SystemClock
+from adjourn.runtime import local as storeless
 from adjourn.testing import FakeClock
 
 

@@ -23,9 +23,9 @@ from adjourn.core.messages import ModelRequest
 from adjourn.core.records import Faulted
 from adjourn.core.state import State
 from adjourn.driver.loop import Drive
-from adjourn.models.scripted import ScriptedReply
 from adjourn.stores.memory import MemoryStore
 from adjourn.testing import FakeClock, ScriptedModel, call
+from adjourn.testing.scripted import ScriptedReply
 
 ran: list[str] = []
 busy = ModelError("rate limited", transient=True, kind="rate_limit")

@@ -13,9 +13,9 @@ from adjourn.core.messages import Assistant, Delta, Message, ModelRequest, Reply
 from adjourn.core.records import Summarised
 from adjourn.core.summary import covered
 from adjourn.core.transcript import Transcript
-from adjourn.runtime.timeline import Timeline
 from adjourn.stores.memory import MemoryStore
 from adjourn.testing import ScriptedModel, call
+from adjourn.views.timeline import Timeline
 
 
 def summariser(*texts: Any) -> ScriptedModel:

@@ -22,8 +22,8 @@ from adjourn import (
 )
 from adjourn.core.messages import Assistant, Result, Text, ToolCall, User
 from adjourn.core.records import Completed, Replied
-from adjourn.runtime.timeline import Timeline
 from adjourn.testing import ScriptedModel, call
+from adjourn.views.timeline import Timeline
 
 
 @tool

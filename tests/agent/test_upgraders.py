@@ -7,7 +7,7 @@ import pytest
 
 from adjourn import Agent, ProgramChanged, is_paused, pause_for, register_upgrader, tool
 from adjourn.models import Result
-from adjourn.models.scripted import ScriptedModel, call
+from adjourn.testing.scripted import ScriptedModel, call
 
 
 @tool

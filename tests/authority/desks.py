@@ -22,8 +22,8 @@ from adjourn import (
     pause_for,
     tool,
 )
-from adjourn.models.scripted import ScriptedModel, call
 from adjourn.server import Guard, Users, create_app
+from adjourn.testing.scripted import ScriptedModel, call
 
 LIMIT = 60.0
 ORIGIN = "http://desk.example"

@@ -13,10 +13,10 @@ from pathlib import Path
 
 from adjourn import Agent, Policy, Runtime, ToolContext, ask, tool
 from adjourn.core.records import Asked, Decided
-from adjourn.driver.inside import MARK
-from adjourn.models.scripted import ScriptedModel, call
+from adjourn.driver.worker_mark import MARK
+from adjourn.stores.protocol import Filter
 from adjourn.stores.sqlite import SQLiteStore
-from adjourn.stores.store import Filter
+from adjourn.testing.scripted import ScriptedModel, call
 
 PLACE = "INTRUDER_PLACE"
 """The folder: `runs.db`, its users, and `ledger`."""

@@ -31,7 +31,7 @@ from tests.authority.world import (
 
 from adjourn import Agent, Flow, FlowContext, MaxSteps, Policy, Run, ask, ge, gt, lt
 from adjourn.errors import ModelError
-from adjourn.models.scripted import ScriptedModel, call
+from adjourn.testing.scripted import ScriptedModel, call
 
 Path = Callable[[Office, int], Awaitable[Scene]]
 

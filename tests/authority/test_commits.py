@@ -12,7 +12,7 @@ from tests.authority.world import STORES, a_store
 
 from adjourn.core.records import AnyRecord, Claimed, Closed, Intended, Said, Started
 from adjourn.errors import Unauthorised
-from adjourn.stores.store import Lease, Store
+from adjourn.stores.protocol import Lease, Store
 
 EACH = 50
 """Agreements for each of some fifty mutations: more than two thousand mutants in each store."""

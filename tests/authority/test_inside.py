@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from adjourn import Agent, Flow, FlowContext, InvalidDefinition, NotAllowed, Policy, Run, Runtime, ask, tool
-from adjourn.driver.inside import MARK
-from adjourn.models.scripted import Scripted
+from adjourn.driver.worker_mark import MARK
 from adjourn.server import Users
 from adjourn.testing import ScriptedModel, call
+from adjourn.testing.scripted import Scripted
 
 paid: list[int] = []
 said: list[str] = []

@@ -30,14 +30,14 @@ from adjourn.core import records as r
 from adjourn.core.authority import violations
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.signatures import message, shown
-from adjourn.driver.keys import SigningKey
+from adjourn.driver.decider_keys import SigningKey
 from adjourn.errors import Invalid
-from adjourn.models.scripted import ScriptedModel, call
 from adjourn.runtime.run import Run
 from adjourn.stores.memory import MemoryStore
+from adjourn.stores.protocol import Store
 from adjourn.stores.sqlite import SQLiteStore
-from adjourn.stores.store import Store
 from adjourn.testing.oracle import every_transaction
+from adjourn.testing.scripted import ScriptedModel, call
 
 LIMIT = 20
 paid: list[int] = []

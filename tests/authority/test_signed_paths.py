@@ -29,7 +29,7 @@ from adjourn import Flow, FlowContext
 from adjourn.core.fork import boundaries
 from adjourn.core.records import Asked, Decided, Emitted, Parked
 from adjourn.core.signatures import shown
-from adjourn.driver.keys import SigningKey
+from adjourn.driver.decider_keys import SigningKey
 
 PATHS: dict[str, Path] = {
     **APPROVALS,

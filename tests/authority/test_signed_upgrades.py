@@ -9,12 +9,12 @@ from tests.authority.test_signed import ask_operator, journal, rest, waiting
 
 from adjourn import Agent, Policy, ProgramChanged, Runtime, ask, register_upgrader, tool
 from adjourn.core.authority import violations
-from adjourn.driver.keys import SigningKey
-from adjourn.models.scripted import ScriptedModel, call
+from adjourn.driver.decider_keys import SigningKey
 from adjourn.stores.memory import MemoryStore
+from adjourn.stores.protocol import Store
 from adjourn.stores.sqlite import SQLiteStore
-from adjourn.stores.store import Store
 from adjourn.testing.oracle import every_transaction
+from adjourn.testing.scripted import ScriptedModel, call
 
 paid: list[int] = []
 

@@ -11,13 +11,13 @@ from tests.authority.paths import APPROVALS, EXECUTIONS, Path
 from tests.authority.world import STORES, Office, Scene, an_office
 
 from adjourn import AdjournError
-from adjourn.agent import program
+from adjourn.agent import agent_program as program
 from adjourn.core.authority import violations
 from adjourn.core.records import Asked, Intended, Resumed, Said, Started, Suspended
 from adjourn.core.state import State
 from adjourn.core.status import Status
 from adjourn.errors import Invalid, Unauthorised
-from adjourn.stores.store import Lease
+from adjourn.stores.protocol import Lease
 
 TTL = 60.0
 PATHS: dict[str, Path] = {

@@ -13,11 +13,11 @@ from adjourn import AdjournError, Agent, Flow, Interrupt, Policy, Run, RunFailed
 from adjourn.core.authority import violations
 from adjourn.core.policy import Rule
 from adjourn.core.records import AnyRecord
-from adjourn.models.scripted import ScriptedModel, call
 from adjourn.stores.memory import MemoryStore
+from adjourn.stores.protocol import Store
 from adjourn.stores.sqlite import SQLiteStore
-from adjourn.stores.store import Store
 from adjourn.testing import FakeClock, env
+from adjourn.testing.scripted import ScriptedModel, call
 
 LIMIT = 60.0
 """Seconds after which a test that waits for something has failed."""

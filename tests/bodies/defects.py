@@ -4,10 +4,12 @@ from typing import Any
 
 from tests.house.defect import Defect, replacing, rewrite, rewriting
 
-from adjourn.bodies import perform, runner, undo
+from adjourn.bodies import call_step as perform
+from adjourn.bodies import runner, undo
 from adjourn.core import conversation, doubt, plan, state
 from adjourn.core.records import Doubted, Verified
-from adjourn.driver import landing, loop
+from adjourn.driver import commit_retry as landing
+from adjourn.driver import loop
 from adjourn.stores.rules import lease as leases
 
 BOUNDS = "tests/bodies/test_bounds.py::test_"

@@ -10,7 +10,7 @@ from tests.bodies.cases import KINDS, LIMIT, Bank, Kind, Place, cancelled, idle,
 from adjourn import Agent, Completed, ModelError, Runtime, StoreError, ToolContext
 from adjourn.core.records import Doubted, Fact, Faulted, Intended, Move, Verified
 from adjourn.stores.memory import MemoryStore
-from adjourn.stores.store import Committed, Lease
+from adjourn.stores.protocol import Committed, Lease
 from adjourn.testing import FakeClock, ScriptedModel
 
 HOUR = 3600.0

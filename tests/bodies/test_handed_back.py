@@ -10,10 +10,11 @@ from tests.bodies.cases import KINDS, LIMIT, Bank, Kind, Place, cancelled, progr
 from adjourn import Completed, Misused, StoreError, ToolContext
 from adjourn.bodies import runner
 from adjourn.core.records import Asked, Faulted, Returned
-from adjourn.driver import flights, landing
+from adjourn.driver import bodies_at_work as flights
+from adjourn.driver import commit_retry as landing
 from adjourn.driver.fence import Fence
 from adjourn.stores.memory import MemoryStore
-from adjourn.stores.store import Lease
+from adjourn.stores.protocol import Lease
 
 
 @pytest.fixture(autouse=True)

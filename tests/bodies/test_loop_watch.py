@@ -10,8 +10,8 @@ import pytest
 from adjourn import Agent, ToolContext, tool
 from adjourn.bodies import loop_watch
 from adjourn.bodies.loop_watch import watched
-from adjourn.flow.context import FlowContext
 from adjourn.flow.flow import Flow
+from adjourn.flow.flow_context import FlowContext
 from adjourn.testing import ScriptedModel, call
 
 

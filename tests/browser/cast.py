@@ -8,7 +8,7 @@ from typing import Any
 
 from adjourn import Agent, Flow, FlowContext, MaxSteps, Policy, ToolContext, ask, gt, pause_for, tool
 from adjourn.core.messages import Delta, ModelRequest, Reply, Result, Text, TextDelta, Usage, User
-from adjourn.models.scripted import ScriptedModel, call
+from adjourn.testing.scripted import ScriptedModel, call
 
 FOLDER = "ADJOURN_TEST_FOLDER"
 

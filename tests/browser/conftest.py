@@ -10,7 +10,7 @@ import pytest
 from playwright.async_api import Browser, async_playwright
 from tests.browser.world import Visit, World, visit, world
 
-from adjourn.server import page as console
+from adjourn.server import static_files as console
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 FLAGS = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--force-color-profile=srgb"]

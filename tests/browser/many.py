@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from adjourn.stores.connection import connect
+from adjourn.stores.sqlite.connection import connect
 
 
 def multiply(database: Path, run: str, count: int) -> None:

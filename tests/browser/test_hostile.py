@@ -8,7 +8,7 @@ from tests.browser.cast import parrot
 from tests.browser.world import World, visit
 from tests.hostile import MEGABYTE, STRINGS
 
-from adjourn.cli.visible import _positions  # pyright: ignore[reportPrivateUsage]
+from adjourn.views.visible import _positions  # pyright: ignore[reportPrivateUsage]
 
 GO = "(to) => { history.pushState(null, '', to); dispatchEvent(new PopStateEvent('popstate')); }"
 FOREIGN = "main script, main iframe, main object, main embed, main base, main form[action]"

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from playwright.async_api import Browser, Page, expect
 
-from adjourn.cli.demo_stage import Stage, stage
+from adjourn.demo.stage import Stage, stage
 
 KEEP = os.environ.get("ADJOURN_PICTURES")
 IMAGES = Path(__file__).parents[2] / "docs" / "images"

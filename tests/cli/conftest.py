@@ -17,7 +17,7 @@ from tests.cli import shop
 from typer.testing import CliRunner
 
 from adjourn import Agent, RunFailed, Runtime
-from adjourn.cli.app import app
+from adjourn.cli.command_table import app
 
 SECONDS = 60.0
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")

@@ -8,7 +8,7 @@ import pytest
 from tests.cli import shop
 from tests.cli.conftest import Run
 
-from adjourn.stores.connection import connect
+from adjourn.stores.sqlite.connection import connect
 
 SECRET = "0123456789abcdef" * 2
 

@@ -14,8 +14,8 @@ from tests.cli.conftest import Run, begin
 from typer.main import get_command
 
 from adjourn import Agent, Runtime
-from adjourn.cli.app import COMMANDS, app
-from adjourn.cli.terminal import _ASCII
+from adjourn.cli.command_table import COMMANDS, app
+from adjourn.cli.terminal.console import _ASCII
 from adjourn.core.records import Started
 from adjourn.stores.misfit import Misfit
 from adjourn.testing import ScriptedModel
@@ -192,11 +192,11 @@ def test_a_script_for_the_shell_is_printed(shell: str, process: Run) -> None:
 
 
 def test_the_version_loads_neither_a_terminal_library_nor_other_commands() -> None:
-    code = "import sys; from adjourn.cli.app import app\ntry:\n    app(['version'])\nfinally:\n    print(*sys.modules)"
+    code = "import sys; from adjourn.cli.command_table import app\ntry:\n    app(['version'])\nfinally:\n    print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
     loaded = set(done.stdout.split())
-    assert "adjourn.cli.app" in loaded
+    assert "adjourn.cli.command_table" in loaded
     assert not {"rich.console", "starlette", "uvicorn", "jsonschema"} & loaded
     others = {name for name in loaded if name.startswith("adjourn.cli.")}
-    assert others <= {"adjourn.cli.app", "adjourn.cli.options", "adjourn.cli.completing"}
+    assert others <= {"adjourn.cli.command_table", "adjourn.cli.options", "adjourn.cli.completion"}
     assert not {name for name in loaded if name.startswith("adjourn.server")}

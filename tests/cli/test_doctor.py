@@ -13,10 +13,10 @@ import apsw
 import pytest
 from tests.cli import shop, yard
 from tests.cli.conftest import SECONDS, Run, begin
-from tests.cli.test_running import reached
+from tests.cli.test_run import reached
 
 from adjourn import Agent, Policy, Runtime, ask
-from adjourn.stores.letter import Endpoint, Sent
+from adjourn.stores.notification import Endpoint, Sent
 from adjourn.stores.sqlite import SQLiteStore
 
 GOOD = "0123456789abcdef0123456789abcdef"

@@ -8,7 +8,7 @@ import pytest
 from tests.cli import yard
 from tests.cli.conftest import AtTerminal, screen
 from tests.cli.test_commands import LEAVES
-from tests.cli.test_running import reached
+from tests.cli.test_run import reached
 
 DOCS = Path(__file__).parents[2] / "docs"
 YARD = str(Path(yard.__file__))

@@ -16,8 +16,8 @@ from tests.cli.conftest import SECONDS, Run, Said
 
 from adjourn import Agent, Policy, RunFailed, Runtime, ask, pause_for, tool
 from adjourn.bodies import tool_context as context
-from adjourn.cli.app import COMMANDS
-from adjourn.cli.hints import command, quoted
+from adjourn.cli.command_table import COMMANDS
+from adjourn.cli.terminal.hints import command, quoted
 from adjourn.runtime import runtime
 from adjourn.testing import ScriptedModel, call
 

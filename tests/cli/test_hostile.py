@@ -12,9 +12,9 @@ from tests.cli.conftest import COLOUR, SECONDS, AtTerminal, Run, begin
 from tests.hostile import BIDI, LETTERS, LINES, MEGABYTE, STRINGS, TERMINAL
 
 from adjourn import Agent, Policy, Runtime, pause_for, tool
-from adjourn.cli.visible import hidden, visible
-from adjourn.cli.words import exact
+from adjourn.cli.terminal.format import exact
 from adjourn.testing import ScriptedModel, call
+from adjourn.views.visible import hidden, visible
 
 OURS = re.compile(r"\r(\x1b\[\d+A)?\x1b\[J")
 """How the part of a terminal that changes is drawn again."""

@@ -12,9 +12,9 @@ from tests.cli import shop, yard
 from tests.cli.conftest import SECONDS, AtTerminal, Run, advance, begin
 
 from adjourn import Agent, Completed, InDoubt, Policy, Runtime, pause_for, tool
-from adjourn.cli.action import list_line
-from adjourn.cli.listing import Seen, look, recall, remember
-from adjourn.cli.words import BRIEF, arguments, exact
+from adjourn.cli.last_list import Seen, look, recall, remember
+from adjourn.cli.terminal.format import BRIEF, arguments, exact
+from adjourn.cli.terminal.interrupt import list_line
 from adjourn.core.interrupt import Interrupt, PendingToolCall
 from adjourn.testing import ScriptedModel, call
 

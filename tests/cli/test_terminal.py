@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from tests.cli.conftest import AtTerminal, Run, screen
 
-from adjourn.cli.terminal import fit, wrap
-from adjourn.cli.words import age, duration, exact, short_id
+from adjourn.cli.terminal.console import fit, wrap
+from adjourn.cli.terminal.format import age, duration, exact, short_id
 
 
 def test_a_pipe_gets_no_colour_even_if_colour_is_forced(process: Run, waiting: str) -> None:

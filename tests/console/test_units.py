@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from tests import hostile, posing
 
-from adjourn.cli.look_alikes import CUT, LOOK_ALIKES, for_the_console
-from adjourn.cli.visible import hidden, shown, visible
+from adjourn.views.look_alikes import CUT, LOOK_ALIKES, for_the_console
+from adjourn.views.visible import hidden, shown, visible
 
 CONSOLE = Path(__file__).parents[2] / "console"
 NODE = shutil.which("node")
@@ -57,7 +57,7 @@ def test_in_a_host_everything_that_has_another_form_is_marked() -> None:
 
 def test_the_console_has_the_same_table() -> None:
     copy = CONSOLE / "src" / "look_alikes.ts"
-    again = "python -m adjourn.cli.look_alikes > console/src/look_alikes.ts"
+    again = "python -m adjourn.views.look_alikes > console/src/look_alikes.ts"
     assert copy.read_text("utf-8") == for_the_console(), f"make it again: {again}"
 
 

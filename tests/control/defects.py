@@ -4,13 +4,13 @@ from typing import Any
 
 from tests.house.defect import Defect, replacing, rewrite, rewriting
 
-from adjourn.core import authority, conversation, deadlines, events, plan, policy, state
-from adjourn.core.flowing import Flowing
+from adjourn.core import authority, conversation, deadlines, plan, policy, state
+from adjourn.core import flow_events as events
+from adjourn.core.flow_state import Flowing
 from adjourn.core.plan import Plan
 from adjourn.core.records import Asked
-from adjourn.flow.program import FlowProgram
-from adjourn.stores import outbox
-from adjourn.stores.rules import commands, journal
+from adjourn.flow.flow_program import FlowProgram
+from adjourn.stores.rules import commands, journal, outbox
 from adjourn.stores.rules import lease as leases
 
 LIVES = "tests/control/test_lives_and_orders.py::test_"

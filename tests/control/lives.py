@@ -13,11 +13,11 @@ from tests.control.world import LIMIT, Ledger, solo
 from adjourn import Agent, Run, Runtime
 from adjourn.core.records import AnyRecord
 from adjourn.driver.identity import retire
-from adjourn.driver.inside import unmark
+from adjourn.driver.worker_mark import unmark
 from adjourn.runtime.heartbeat import Heartbeat
 from adjourn.stores.memory import MemoryStore
+from adjourn.stores.protocol import Store
 from adjourn.stores.sqlite import SQLiteStore
-from adjourn.stores.store import Store
 from adjourn.testing import FakeClock
 
 LEASE = 60.0

@@ -30,7 +30,7 @@ from adjourn.core.records import (
 from adjourn.core.state import State
 from adjourn.core.status import RUNNABLE
 from adjourn.errors import AdjournError, Halted
-from adjourn.stores.store import Filter, Store
+from adjourn.stores.protocol import Filter, Store
 from adjourn.testing import FakeClock
 
 RUN = "r"

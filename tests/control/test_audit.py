@@ -13,8 +13,8 @@ from tests.control.world import LIMIT, act, call, does, says, script
 
 from adjourn import AdjournError, Completed, Halted, Paused, Runtime, StoreError
 from adjourn.stores.audit import Broken
-from adjourn.stores.connection import connect
 from adjourn.stores.sqlite import SQLiteStore
+from adjourn.stores.sqlite.connection import connect
 
 
 async def attempt(work: Any) -> bool:

@@ -11,9 +11,9 @@ from adjourn import Agent, Decision, InterruptClosed, NotAllowed, Policy, Runtim
 from adjourn.core.authority import violations
 from adjourn.core.messages import Result
 from adjourn.core.records import Asked, Closed
-from adjourn.stores.letter import Endpoint
+from adjourn.stores.notification import Endpoint
+from adjourn.stores.protocol import Filter
 from adjourn.stores.sqlite import SQLiteStore
-from adjourn.stores.store import Filter
 from adjourn.testing import FakeClock, ScriptedModel, call
 
 HOUR = timedelta(hours=1)

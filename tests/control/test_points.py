@@ -10,8 +10,8 @@ from tests.control.points import COMMANDS, Play
 
 from adjourn.core.records import Fact, Move
 from adjourn.stores.memory import MemoryStore
+from adjourn.stores.protocol import Committed, Lease
 from adjourn.stores.sqlite import SQLiteStore
-from adjourn.stores.store import Committed, Lease
 from adjourn.testing import FakeClock
 
 

@@ -23,7 +23,7 @@ from adjourn.core.status import ENDED, Status
 from adjourn.driver.loop import Drive
 from adjourn.errors import AdjournError
 from adjourn.stores.memory import MemoryStore
-from adjourn.stores.store import Committed, Filter, Lease
+from adjourn.stores.protocol import Committed, Filter, Lease
 from adjourn.testing import FakeClock, ScriptedModel, call
 
 PEOPLE = (r.Decided, r.PauseAsked, r.Resumed, r.CancelAsked, r.Said, r.Emitted)

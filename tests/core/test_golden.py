@@ -20,11 +20,11 @@ from adjourn import (
     pause_for,
     tool,
 )
-from adjourn.core.checkpoint import VERSION
+from adjourn.core.envelope import VERSION
 from adjourn.core.messages import User
 from adjourn.core.records import dump_list
-from adjourn.models.scripted import ScriptedModel, call
 from adjourn.stores.memory import MemoryStore
+from adjourn.testing.scripted import ScriptedModel, call
 
 GOLDEN = Path(__file__).parent / "golden"
 KEY = "the-key-of-the-golden-checkpoints-of-version-1"

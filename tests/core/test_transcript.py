@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from adjourn.core.conversation import Thread
 from adjourn.core.messages import Assistant, Message, Result, Text, User
-from adjourn.core.request import Terms, request_digest
+from adjourn.core.model_request import Terms, request_digest
 from adjourn.core.transcript import ABSENT, SEGMENT, Transcript
 
 

@@ -18,10 +18,10 @@ PACKAGE = str(Path(adjourn.__file__).parent)
 COMMIT_PATH = frozenset(
     f"{PACKAGE}/{name}.py"
     for name in (
-        "stores/writer",
-        "stores/sqlite",
-        "stores/sqlite_book",
-        "stores/rules/sheet",
+        "stores/sqlite/batch_thread",
+        "stores/sqlite/store",
+        "stores/sqlite/transaction",
+        "stores/rules/transaction",
         "stores/rules/journal",
         "stores/rules/lease",
         "stores/rules/commands",

@@ -13,9 +13,9 @@ from adjourn import Agent, Flow, FlowContext, Policy, Run, Runtime, ToolContext,
 from adjourn.core.interrupt import Interrupt
 from adjourn.errors import Conflict
 from adjourn.stores.memory import MemoryStore
-from adjourn.stores.store import Filter, Store
+from adjourn.stores.protocol import Filter, Store
 from adjourn.testing import FakeClock, ScriptedModel, call
-from adjourn.testing.crash import CrashPoint, _Dying  # pyright: ignore[reportPrivateUsage]
+from adjourn.testing.crash_points import CrashPoint, _Dying  # pyright: ignore[reportPrivateUsage]
 
 LEASE = 2.0
 HOUR = 3600.0

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from adjourn import Agent, Decision, Interrupt, Resource, ToolContext, tool
-from adjourn.models.scripted import ScriptedModel, call
+from adjourn.testing.scripted import ScriptedModel, call
 
 UNSAFE, VERIFIABLE, IDEMPOTENT, READ, STEP, UNDO = "unsafe", "verifiable", "idempotent", "read", "step", "undo"
 

@@ -4,7 +4,7 @@ import pytest
 from tests.crash.pairs import PAIRS, lived, points
 
 from adjourn.core.authority import violations
-from adjourn.stores.store import Filter
+from adjourn.stores.protocol import Filter
 
 
 @pytest.mark.parametrize("workers", [1, 2], ids=["one worker", "two workers"])

@@ -7,15 +7,15 @@ from adjourn.bodies.tool_context import ToolContext
 from adjourn.core import plan
 from adjourn.driver import identity
 from adjourn.driver.clock import DriveTime
-from adjourn.driver.landing import Landing
+from adjourn.driver.commit_retry import Landing
 from adjourn.driver.loop import Drive
 from adjourn.runtime import advancer, run, waiters
 from adjourn.runtime.advancer import Advancer
-from adjourn.runtime.fitness import Fitness
-from adjourn.runtime.hot import HotStates
+from adjourn.runtime.program_choice import Fitness
+from adjourn.runtime.state_cache import HotStates
 from adjourn.runtime.worker import Worker
 from adjourn.stores.rules import lease as leases
-from adjourn.stores.rules import sheet
+from adjourn.stores.rules import transaction as sheet
 from adjourn.stores.sqlite import SQLiteStore
 
 FENCE = "tests/driver/test_fence.py::test_"
@@ -181,11 +181,11 @@ LIVENESS: dict[str, Defect] = {
     "kept_by_number": Defect(
         "states are kept although they are large",
         rewriting(HotStates, "keep", "weight = folded.weight", "weight = 1"),
-        "tests/runtime/test_hot.py::test_the_oldest_make_room_by_the_bytes_they_hold",
+        "tests/runtime/test_state_cache.py::test_the_oldest_make_room_by_the_bytes_they_hold",
     ),
     "what_is_driven_weighs_nothing": Defect(
         "a state weighs no more although its run went on",
         rewriting(Advancer, "_hold", "folded.size + lease.size + drive.size", "folded.size"),
-        "tests/runtime/test_hot.py::test_a_state_weighs_what_its_journal_has_by_whichever_way_it_came_here[sqlite]",
+        "tests/runtime/test_state_cache.py::test_a_state_weighs_what_its_journal_has_by_whichever_way_it_came_here[sqlite]",
     ),
 }

@@ -15,9 +15,9 @@ from adjourn.core.messages import Assistant, Delta, ModelRequest, Reply, Text, T
 from adjourn.core.records import AnyRecord, Cancelled, Command, Completed, Intended, Resumed, Returned, Started
 from adjourn.core.state import State
 from adjourn.core.status import ENDED, Status
-from adjourn.driver.answers import answered
 from adjourn.driver.loop import Drive
 from adjourn.errors import AdjournError
+from adjourn.runtime.answers import answered
 from adjourn.stores.memory import MemoryStore
 
 RUN, TTL, NOW = "R", 1e6, 1_800_000_000.0

@@ -2,16 +2,17 @@
 
 from tests.house.defect import Defect, replacing, rewriting
 
-from adjourn.core import chapter, chapter_rule, image
-from adjourn.core.effects import Effects
-from adjourn.driver import snapshots
+from adjourn.core import chapter, chapter_rule
+from adjourn.core import snapshot as image
+from adjourn.core.effect_log import Effects
+from adjourn.driver import cold_start as snapshots
 from adjourn.driver.loop import Drive
 from adjourn.runtime.worker import Worker
 from adjourn.stores.rules import chapters
 from adjourn.stores.snapshots import MemorySnapshots
 
-IMAGE = "tests/core/test_image.py::test_"
-SNAPSHOTS = "tests/driver/test_snapshots.py::test_"
+IMAGE = "tests/core/test_snapshot.py::test_"
+SNAPSHOTS = "tests/driver/test_cold_start.py::test_"
 LONG_TURNS = "tests/runtime/test_long_turns.py::test_"
 CHAPTERS = "tests/runtime/test_chapters.py::test_"
 

@@ -9,9 +9,9 @@ from tests.bodies.cases import KINDS, LIMIT, NOTHING, Kind
 
 from adjourn import Agent, Flow, Runtime, StoreError, Tool, ToolContext
 from adjourn.core.records import AnyRecord, Asked, Claimed, Doubted, Fact, Move, Returned, Said
-from adjourn.driver import landing
+from adjourn.driver import commit_retry as landing
 from adjourn.stores.memory import MemoryStore
-from adjourn.stores.store import Committed, Lease
+from adjourn.stores.protocol import Committed, Lease
 from adjourn.testing import ScriptedModel, call
 
 MODES = [("before",), ("after",), ("before", "before"), ("after", "before"), ("after", "after"), ("before", "after")]

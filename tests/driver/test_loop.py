@@ -23,7 +23,7 @@ from adjourn.core.records import (
 from adjourn.core.state import State
 from adjourn.driver.loop import Drive
 from adjourn.stores.memory import MemoryStore
-from adjourn.stores.store import Committed, Lease
+from adjourn.stores.protocol import Committed, Lease
 from adjourn.testing import FakeClock, ScriptedModel, call
 
 RUN = "R"

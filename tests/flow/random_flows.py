@@ -14,7 +14,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from adjourn import Flow, FlowContext, Interrupt
-from adjourn.flow.build import Chain
+from adjourn.flow.builder import Chain
 
 Shape = tuple[Any, ...]
 """A list of nodes, each `(kind, …)`."""

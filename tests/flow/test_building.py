@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from adjourn import Agent, Flow, FlowContext, InvalidDefinition, MaxSteps
-from adjourn.models.scripted import ScriptedModel
+from adjourn.testing.scripted import ScriptedModel
 
 
 async def a(ctx: FlowContext) -> None: ...

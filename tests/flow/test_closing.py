@@ -13,8 +13,8 @@ from adjourn import (
     Refused,
 )
 from adjourn.core.records import Completed
-from adjourn.models.scripted import ScriptedModel
 from adjourn.testing import FakeClock
+from adjourn.testing.scripted import ScriptedModel
 
 # Closing by itself
 
@@ -242,7 +242,7 @@ async def test_closing_twice_is_the_same_as_once() -> None:
 
 async def test_close_with_cancel_ends_an_agent_that_waits_for_approval() -> None:
     from adjourn import tool
-    from adjourn.models.scripted import call
+    from adjourn.testing.scripted import call
 
     @tool(policy="ask")
     async def pay() -> str:

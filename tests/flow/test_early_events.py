@@ -15,8 +15,8 @@ from tests.runtime.world import LIMIT
 
 from adjourn import Execution, Flow, FlowContext, Runtime, testing
 from adjourn.core.records import Closed, Decided, Emitted, Intended, Suspended
-from adjourn.stores.letter import Endpoint
 from adjourn.stores.memory import MemoryStore
+from adjourn.stores.notification import Endpoint
 
 
 class Shop:

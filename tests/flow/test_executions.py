@@ -24,8 +24,8 @@ from adjourn import (
 )
 from adjourn.core.records import Cancelled as CancelledRecord
 from adjourn.core.records import Claimed, Emitted, Suspended
-from adjourn.models.scripted import ScriptedModel
 from adjourn.testing import FakeClock
+from adjourn.testing.scripted import ScriptedModel
 
 # Before the beginning
 

@@ -8,7 +8,7 @@ from tests.flow.world import execution, only, records, reloaded, started
 
 from adjourn import Agent, Flow, FlowContext, InDoubt, MaxSteps, ModelError, RunFailed
 from adjourn.core.records import Asked, Faulted, Intended
-from adjourn.models.scripted import ScriptedModel
+from adjourn.testing.scripted import ScriptedModel
 
 
 async def keep(ctx: FlowContext) -> None:
@@ -249,7 +249,7 @@ async def test_closing_with_cancel_drops_an_agent_that_waits_or_failed() -> None
 
 async def test_an_agent_that_its_own_limit_stops_fails_its_chunk_and_goes_on_with_a_higher_one() -> None:
     from adjourn import tool
-    from adjourn.models.scripted import call
+    from adjourn.testing.scripted import call
 
     @tool(effect="read")
     async def look() -> str:

@@ -11,7 +11,7 @@ import pytest
 from tests.flow.world import execution, only, started
 
 from adjourn import Agent, Flow, FlowContext, ProgramChanged, RunFailed, register_upgrader, tool
-from adjourn.models.scripted import ScriptedModel, call
+from adjourn.testing.scripted import ScriptedModel, call
 
 SOURCE = """
 import asyncio

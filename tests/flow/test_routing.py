@@ -9,7 +9,7 @@ from tests.flow.world import execution, only, records, reloaded, started
 from adjourn import Agent, Flow, FlowContext, InvalidAnswer, RunFailed
 from adjourn.core.messages import User
 from adjourn.core.records import Intended
-from adjourn.models.scripted import ScriptedModel, call
+from adjourn.testing.scripted import ScriptedModel, call
 
 
 async def add_one(ctx: FlowContext) -> int:

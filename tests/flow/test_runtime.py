@@ -34,9 +34,9 @@ from adjourn import (
     tool,
 )
 from adjourn.core.records import Intended
-from adjourn.models.scripted import ScriptedModel, call
 from adjourn.stores.memory import MemoryStore
 from adjourn.testing import env
+from adjourn.testing.scripted import ScriptedModel, call
 
 LIMIT = 20.0
 SHM = Path("/dev/shm")

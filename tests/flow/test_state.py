@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from tests.flow.world import execution, only, records, reloaded, started
 
 from adjourn import Flow, FlowContext, InvalidDefinition, NotJSON, RunFailed
-from adjourn.core.changes import apply, changes
 from adjourn.core.codec import decode, encode
 from adjourn.core.records import Returned, Suspended
+from adjourn.core.state_changes import apply, changes
 
 BEFORE = {
     "n": 1,

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from adjourn import Agent, Flow, FlowContext, ProgramChanged, Runtime, register_upgrader
+from adjourn.core.chunk_names import keeping_ids, named_now
 from adjourn.core.records import Upgraded
-from adjourn.core.renaming import keeping_ids, named_now
 from adjourn.core.state import State
-from adjourn.models.scripted import ScriptedModel
 from adjourn.stores.memory import MemoryStore
+from adjourn.stores.protocol import Store
 from adjourn.stores.sqlite import SQLiteStore
-from adjourn.stores.store import Store
+from adjourn.testing.scripted import ScriptedModel
 
 LIMIT = 20.0
 V1 = {"pay": "pay", "is_large": "is_large", "tell": "tell", "writer": "writer", "inner": "inner"}

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from adjourn.flow.context import FlowContext
 from adjourn.flow.flow import Flow
+from adjourn.flow.flow_context import FlowContext
 
 
 class Office:

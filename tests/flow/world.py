@@ -6,7 +6,7 @@ from typing import Any
 
 from adjourn import Execution, Flow, FlowContext, Interrupt
 from adjourn.core.records import AnyRecord
-from adjourn.flow.program import FlowProgram
+from adjourn.flow.flow_program import FlowProgram
 from adjourn.testing import FakeClock
 
 Answers = Mapping[str, Any] | Callable[[Interrupt], Any]

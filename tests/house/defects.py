@@ -23,14 +23,16 @@ from tests.driver.long_lives import LONG_LIVES
 from tests.house.defect import Defect, replacing, rewrite, rewriting
 from tests.stores.defects import RULES
 
-from adjourn.agent import model_call, program
+from adjourn.agent import agent_program as program
+from adjourn.agent import model_call
 from adjourn.agent import tool as tools
 from adjourn.bodies.tool_context import ToolContext
 from adjourn.core import authority, conditions, function_identity, pattern, plan, policy, state, status
 from adjourn.core.records import Claimed, Said
 from adjourn.core.schema_evaluator import Evaluator
 from adjourn.core.state import State
-from adjourn.driver import desk, loop
+from adjourn.driver import loop
+from adjourn.driver import running_step as desk
 from adjourn.driver.identity import Life
 from adjourn.runtime import advancer, heartbeat
 from adjourn.stores.rules import commands
@@ -186,7 +188,7 @@ DEFECTS: dict[str, Defect] = {
     "halt_unheard": Defect(
         "a model call starts although the commit before it has read a halt",
         replacing(loop.Drive, "_held", lambda *_: False),  # pyright: ignore
-        RUNTIME + "halts.py::test_g15_a_halt_from_another_process_reaches_a_run_at_work_and_lifting_it_too",
+        RUNTIME + "halt_verbs.py::test_g15_a_halt_from_another_process_reaches_a_run_at_work_and_lifting_it_too",
     ),
     "lease_not_renewed": Defect(
         "a lease is not renewed while a body takes its time",

@@ -44,7 +44,7 @@ def test_few_modules_of_ours_are_loaded_by(statement: str) -> None:
 
 
 def test_a_store_loads_its_driver_and_nothing_else_that_is_heavy(tmp_path: Path) -> None:
-    loaded = loaded_by(f"from adjourn.stores.sqlite import SQLiteStore; SQLiteStore({str(tmp_path / 'a.db')!r})")
+    loaded = loaded_by(f"from adjourn.stores.sqlite.store import SQLiteStore; SQLiteStore({str(tmp_path / 'a.db')!r})")
     assert "apsw" in loaded
     assert not loaded & (HEAVY - {"apsw"} | {"zipfile", "importlib.resources", "adjourn.stores.verification"})
 

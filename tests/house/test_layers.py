@@ -1,4 +1,4 @@
-"""Imports point down, from {server, cli} to errors, also those inside functions; and the core is pure."""
+"""Imports point down, from cli to errors, also those inside functions; and the core is pure."""
 
 import ast
 from collections.abc import Iterator
@@ -15,20 +15,33 @@ RANK = {
     "core": 1,
     "stores": 2,
     "models": 2,
+    "views": 3,
     "driver": 3,
     "bodies": 4,
+    "runtime": 4,  # beside the bodies: neither knows the other
     "agent": 5,
     "flow": 6,  # an agent may be a chunk
-    "runtime": 7,
-    "engines": 8,
-    "server": 9,
-    "cli": 10,  # `adjourn serve` starts the server
+    "engines": 7,
+    "server": 8,
+    "demo": 9,
+    "cli": 10,  # `adjourn serve` starts the server, `adjourn demo` the demo
     "__main__": 11,
 }
 
 # Importer -> imported, where a layer may look beside or above itself. Every entry is a debt with a reason.
 EXCEPTIONS: dict[str, set[str]] = {
-    "errors.py": {"adjourn.driver.checkpoint"},  # for the type checker only: a failed run carries its checkpoint
+    "errors.py": {"adjourn.runtime.checkpoint"},  # for the type checker only: a failed run carries its checkpoint
+    # To be cut by `runtime.definition`: what a runtime needs to know of an agent or a flow.
+    "runtime/local.py": {"adjourn.agent.agent"},
+    "runtime/runtime.py": {"adjourn.agent.agent", "adjourn.flow.flow"},
+    "runtime/turns.py": {"adjourn.agent.agent", "adjourn.flow.flow"},
+    "runtime/arguments.py": {"adjourn.agent.agent", "adjourn.flow.flow"},
+    "bodies/isolation.py": {"adjourn.agent.tool"},  # to be cut: it needs a `Body`, no `Tool`
+    # To be cut: a file that is looked at raises errors of its own, and escapes nothing.
+    "stores/sqlite/file.py": {"adjourn.cli.database", "adjourn.views.visible"},
+    # To go with the tour in the terminal: the demo has one tour, in the browser.
+    "demo/tour.py": {"adjourn.cli"},
+    "demo/tour_report.py": {"adjourn.cli"},
 }
 
 CONCRETE_STORES = ("adjourn.stores.memory", "adjourn.stores.sqlite", "adjourn.stores.postgres")
@@ -123,11 +136,13 @@ def points_down(importer: str, imported: str) -> bool:
     if importer == imported:
         return True
     if importer == "__init__":
-        return imported not in {"server", "cli", "testing"}
+        return imported not in {"server", "demo", "cli", "testing"}
     if importer == "testing":
-        return imported not in {"server", "cli"}
-    if imported in {"", "testing"}:
-        return importer in {"server", "cli", "__main__"} and imported == ""
+        return imported not in {"server", "demo", "cli"}
+    if imported == "testing":
+        return importer == "demo"  # its models are scripted
+    if imported == "":
+        return importer in {"server", "demo", "cli", "__main__"}
     return RANK[imported] < RANK[importer]
 
 
@@ -210,6 +225,10 @@ def test_the_core_is_pure() -> None:
         ("stores", "models", False),
         ("agent", "flow", False),
         ("agent", "testing", False),
+        ("demo", "testing", True),
+        ("demo", "cli", False),
+        ("runtime", "agent", False),
+        ("runtime", "bodies", False),
         ("runtime", "", False),
         ("testing", "runtime", True),
         ("testing", "cli", False),

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 import adjourn
-from adjourn.models.pydantic_ai import EXTRAS as PROVIDERS
+from adjourn.models.pydantic_ai.provider import EXTRAS as PROVIDERS
 
 ROOT = Path(__file__).parents[2]
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]

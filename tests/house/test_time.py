@@ -11,18 +11,19 @@ import pytest
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "adjourn"
 TESTS = ROOT / "tests"
-BELOW_THE_RUNTIME = ("core", "stores", "models", "driver", "bodies", "agent", "flow")
+LAYERS = ("core", "stores", "models", "views", "driver", "bodies", "runtime", "agent", "flow")
 
 CLOCKS = {"time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns"}
 READERS = {
-    "agent/isolated.py": "another process has no store to ask",
-    "agent/storeless.py": "a run without a store has the machine's clock; tests replace it",
+    "bodies/isolation.py": "another process has no store to ask",
+    "runtime/local.py": "a run without a store has the machine's clock; tests replace it",
     "bodies/runner.py": "a body's time limit is the event loop's",
     "driver/clock.py": "the clock that everybody else is given",
-    "stores/connection.py": "how long a busy file is tried again",
-    "stores/sqlite.py": "how long one look through a list may hold up the others",
-    "stores/sqlite_channel.py": "how long a watcher's interest is remembered, across processes",
-    "stores/write_ahead_log.py": "how long it waits for readers of the log",
+    "stores/sqlite/connection.py": "how long a busy file is tried again",
+    "stores/sqlite/store.py": "how long one look through a list may hold up the others",
+    "stores/sqlite/file.py": "how long the disk takes, for people",
+    "stores/sqlite/live_channel.py": "how long a watcher's interest is remembered, across processes",
+    "stores/sqlite/write_ahead_log.py": "how long it waits for readers of the log",
 }
 
 LONG = 5.0
@@ -49,7 +50,7 @@ HOPING: dict[str, int] = {
     "models/test_providers.py": 1,
     "runtime/test_advance.py": 4,
     "runtime/test_closing.py": 1,
-    "runtime/test_pruning.py": 1,
+    "runtime/test_pruner.py": 1,
     "runtime/world.py": 2,
     "server/test_failures.py": 1,
     "stores/test_channel.py": 3,
@@ -74,7 +75,7 @@ def is_clock(node: ast.AST) -> bool:
 @cache
 def readers() -> set[str]:
     found: set[str] = set()
-    for layer in BELOW_THE_RUNTIME:
+    for layer in LAYERS:
         for path in (SOURCE / layer).rglob("*.py"):
             if any(is_clock(node) for node in ast.walk(ast.parse(path.read_text("utf-8")))):
                 found.add(path.relative_to(SOURCE).as_posix())

@@ -24,7 +24,7 @@ import pytest
 
 from adjourn.core.messages import Delta, ModelRequest, Reply
 from adjourn.models.model import Model
-from adjourn.models.pydantic_ai import PydanticAIModel
+from adjourn.models.pydantic_ai.provider import PydanticAIModel
 
 HERE = Path(__file__).parent
 SERVER = HERE / "node_modules" / "@copilotkit" / "aimock" / "dist" / "cli.js"

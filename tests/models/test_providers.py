@@ -28,7 +28,7 @@ from adjourn.core.messages import (
 )
 from adjourn.errors import ModelError
 from adjourn.models.model import Model
-from adjourn.models.pydantic_ai import resolve
+from adjourn.models.pydantic_ai.provider import resolve
 
 if TYPE_CHECKING:
     from conftest import Asked, MockServer, Providers
@@ -371,7 +371,7 @@ def test_a_model_is_used_on_one_event_loop_after_another(server: "MockServer") -
     code = """
         import asyncio, gc, warnings
         from adjourn.core.messages import ModelRequest, Reply, User
-        from adjourn.models.pydantic_ai import resolve
+        from adjourn.models.pydantic_ai.provider import resolve
 
         async def ask(model):
             async for item in resolve(model).request(ModelRequest((User("Hello"),))):

@@ -10,7 +10,7 @@ import pytest
 from adjourn.core.messages import Delta, ModelRequest, Reply, User
 from adjourn.errors import InvalidDefinition, ModelError, can_resume
 from adjourn.models.model import Model
-from adjourn.models.pydantic_ai import PydanticAIModel, resolve
+from adjourn.models.pydantic_ai.provider import PydanticAIModel, resolve
 
 
 class Own:
@@ -31,7 +31,7 @@ def run(code: str, *arguments: str) -> str:
 ASK = """
     import asyncio, sys
     from adjourn.core.messages import ModelRequest, User
-    from adjourn.models.pydantic_ai import resolve
+    from adjourn.models.pydantic_ai.provider import resolve
 
     class Missing:
         def find_spec(self, name, path=None, target=None):
@@ -72,7 +72,7 @@ def test_anything_else_is_refused_and_told_what_is_accepted(wrong: object) -> No
 def test_nothing_of_pydantic_ai_is_loaded_before_the_first_request() -> None:
     code = """
         import sys
-        from adjourn.models.pydantic_ai import resolve
+        from adjourn.models.pydantic_ai.provider import resolve
         resolve("openai:gpt-5-mini").name
         try:
             resolve(object())

@@ -15,7 +15,7 @@ from typing import Any
 from tests.runtime.world import AGENTS, LIMIT, Ledger
 
 from adjourn import AdjournError, Decision, Runtime, is_paused
-from adjourn.driver.inside import MARK
+from adjourn.driver.worker_mark import MARK
 from adjourn.stores.sqlite import SQLiteStore
 
 

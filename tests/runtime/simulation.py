@@ -13,16 +13,16 @@ from adjourn.core.records import AnyRecord, Started
 from adjourn.core.state import State
 from adjourn.driver.loop import Drive
 from adjourn.errors import AdjournError, LeaseLost
-from adjourn.models.scripted import ScriptedModel, call
 from adjourn.runtime.runtime import Runtime
-from adjourn.stores import sqlite
 from adjourn.stores.memory import MemoryStore
-from adjourn.stores.rules.sheet import Rule
-from adjourn.stores.store import Store
-from adjourn.stores.writer import Request
-from adjourn.testing.clock import FakeClock
-from adjourn.testing.crash import READS, WRITES
+from adjourn.stores.protocol import Store
+from adjourn.stores.rules.transaction import Rule
+from adjourn.stores.sqlite import store as sqlite
+from adjourn.stores.sqlite.batch_thread import Request
+from adjourn.testing.crash_points import READS, WRITES
+from adjourn.testing.fake_clock import FakeClock
 from adjourn.testing.oracle import check_rows
+from adjourn.testing.scripted import ScriptedModel, call
 
 T = TypeVar("T")
 RUN = "r"

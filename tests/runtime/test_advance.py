@@ -11,11 +11,11 @@ from tests.runtime.world import LIMIT, GatedModel, Ledger, changed, naps, note, 
 
 from adjourn import Agent, Busy, InvalidDefinition, Rested, Runtime, StoreError, Unfit, UnknownRun, tool
 from adjourn.core.records import AnyRecord, Broke, Claimed, Completed, Doubted, Intended, Released, Replied, Returned
-from adjourn.models.scripted import ScriptedModel, call
 from adjourn.runtime.advancer import CANCELLED, OVER
 from adjourn.stores.memory import MemoryStore
+from adjourn.stores.protocol import Store
 from adjourn.stores.sqlite import SQLiteStore
-from adjourn.stores.store import Store
+from adjourn.testing.scripted import ScriptedModel, call
 
 CALLS = 30
 
@@ -268,7 +268,7 @@ async def test_a_driver_that_fails_is_heard_of_and_the_run_is_taken_again(
 
             with monkeypatch.context() as broken:
                 broken.setattr(rt.store, "commit", failing)
-                broken.setattr("adjourn.driver.landing.Landing._again", once)
+                broken.setattr("adjourn.driver.commit_retry.Landing._again", once)
                 with pytest.raises(type(error), match=str(error)):
                     await rt.advance("r")
         done = await rt.advance("r")

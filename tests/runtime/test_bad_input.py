@@ -9,7 +9,7 @@ from tests.runtime.world import LIMIT
 
 from adjourn import Agent, Policy, Run, Runtime, ask, tool
 from adjourn.errors import Invalid, InvalidDefinition
-from adjourn.models.scripted import ScriptedModel, call
+from adjourn.testing.scripted import ScriptedModel, call
 
 Verb = Callable[[Runtime, Run[Any], Any], Awaitable[Any]]
 

@@ -11,7 +11,7 @@ from tests.runtime.world import LIMIT
 from typer.testing import CliRunner
 
 from adjourn import Agent, NotAllowed, Policy, ProgramChanged, Refused, Runtime, ask, tool
-from adjourn.cli.app import app
+from adjourn.cli.command_table import app
 from adjourn.core.fingerprint import changes
 from adjourn.core.records import Accepted
 from adjourn.testing import ScriptedModel, call

@@ -14,16 +14,16 @@ from tests.runtime.world import LIMIT
 
 from adjourn import Agent, Policy, Runtime, ToolContext, allow, ask, tool
 from adjourn.core import chapter, chapter_rule
-from adjourn.core.belief import FoldAgain
 from adjourn.core.records import AnyRecord, Chapter, Claimed, Decided, Released, Said, Started, parse
 from adjourn.core.state import State
-from adjourn.driver.snapshots import folded
+from adjourn.core.trust import FoldAgain
+from adjourn.driver.cold_start import folded
 from adjourn.errors import Refused, StoreError
-from adjourn.models.scripted import ScriptedModel, call
 from adjourn.stores.memory import MemoryStore
 from adjourn.stores.rules import chapters
 from adjourn.stores.sqlite import SQLiteStore
 from adjourn.testing.faults import Fault, Faulty
+from adjourn.testing.scripted import ScriptedModel, call
 
 EVERY: Any = list(HealthCheck)
 GOLDEN = Path(__file__).parents[1] / "core" / "golden"

@@ -35,7 +35,7 @@ from adjourn import (
     Runtime,
     UnknownRun,
 )
-from adjourn.models.scripted import ScriptedModel, call
+from adjourn.testing.scripted import ScriptedModel, call
 
 
 async def paused_without_a_store(ledger: Ledger) -> Paused:

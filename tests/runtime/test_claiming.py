@@ -10,8 +10,8 @@ from tests.runtime.world import LIMIT
 from adjourn import Agent, Runtime, testing, tool
 from adjourn.core.records import Claimed, Released
 from adjourn.stores.memory import MemoryStore
+from adjourn.stores.protocol import Lease
 from adjourn.stores.sqlite import SQLiteStore
-from adjourn.stores.store import Lease
 from adjourn.testing import FakeClock, ScriptedModel, call
 
 

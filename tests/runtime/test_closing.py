@@ -13,7 +13,7 @@ from tests.runtime.world import Ledger, completed, notes, paused, slowly, thinks
 from adjourn import Agent, Runtime, ToolContext, ToolFailed, tool
 from adjourn.core.records import AnyRecord, Broke, Claimed, Fact, Move, Returned
 from adjourn.stores.memory import MemoryStore
-from adjourn.stores.store import Committed, Lease
+from adjourn.stores.protocol import Committed, Lease
 from adjourn.testing import ScriptedModel, call
 
 

@@ -8,7 +8,7 @@ from tests.runtime.world import LIMIT
 
 from adjourn import Agent, Refused, Run, RunErased, RunHeld, Runtime
 from adjourn.driver.earlier_turns import EarlierTurns
-from adjourn.models.scripted import ScriptedModel
+from adjourn.testing.scripted import ScriptedModel
 
 WHO: Any = {"by": "ana", "reason": "asked for"}
 

@@ -11,11 +11,11 @@ from tests.runtime.world import LIMIT, Ledger, completed, notes, operator, pause
 
 from adjourn import Agent, Runtime, ToolContext, tool
 from adjourn.core.records import Erased
-from adjourn.driver.events import Recorded
 from adjourn.driver.feed import Published
+from adjourn.driver.watch import Recorded
 from adjourn.errors import Invalid, Refused, RunErased, UnknownRun
-from adjourn.models.scripted import ScriptedModel, call, streamed
-from adjourn.runtime.timeline import Timeline
+from adjourn.testing.scripted import ScriptedModel, call, streamed
+from adjourn.views.timeline import Timeline
 
 CANARIES = [f"canary{n:02}-{'abcdefgh'[n % 8] * 9}" for n in range(50)]
 

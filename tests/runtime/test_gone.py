@@ -10,7 +10,7 @@ from adjourn import Runtime, StoreError
 from adjourn.core.records import Claimed
 from adjourn.driver.identity import Life
 from adjourn.runtime import advancer
-from adjourn.stores.store import LEFT
+from adjourn.stores.protocol import LEFT
 
 
 async def test_whoever_waits_for_a_run_hears_that_its_database_was_deleted(

@@ -12,10 +12,10 @@ from tests.runtime.world import LIMIT, Ledger, completed, notes, slowly
 from adjourn import Agent, Runtime, tool
 from adjourn.errors import StoreError
 from adjourn.runtime.heartbeat import Heartbeat
-from adjourn.stores.connection import connect
 from adjourn.stores.memory import MemoryStore
-from adjourn.stores.memory_pulse import MemoryPulse
+from adjourn.stores.memory.heartbeat import MemoryPulse
 from adjourn.stores.sqlite import SQLiteStore
+from adjourn.stores.sqlite.connection import connect
 from adjourn.testing import FakeClock, ScriptedModel, call
 
 LEASE = 0.3

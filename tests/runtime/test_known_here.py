@@ -11,7 +11,7 @@ from adjourn import Agent, AlreadyDecided, Completed, Paused, Runtime, UnknownIn
 from adjourn.core.messages import ModelRequest, Reply
 from adjourn.core.state import State
 from adjourn.driver.loop import Drive
-from adjourn.stores.store import Filter
+from adjourn.stores.protocol import Filter
 
 
 async def seen_by_both(rt: Runtime, desk: Runtime, id: str) -> list[Any]:

@@ -9,14 +9,15 @@ from tests.runtime.test_turns import chat, look, said, script, talk, talker
 from tests.runtime.world import LIMIT
 
 from adjourn import Agent, Runtime, trim
-from adjourn.core import chapter, chapter_rule, image, transcript
+from adjourn.core import chapter, chapter_rule, transcript
+from adjourn.core import snapshot as image
 from adjourn.core.records import Chapter
 from adjourn.core.state import State
-from adjourn.driver import snapshots
+from adjourn.driver import cold_start as snapshots
+from adjourn.driver.cold_start import folded
 from adjourn.driver.earlier_turns import EarlierTurns
-from adjourn.driver.snapshots import folded
-from adjourn.models.scripted import ScriptedModel, call
 from adjourn.stores.memory import MemoryStore
+from adjourn.testing.scripted import ScriptedModel, call
 
 CANARY = "quicksilver-canary"
 

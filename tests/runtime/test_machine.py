@@ -34,10 +34,10 @@ from adjourn.core.records import (
     Returned,
 )
 from adjourn.core.status import ENDED, Status
-from adjourn.driver.checkpoint import Checkpoint
 from adjourn.errors import AdjournError, AlreadyDecided, AlreadyResumed, Halted, InterruptClosed, Refused
-from adjourn.models.scripted import ScriptedModel
+from adjourn.runtime.checkpoint import Checkpoint
 from adjourn.runtime.runtime import Runtime
+from adjourn.testing.scripted import ScriptedModel
 
 SHM = Path("/dev/shm")
 FREE = ("look", "step one", "step two")

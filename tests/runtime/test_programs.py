@@ -8,8 +8,8 @@ from tests.runtime.world import LIMIT, Ledger, changed, completed, paused, refun
 
 from adjourn import Agent, Completed, MissingResource, ProgramChanged, Run, Runtime, tool
 from adjourn.core.records import Claimed, Released, Started
-from adjourn.models.scripted import ScriptedModel
 from adjourn.stores.sqlite import SQLiteStore
+from adjourn.testing.scripted import ScriptedModel
 
 
 async def answered_elsewhere(address: str, ledger: Ledger) -> None:

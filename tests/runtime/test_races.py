@@ -22,10 +22,10 @@ from adjourn.core.records import (
     Said,
     Suspended,
 )
-from adjourn.models.scripted import ScriptedModel, call
 from adjourn.runtime.runtime import Runtime
 from adjourn.stores.memory import MemoryStore
-from adjourn.stores.store import Committed, Lease
+from adjourn.stores.protocol import Committed, Lease
+from adjourn.testing.scripted import ScriptedModel, call
 
 
 class Interrupted(MemoryStore):

@@ -10,10 +10,10 @@ from tests.runtime.world import LIMIT, Ledger, notes, paused, refunds
 from adjourn import Agent, Invalid, Runtime, StaleDecision, UnknownInterrupt, UnknownRun, pause_for, tool
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.records import CancelAsked, Decided, PauseAsked, Started
-from adjourn.models.scripted import ScriptedModel, call
-from adjourn.runtime import near
+from adjourn.runtime import similar_ids as near
 from adjourn.runtime.run import Run
-from adjourn.stores.store import Filter, RunRow
+from adjourn.stores.protocol import Filter, RunRow
+from adjourn.testing.scripted import ScriptedModel, call
 
 Verb = Callable[[Runtime, str], Awaitable[Any]]
 

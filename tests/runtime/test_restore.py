@@ -25,10 +25,10 @@ from adjourn import (
 )
 from adjourn.core.records import AnyRecord, Intended, Restored, Resumed, Returned, Said, Started, Verified
 from adjourn.core.state import State
-from adjourn.models.scripted import ScriptedModel, call
-from adjourn.stores.restore import copy_database, restore
 from adjourn.stores.sqlite import SQLiteStore
+from adjourn.stores.sqlite.restore import copy_database, restore
 from adjourn.testing.oracle import check_rows
+from adjourn.testing.scripted import ScriptedModel, call
 
 
 @pytest.fixture

@@ -26,8 +26,8 @@ from adjourn.core.interrupt import Interrupt
 from adjourn.core.messages import ToolCall
 from adjourn.core.records import Asked, Claimed, Decided, Intended, Parked, Replied, Started
 from adjourn.errors import ModelError
-from adjourn.models.scripted import ScriptedModel, call
-from adjourn.stores.store import Filter
+from adjourn.stores.protocol import Filter
+from adjourn.testing.scripted import ScriptedModel, call
 
 
 class Weather:

@@ -23,7 +23,7 @@ from adjourn import (
     UnknownRun,
 )
 from adjourn.core.messages import Assistant, Result, User
-from adjourn.models.scripted import ScriptedModel
+from adjourn.testing.scripted import ScriptedModel
 
 
 async def test_a_run_is_found_by_its_whole_id_and_by_nothing_else(address: str, ledger: Ledger) -> None:

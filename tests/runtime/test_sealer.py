@@ -13,14 +13,14 @@ import msgspec
 import pytest
 
 from adjourn import Agent, Anchor, Invalid, InvalidDefinition, Misused, Runtime, tool
-from adjourn.models.scripted import ScriptedModel, call
 from adjourn.runtime.sealer import EVERY, Sealer
 from adjourn.stores.audit_key import SECRET, SecretKey, audit_keys
 from adjourn.stores.memory import MemoryStore
+from adjourn.stores.protocol import Store
 from adjourn.stores.sqlite import SQLiteStore
-from adjourn.stores.store import Store
 from adjourn.testing import FakeClock
 from adjourn.testing.env import env
+from adjourn.testing.scripted import ScriptedModel, call
 
 TEXT = "0123456789abcdef" * 2
 

@@ -9,8 +9,8 @@ from tests.runtime.world import LIMIT
 
 from adjourn import Agent, Invalid, Policy, Runtime, ask, testing, tool
 from adjourn.core.state import State
-from adjourn.runtime.glance import glance
 from adjourn.testing import ScriptedModel, call
+from adjourn.views.run_view import glance
 
 
 def clerk(began: list[str]) -> Agent[Any]:

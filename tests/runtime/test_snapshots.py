@@ -7,10 +7,11 @@ from tests.runtime.world import LIMIT
 
 from adjourn import Agent, Policy, Runtime, allow, tool
 from adjourn.core.state import State
-from adjourn.driver import loop, snapshots
+from adjourn.driver import cold_start as snapshots
+from adjourn.driver import loop
 from adjourn.errors import StoreError
-from adjourn.models.scripted import ScriptedModel, call
 from adjourn.stores.sqlite import SQLiteStore
+from adjourn.testing.scripted import ScriptedModel, call
 
 TURNS = 40
 

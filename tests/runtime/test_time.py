@@ -9,8 +9,8 @@ from tests.runtime.world import LIMIT, Ledger, completed, expiring, naps
 from adjourn import Cancelled, InterruptClosed, Paused, Run
 from adjourn.core.records import CancelAsked, Closed, Decided
 from adjourn.stores.sqlite import SQLiteStore
-from adjourn.testing.clock import FakeClock
 from adjourn.testing.env import Env, env
+from adjourn.testing.fake_clock import FakeClock
 
 
 async def asked(e: Env) -> tuple[Run[Any], str]:

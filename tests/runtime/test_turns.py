@@ -28,14 +28,14 @@ from adjourn import (
     tool,
     trim,
 )
-from adjourn.core import request
+from adjourn.core import model_request as request
 from adjourn.core.messages import Assistant, Delta, Message, ModelRequest, Reply, Text, Usage, User
 from adjourn.core.record_parts import Ref
 from adjourn.core.records import Started, dump
 from adjourn.core.state import State
-from adjourn.models.scripted import ScriptedModel, call
 from adjourn.stores.memory import MemoryStore
 from adjourn.testing.oracle import Watched
+from adjourn.testing.scripted import ScriptedModel, call
 
 SECRET = "a secret of at least thirty-two bytes"
 

@@ -25,11 +25,11 @@ from adjourn.core.digest import idempotency_key
 from adjourn.core.records import Asked, Claimed, Closed, Decided, Intended, Released, Upgraded
 from adjourn.core.state import State
 from adjourn.models import Result
-from adjourn.runtime.timeline import Timeline
 from adjourn.stores.memory import MemoryStore
+from adjourn.stores.protocol import Committed, Lease, Store
 from adjourn.stores.sqlite import SQLiteStore
-from adjourn.stores.store import Committed, Lease, Store
 from adjourn.testing import ScriptedModel, call
+from adjourn.views.timeline import Timeline
 
 NAMES = {1: "transfer", 2: "pay", 3: "settle"}
 Plain = list[dict[str, Any]]

@@ -11,7 +11,7 @@ from tests.runtime.world import LIMIT, Ledger, completed, notes, operator, refun
 from adjourn import Completed, Paused, Runtime, StoreError
 from adjourn.runtime import waiters
 from adjourn.runtime.waiters import Waiters
-from adjourn.stores.store import Bell
+from adjourn.stores.protocol import Bell
 
 RUNS = 300
 

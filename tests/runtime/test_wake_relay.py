@@ -11,8 +11,8 @@ from tests.runtime.world import LIMIT
 from adjourn import Agent, Busy, Misused, Rested, Runtime, Unfit
 from adjourn.runtime.wake_relay import WakeRelay
 from adjourn.stores.memory import MemoryStore
+from adjourn.stores.protocol import Store
 from adjourn.stores.sqlite import SQLiteStore
-from adjourn.stores.store import Store
 from adjourn.testing import FakeClock, ScriptedModel
 
 HOLD = 10.0

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from adjourn import Agent, Completed, Paused, Policy, Resource, Run, ToolContext, ask, pause_for, tool
 from adjourn.core.messages import Delta, Message, ModelRequest, Reply, Result
-from adjourn.models.scripted import ScriptedModel, call, streamed
+from adjourn.testing.scripted import ScriptedModel, call, streamed
 
 LIMIT = float(os.environ.get("ADJOURN_TEST_LIMIT", "20"))
 """Seconds after which a test that waits has failed."""

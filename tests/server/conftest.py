@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.server.world import Client, programs, users_with_roles
 
-import adjourn.testing.contract  # noqa: F401  # pyright: ignore[reportUnusedImport]  its promises' assertions are rewritten before anybody else imports them
+import adjourn.testing.store_contract  # noqa: F401  # pyright: ignore[reportUnusedImport]  its promises' assertions are rewritten before anybody else imports them
 from adjourn.server import Serving, Users, serving
 
 SHM = Path("/dev/shm")

@@ -10,9 +10,10 @@ import apsw
 import pytest
 from tests.server.world import MAKERS, ROLES, Client, at, eventually
 
-from adjourn.server import Serving, Users, outlet, serving
+from adjourn.server import Serving, Users, serving
+from adjourn.server.api.operations import OPERATIONS
+from adjourn.server.notifications import webhook as outlet
 from adjourn.server.operation import Operation
-from adjourn.server.operations import OPERATIONS
 from adjourn.stores.audit import SECURITY
 
 WHO = (*ROLES, "run", "nobody", "stranger")

@@ -11,8 +11,9 @@ from typing import Any
 
 from tests.server.world import MAKERS, ROLES, Client
 
-from adjourn.driver.inside import MARK
-from adjourn.server import Serving, Users, outlet, serve
+from adjourn.driver.worker_mark import MARK
+from adjourn.server import Serving, Users, serve
+from adjourn.server.notifications import webhook as outlet
 
 
 async def nowhere(host: str, port: int, allow: Any) -> list[str]:

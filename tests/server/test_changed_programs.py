@@ -7,9 +7,9 @@ from tests.server.verbs import outdated
 from tests.server.world import Client, eventually
 
 from adjourn import Agent
-from adjourn.models.scripted import ScriptedModel
 from adjourn.server import Serving, Users, serving
 from adjourn.stores.misfit import Misfit
+from adjourn.testing.scripted import ScriptedModel
 
 
 def free() -> Agent[Any]:

@@ -3,14 +3,15 @@
 import pytest
 from tests.hostile import HIDDEN, STRINGS
 from tests.server.receiver import Receiver
-from tests.server.test_notify import CONSOLE, Time, park, postman
+from tests.server.test_sender import CONSOLE, Time, park, postman
 from tests.server.world import at
 
 from adjourn.errors import Invalid
-from adjourn.server import Postman, add_chat, chat
-from adjourn.server.chat import words
+from adjourn.server import Postman, add_chat
+from adjourn.server.notifications import chat
+from adjourn.server.notifications.chat import words
 from adjourn.stores.memory import MemoryStore
-from adjourn.stores.store import Store
+from adjourn.stores.protocol import Store
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::DeprecationWarning"

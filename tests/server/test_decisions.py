@@ -9,8 +9,8 @@ from tests.server.world import LIMIT, Client, at
 
 from adjourn import Agent, Policy, ask, ge, lt, pause_for, tool
 from adjourn.core.records import Decided, Forked
-from adjourn.models.scripted import ScriptedModel, call
 from adjourn.server import Serving, Users
+from adjourn.testing.scripted import ScriptedModel, call
 
 People = tuple[Users, dict[str, str]]
 

@@ -16,8 +16,8 @@ from tests.server.verbs import BOOK, HOLDING, ROLES, VERBS, Case, Verb, programs
 from tests.server.world import Client
 
 from adjourn.server import Serving, Users, serving
-from adjourn.server.operations import OPERATIONS
-from adjourn.stores.store import Filter
+from adjourn.server.api.operations import OPERATIONS
+from adjourn.stores.protocol import Filter
 
 SHM = Path("/dev/shm")
 

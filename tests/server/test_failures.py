@@ -11,8 +11,8 @@ from tests.server.world import LIMIT, MAKERS, Client
 from adjourn import Runtime
 from adjourn.errors import StoreError
 from adjourn.server import serving
-from adjourn.server.document import openapi
-from adjourn.server.operations import OPERATIONS
+from adjourn.server.api.operations import OPERATIONS
+from adjourn.server.openapi import openapi
 from adjourn.stores.memory import MemoryStore
 
 READS = ("get", "load", "runs", "inbox", "halt", "audit", "recent", "endpoints", "letters", "verify")

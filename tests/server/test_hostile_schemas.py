@@ -8,8 +8,8 @@ from tests.driver.test_loop_stays_free import HOSTILE
 from tests.server.world import Client, at
 
 from adjourn import Agent, Runtime, ToolContext, tool
-from adjourn.models.scripted import ScriptedModel, call
 from adjourn.server import serving
+from adjourn.testing.scripted import ScriptedModel, call
 
 SOON = 1.0
 BOMBS = [(schema, answer) for schema, answer in HOSTILE if len(str(answer)) < 60_000]

@@ -14,10 +14,10 @@ from tests.server.world import LIMIT, MAKERS, Client
 from adjourn import Runtime, is_paused
 from adjourn.core.records import Asked, Cancelled, Completed, Suspended
 from adjourn.errors import AdjournError
-from adjourn.stores.letter import Endpoint
 from adjourn.stores.memory import MemoryStore
+from adjourn.stores.notification import Endpoint
+from adjourn.stores.protocol import Filter, Store
 from adjourn.stores.sqlite import SQLiteStore
-from adjourn.stores.store import Filter, Store
 from adjourn.testing.faults import Fault, Faulty
 
 HOOK = Endpoint("hook", "webhook", "https://hook.example/", "whsec_" + "YQ" * 20)

@@ -9,9 +9,9 @@ from tests.server.world import LIMIT, Client, at
 
 from adjourn import Agent, pause_for, tool
 from adjourn.bodies import tool_context as context
-from adjourn.models.scripted import ScriptedModel, call
 from adjourn.server import Serving
 from adjourn.server.routing import segments
+from adjourn.testing.scripted import ScriptedModel, call
 
 HOSTILE = [
     "a/b", "a/approve", "approve", "..", "../runs", "a#b", "a[0]", "a b", "50%25", "%2e%2e", "a&b=c", "a;b", "a+b", "ünï", "日本/語#?"[:4],

@@ -7,7 +7,7 @@ import pytest
 from tests.server.place import DOING, LOOKING, Place, a_place
 from tests.server.world import Client, at
 
-from adjourn.server.operations import OPERATIONS
+from adjourn.server.api.operations import OPERATIONS
 
 
 @pytest.fixture

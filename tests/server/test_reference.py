@@ -9,9 +9,9 @@ import pytest
 
 import adjourn.server
 from adjourn.server import Guard, Identity, Postman, Serving, User, Users, create_app, serve, serving
-from adjourn.server.document import openapi
-from adjourn.server.notify import add_chat, add_webhook
-from adjourn.server.operations import OPERATIONS
+from adjourn.server.api.operations import OPERATIONS
+from adjourn.server.notifications.sender import add_chat, add_webhook
+from adjourn.server.openapi import openapi
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "reference" / "server.md").read_text("utf-8")

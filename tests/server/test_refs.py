@@ -9,8 +9,8 @@ from tests.server.world import GIVEN, LIMIT, Client, at, programs
 from adjourn import Runtime
 from adjourn.core.codec import decode
 from adjourn.server import Postman, Serving, Users
-from adjourn.server.operations import OPERATIONS
-from adjourn.stores.letter import Endpoint
+from adjourn.server.api.operations import OPERATIONS
+from adjourn.stores.notification import Endpoint
 
 OF_A_RUN = [o for o in OPERATIONS if "{run}" in o.path]
 BODIES: dict[str, dict[str, Any]] = {

@@ -7,8 +7,8 @@ from typing import Any
 from tests.server.world import Client, at
 
 from adjourn import Agent
-from adjourn.models.scripted import ScriptedModel, call
 from adjourn.server import Serving, Users, serving
+from adjourn.testing.scripted import ScriptedModel, call
 
 
 async def failures(admin: Client, count: int) -> list[dict[str, Any]]:

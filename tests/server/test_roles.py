@@ -8,9 +8,9 @@ from tests.server.place import WHO, Place, a_place
 from tests.server.world import ROLES, Client, at
 
 from adjourn.server import Serving, Users
+from adjourn.server.api.operations import OPERATIONS
 from adjourn.server.auth import RIGHTS, Identity
 from adjourn.server.operation import Operation
-from adjourn.server.operations import OPERATIONS
 
 MAY = {
     "read": {"viewer", "operator", "approver", "admin"}, "control": {"operator", "admin"}, "decide": {"approver", "admin"},

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.server.process import Process
 
-from adjourn.server.operations import OPERATIONS
+from adjourn.server.api.operations import OPERATIONS
 
 CONFIG = """
 [parameters]

@@ -13,7 +13,7 @@ from adjourn.server import Serving, serving
 from adjourn.server.security_log import KNOWN, WINDOW, Budget, SecurityLog, Tally
 from adjourn.stores.audit import SECURITY
 from adjourn.stores.memory import MemoryStore
-from adjourn.stores.store import Store
+from adjourn.stores.protocol import Store
 from adjourn.testing import FakeClock, Fault, Faulty
 
 # Counting

@@ -225,7 +225,7 @@ async def test_streams_are_counted(server: Serving, admin: Client, monkeypatch: 
 async def test_who_is_removed_or_logs_out_sees_no_more(
     server: Serving, people: tuple[Users, dict[str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("adjourn.server.stream.PING", 0.05)
+    monkeypatch.setattr("adjourn.server.sse.PING", 0.05)
     users = people[0]
     async with Client(server, users.add("gone", "viewer")) as gone, Client(server) as browser:
         login = await browser.post("session", json={"key": server.token})
@@ -332,8 +332,8 @@ async def test_after_a_restart_or_a_long_absence_the_inbox_is_told_whole(address
 async def test_who_was_away_for_longer_than_changes_are_kept_is_told_everything(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("adjourn.server.hub.KEPT", 3)
-    monkeypatch.setattr("adjourn.server.hub.PAUSE", 0.001)
+    monkeypatch.setattr("adjourn.server.change_feed.KEPT", 3)
+    monkeypatch.setattr("adjourn.server.change_feed.PAUSE", 0.001)
     async with (
         serving("memory://", programs(), port=0, rate=1e6) as server,
         Client(server, server.token) as admin,

@@ -16,8 +16,8 @@ from tests.server.world import Client, at, eventually
 from adjourn import Agent, Flow, FlowContext, MaxSteps, Policy, ToolContext, ask, pause_for, tool
 from adjourn.core.records import Started
 from adjourn.driver.identity import new_run_id
-from adjourn.models.scripted import ScriptedModel, call
 from adjourn.server import Serving
+from adjourn.testing.scripted import ScriptedModel, call
 
 ROLES = ("viewer", "operator", "approver", "admin", "run", "nobody", "stranger")
 CONTROL, DECIDE, BOTH = {"operator", "admin"}, {"approver", "admin"}, {"admin"}

@@ -11,8 +11,8 @@ from urllib.parse import quote
 import httpx
 
 from adjourn import Agent, Flow, FlowContext, MaxSteps, Policy, ask, pause_for, tool
-from adjourn.models.scripted import ScriptedModel, call, streamed
 from adjourn.server import Serving, Users
+from adjourn.testing.scripted import ScriptedModel, call, streamed
 
 LIMIT = 60.0
 ROLES = ("viewer", "operator", "approver", "admin")

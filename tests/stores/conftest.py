@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-import adjourn.testing.contract  # noqa: F401  # pyright: ignore[reportUnusedImport]  its promises' assertions are rewritten before anybody else imports them
+import adjourn.testing.store_contract  # noqa: F401  # pyright: ignore[reportUnusedImport]  its promises' assertions are rewritten before anybody else imports them
 
 SHM = Path("/dev/shm")
 

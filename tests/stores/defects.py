@@ -2,12 +2,16 @@
 
 from tests.house.defect import Defect, replacing, rewriting
 
-from adjourn.stores import memory_book, removal, sqlite_book, sqlite_lists
-from adjourn.stores.rules import erasing, journal, pruning
+from adjourn.stores.memory import transaction as memory_book
+from adjourn.stores.rules import erasure as erasing
+from adjourn.stores.rules import journal
 from adjourn.stores.rules import lease as leases
-from adjourn.stores.rules.sheet import Sheet
-from adjourn.stores.sqlite import SQLiteStore
-from adjourn.stores.sqlite_book import SQLiteBook
+from adjourn.stores.rules import prune as pruning
+from adjourn.stores.rules.transaction import Sheet
+from adjourn.stores.sqlite import SQLiteStore, removal
+from adjourn.stores.sqlite import lists as sqlite_lists
+from adjourn.stores.sqlite import transaction as sqlite_book
+from adjourn.stores.sqlite.transaction import SQLiteBook
 
 
 def _nobody_holds() -> None:
@@ -15,7 +19,7 @@ def _nobody_holds() -> None:
         owner.is_held = lambda *_: False  # pyright: ignore
 
 
-SHEET = "tests/stores/test_sheet.py::test_"
+SHEET = "tests/stores/test_transaction.py::test_"
 CONTRACT = "tests/stores/test_contract.py::TestSQLiteStore::test_"
 HELD = CONTRACT + "what_is_under_a_hold_is_neither_erased_nor_pruned"
 

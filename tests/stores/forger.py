@@ -7,11 +7,11 @@ import msgspec
 
 from adjourn.core.records import parse
 from adjourn.stores.audit import AuditRow, chain
-from adjourn.stores.connection import connect
-from adjourn.stores.letter import Endpoint
 from adjourn.stores.memory import MemoryStore
+from adjourn.stores.notification import Endpoint
+from adjourn.stores.protocol import Halt
 from adjourn.stores.seals import Seal, seal_hash
-from adjourn.stores.store import Halt
+from adjourn.stores.sqlite.connection import connect
 
 
 class Forger(Protocol):

@@ -7,8 +7,8 @@ from typing import Any
 
 from adjourn.core.codec import encode
 from adjourn.core.status import ENDED, Status
-from adjourn.stores.connection import connect, transaction
-from adjourn.stores.store import RunRow
+from adjourn.stores.protocol import RunRow
+from adjourn.stores.sqlite.connection import connect, transaction
 
 TITLES = (
     "Refund order {}", "100% of _everything_ {}", "it's \"quoted\" {}", "ΟΔΟΣ {}", "İstanbul ß {}", "tab\tnew\nline {}", "", "{}", "an",

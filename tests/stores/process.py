@@ -12,7 +12,7 @@ from typing import Any
 from adjourn.core.records import Said, Stepped
 from adjourn.errors import AlreadyDecided
 from adjourn.stores.sqlite import SQLiteStore
-from adjourn.testing.promises.ground import claim, started, yes
+from adjourn.testing.contract.fixtures import claim, started, yes
 
 
 def say(what: Any) -> None:

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from adjourn.stores import sqlite_channel
 from adjourn.stores.channel import Channel
 from adjourn.stores.memory import MemoryStore
+from adjourn.stores.protocol import Store
 from adjourn.stores.sqlite import SQLiteStore
-from adjourn.stores.store import Store
+from adjourn.stores.sqlite import live_channel as sqlite_channel
 
 LIMIT = 20
 

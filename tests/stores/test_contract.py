@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from adjourn.stores.memory import MemoryStore
+from adjourn.stores.protocol import Store
 from adjourn.stores.sqlite import SQLiteStore
-from adjourn.stores.store import Store
 from adjourn.testing import StoreContract
 
 

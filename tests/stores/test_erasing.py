@@ -9,13 +9,12 @@ import pytest
 from tests.stores.test_sqlite import opened
 
 from adjourn.core.records import CancelAsked, Cancelled, Completed, Decided, Emitted, Parked, Said, Stepped
-from adjourn.stores import scrub
-from adjourn.stores.connection import connect
-from adjourn.stores.letter import Endpoint
 from adjourn.stores.misfit import Misfit
-from adjourn.stores.sqlite import SQLiteStore
-from adjourn.stores.store import Lease, Store
-from adjourn.testing.promises.ground import approval, begin, claim, commit
+from adjourn.stores.notification import Endpoint
+from adjourn.stores.protocol import Lease, Store
+from adjourn.stores.sqlite import SQLiteStore, scrub
+from adjourn.stores.sqlite.connection import connect
+from adjourn.testing.contract.fixtures import approval, begin, claim, commit
 
 RUNS, STEPS = 12, 40
 

@@ -19,10 +19,10 @@ from adjourn.core.status import ENDED, Status
 from adjourn.driver.loop import Drive
 from adjourn.errors import Conflict, StoreError
 from adjourn.stores.memory import MemoryStore
+from adjourn.stores.protocol import Filter, Store
 from adjourn.stores.sqlite import SQLiteStore
-from adjourn.stores.store import Filter, Store
 from adjourn.testing import Fault, Faulty, ScriptedModel, call, check_rows
-from adjourn.testing.promises.ground import TTL, answer, started, yes
+from adjourn.testing.contract.fixtures import TTL, answer, started, yes
 
 T = TypeVar("T")
 

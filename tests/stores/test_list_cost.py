@@ -5,12 +5,12 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from adjourn.stores import sqlite_lists
-from adjourn.stores.connection import connect
+from adjourn.stores.protocol import Filter
 from adjourn.stores.sqlite import SQLiteStore
-from adjourn.stores.store import Filter
+from adjourn.stores.sqlite import lists as sqlite_lists
+from adjourn.stores.sqlite.connection import connect
 from adjourn.testing import FakeClock
-from adjourn.testing.promises.ground import approval, wait_for
+from adjourn.testing.contract.fixtures import approval, wait_for
 
 PAGE, OTHERS = 50, 30
 EACH = 25

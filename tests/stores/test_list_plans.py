@@ -14,9 +14,9 @@ from msgspec.structs import replace
 from tests.stores.many_runs import insert, rows
 
 from adjourn.core.status import Status
-from adjourn.stores import sqlite_lists
-from adjourn.stores.connection import bring_up_to_date, connect
-from adjourn.stores.store import Filter, RunRow
+from adjourn.stores.protocol import Filter, RunRow
+from adjourn.stores.sqlite import lists as sqlite_lists
+from adjourn.stores.sqlite.connection import bring_up_to_date, connect
 
 NOW = 1_000.0
 VIEWS = ("", "completed", "waiting", "failed", "stopped", "running", "nothing")

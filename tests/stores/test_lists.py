@@ -14,13 +14,14 @@ from tests.stores.many_runs import PROGRAMS, WORKERS, insert, rows
 
 from adjourn.core.records import Completed
 from adjourn.core.status import Status
-from adjourn.stores import sqlite, sqlite_lists
-from adjourn.stores.connection import connect
 from adjourn.stores.memory import MemoryStore
+from adjourn.stores.protocol import Filter, RunRow, Store
 from adjourn.stores.sqlite import SQLiteStore
-from adjourn.stores.store import Filter, RunRow, Store
+from adjourn.stores.sqlite import lists as sqlite_lists
+from adjourn.stores.sqlite import store as sqlite
+from adjourn.stores.sqlite.connection import connect
 from adjourn.testing import FakeClock
-from adjourn.testing.promises.ground import approval, begin, started, suspend, wait_for
+from adjourn.testing.contract.fixtures import approval, begin, started, suspend, wait_for
 
 NOW = 1_000.0
 TEXTS = ("ÅÄÖ", "%", "_", '"', "'", "\0", "xyzzy", "οδοσ", "ss", "\n\n", "İ")

@@ -9,8 +9,8 @@ import pytest
 
 from adjourn.core.status import ENDED
 from adjourn.stores.audit_key import SecretKey
+from adjourn.stores.protocol import Filter
 from adjourn.stores.sqlite import SQLiteStore
-from adjourn.stores.store import Filter
 from adjourn.testing import check_rows
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -10,12 +10,12 @@ from adjourn.core.records import CancelAsked, Closed, Completed, Emitted, Parked
 from adjourn.core.status import Status
 from adjourn.errors import StoreError
 from adjourn.stores.memory import MemoryStore
+from adjourn.stores.protocol import Store
 from adjourn.stores.rules import journal
 from adjourn.stores.sqlite import SQLiteStore
-from adjourn.stores.store import Store
 from adjourn.testing import Watched, check_rows
+from adjourn.testing.contract.fixtures import approval, begin, commit, started, suspend, wait_for, yes
 from adjourn.testing.oracle import Oracle, every_transaction
-from adjourn.testing.promises.ground import approval, begin, commit, started, suspend, wait_for, yes
 
 
 @pytest.fixture(params=["memory", "sqlite"])

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from adjourn.core.records import Claimed, Decided, Parked, Said, Stepped
+from adjourn.stores.protocol import Filter
 from adjourn.stores.sqlite import SQLiteStore
-from adjourn.stores.store import Filter
 from adjourn.testing import check_rows
-from adjourn.testing.promises.ground import approval, begin, commit, started, wait_for
+from adjourn.testing.contract.fixtures import approval, begin, commit, started, wait_for
 
 ROOT = Path(__file__).parents[2]
 LIMIT = 60.0

@@ -12,13 +12,13 @@ from adjourn.core.codec import encode
 from adjourn.core.records import CancelAsked, Cancelled, Parked
 from adjourn.core.status import Status
 from adjourn.stores.audit import chain
-from adjourn.stores.connection import connect
+from adjourn.stores.erasure import Pruning
 from adjourn.stores.misfit import Misfit
-from adjourn.stores.removal import BESIDE
-from adjourn.stores.retention import Pruning
 from adjourn.stores.snapshots import Snapshot
 from adjourn.stores.sqlite import SQLiteStore
-from adjourn.testing.promises.ground import approval, begin, bring, claim, commit
+from adjourn.stores.sqlite.connection import connect
+from adjourn.stores.sqlite.removal import BESIDE
+from adjourn.testing.contract.fixtures import approval, begin, bring, claim, commit
 
 FOREVER = 1e12
 
@@ -124,7 +124,7 @@ async def test_what_has_ended_is_found_by_its_index_however_many_runs_there_are(
     async with opened(path) as store:
         await bring(store, Status.COMPLETED)
         db: Any = apsw.Connection(str(path))
-        from adjourn.stores.rows import ENDED_RUNS
+        from adjourn.stores.sqlite.rows import ENDED_RUNS
 
         for status in ("completed", "cancelled"):
             plan = db.execute("explain query plan " + ENDED_RUNS.format(status=status), (1.0, 0.0, "", 10)).fetchall()

@@ -17,10 +17,10 @@ from adjourn.core.records import CancelAsked, Claimed, Parked, Restored, Said
 from adjourn.core.status import Status
 from adjourn.errors import Conflict, Invalid, LeaseLost, NotFound, StoreError
 from adjourn.stores.audit_key import SecretKey
-from adjourn.stores.restore import copy_database, restore
 from adjourn.stores.seals import Anchor
+from adjourn.stores.sqlite.restore import copy_database, restore
+from adjourn.testing.contract.fixtures import begin, claim, commit, replied, started
 from adjourn.testing.oracle import check_rows
-from adjourn.testing.promises.ground import begin, claim, commit, replied, started
 
 
 @pytest.fixture

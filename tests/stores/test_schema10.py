@@ -13,8 +13,8 @@ from tests.stores.test_old_databases import KEY, restored
 
 from adjourn import AlreadyDecided, Cancelled, Completed, Runtime
 from adjourn.core.status import ENDED
+from adjourn.stores.protocol import Filter
 from adjourn.stores.sqlite import SQLiteStore
-from adjourn.stores.store import Filter
 from adjourn.testing import check_rows
 
 

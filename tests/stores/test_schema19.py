@@ -14,10 +14,10 @@ from adjourn.core.messages import User
 from adjourn.core.records import Chapter
 from adjourn.core.state import State
 from adjourn.core.status import ENDED
-from adjourn.driver.snapshots import folded
+from adjourn.driver.cold_start import folded
 from adjourn.errors import UnknownRun
+from adjourn.stores.protocol import Filter
 from adjourn.stores.sqlite import SQLiteStore
-from adjourn.stores.store import Filter
 from adjourn.testing import check_rows
 
 

@@ -17,13 +17,14 @@ import pytest
 
 from adjourn.core.records import Said, Started, Stepped
 from adjourn.errors import StoreError
-from adjourn.stores import connection, migrate, sqlite
-from adjourn.stores.rules.sheet import Rule
+from adjourn.stores.protocol import Filter
+from adjourn.stores.rules.transaction import Rule
 from adjourn.stores.rules.values import Ask
-from adjourn.stores.sqlite import SQLiteStore
-from adjourn.stores.store import Filter
+from adjourn.stores.sqlite import SQLiteStore, connection
+from adjourn.stores.sqlite import migrations as migrate
+from adjourn.stores.sqlite import store as sqlite
 from adjourn.testing import FakeClock, check_rows
-from adjourn.testing.promises.ground import TTL, begin, claim, commit, started
+from adjourn.testing.contract.fixtures import TTL, begin, claim, commit, started
 
 
 @asynccontextmanager
@@ -489,7 +490,7 @@ READ_ONLY = """
 import os, sys
 from adjourn.errors import StoreError
 from adjourn.stores.rules.values import Ask
-from adjourn.stores.rules.sheet import Rule
+from adjourn.stores.rules.transaction import Rule
 from adjourn.stores.sqlite import SQLiteStore
 if os.geteuid() == 0:
     os.setgroups([])

@@ -16,14 +16,14 @@ from adjourn.core.records import Completed, Intended, Parked, PauseAsked, Said
 from adjourn.errors import AuditBroken, UnknownRun
 from adjourn.stores.audit import SECURITY, Broken
 from adjourn.stores.audit_key import SecretKey
-from adjourn.stores.connection import connect
-from adjourn.stores.letter import Endpoint
 from adjourn.stores.memory import MemoryStore
+from adjourn.stores.notification import Endpoint
+from adjourn.stores.protocol import Halt, Store
 from adjourn.stores.seals import Anchor, Seal
 from adjourn.stores.sqlite import SQLiteStore
-from adjourn.stores.store import Halt, Store
+from adjourn.stores.sqlite.connection import connect
 from adjourn.testing import FakeClock
-from adjourn.testing.promises.ground import approval, begin, commit, suspend, yes
+from adjourn.testing.contract.fixtures import approval, begin, commit, suspend, yes
 
 KEY = SecretKey(b"k" * 32)
 OPS = Endpoint("ops", "webhook", "https://example.com/hook", "whsec_x", ("run.failed",))

@@ -12,12 +12,12 @@ from adjourn.core.authority import violations
 from adjourn.core.records import AnyRecord, Asked, Closed, Decided, Intended, Replied, Returned, Started, Upgraded
 from adjourn.core.state import State
 from adjourn.core.upgrade_rule import flaw, objections
-from adjourn.driver.upgrade import upgrade_of
 from adjourn.errors import Invalid
-from adjourn.models.scripted import ScriptedModel, call
+from adjourn.runtime.upgraders import upgrade_of
 from adjourn.stores.memory import MemoryStore
+from adjourn.stores.protocol import Lease, Store
 from adjourn.stores.sqlite import SQLiteStore
-from adjourn.stores.store import Lease, Store
+from adjourn.testing.scripted import ScriptedModel, call
 
 LIMIT = 20
 

@@ -12,8 +12,8 @@ from tests.stores.test_sqlite import opened
 
 from adjourn.core.records import Said
 from adjourn.errors import StoreError
-from adjourn.stores import sqlite
-from adjourn.testing.promises.ground import begin, claim, commit, replied, started
+from adjourn.stores.sqlite import store as sqlite
+from adjourn.testing.contract.fixtures import begin, claim, commit, replied, started
 
 
 @pytest.fixture

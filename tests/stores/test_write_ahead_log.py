@@ -11,10 +11,9 @@ import pytest
 from tests.stores.test_sqlite import opened
 
 from adjourn.core.records import Stepped
-from adjourn.stores import write_ahead_log
-from adjourn.stores.sqlite import SQLiteStore
-from adjourn.stores.store import Lease
-from adjourn.testing.promises.ground import begin
+from adjourn.stores.protocol import Lease
+from adjourn.stores.sqlite import SQLiteStore, write_ahead_log
+from adjourn.testing.contract.fixtures import begin
 
 LONG = 1024 * 1024
 LIMIT = 20.0

@@ -19,7 +19,7 @@ from tests.zoo.animals import ANIMALS, Zoo
 from adjourn import Cancelled, Interrupt, Refused, Run, Runtime
 from adjourn.bodies import runner
 from adjourn.core.doubt import AGAIN
-from adjourn.stores.store import Filter
+from adjourn.stores.protocol import Filter
 
 LIMIT = 40.0
 GRACE = 0.3

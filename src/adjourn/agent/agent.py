@@ -10,24 +10,24 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, cast
 import msgspec
 from typing_extensions import TypeVar
 
+from adjourn.agent.agent_program import AgentProgram, AgentTool, family
 from adjourn.agent.history import History, Processor
 from adjourn.agent.model_call import recorded_settings
-from adjourn.agent.outcome import Outcome
 from adjourn.agent.output import Output
-from adjourn.agent.program import AgentProgram, AgentTool, family
-from adjourn.agent.storeless import Conversation, Handle
 from adjourn.agent.tool import Tool, tool
 from adjourn.core.codec import plain
 from adjourn.core.messages import ToolSpec
+from adjourn.core.model_request import Terms
 from adjourn.core.policy import Policy, refuse_twins
-from adjourn.core.request import Terms
 from adjourn.core.stop import MaxSteps, Stop
-from adjourn.driver.answers import MISSING
-from adjourn.driver.checkpoint import Checkpoint
 from adjourn.driver.program import Desk
 from adjourn.errors import InvalidDefinition, Misused
 from adjourn.models.model import Model
-from adjourn.models.pydantic_ai import resolve
+from adjourn.models.pydantic_ai.provider import resolve
+from adjourn.runtime.answers import MISSING
+from adjourn.runtime.checkpoint import Checkpoint
+from adjourn.runtime.local import Conversation, Handle
+from adjourn.runtime.outcome import Outcome
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model as PydanticModel

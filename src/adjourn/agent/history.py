@@ -12,11 +12,11 @@ import msgspec
 
 from adjourn.core.conversation import Thread
 from adjourn.core.messages import Assistant, Message, Result, User
-from adjourn.core.request import groups, tokens, unpaired
+from adjourn.core.model_request import groups, tokens, unpaired
 from adjourn.core.summary import covered, shortened
 from adjourn.errors import InvalidDefinition
 from adjourn.models.model import Model
-from adjourn.models.pydantic_ai import resolve
+from adjourn.models.pydantic_ai.provider import resolve
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model as PydanticModel

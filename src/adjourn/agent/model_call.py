@@ -11,9 +11,9 @@ from adjourn.agent.tool import drawn_for
 from adjourn.bodies.runner import retry_at
 from adjourn.core.codec import encode, legible, plain, text_of
 from adjourn.core.messages import ModelRequest, Reply, ReplyPart, Text, TextDelta, Thinking, ToolCall
+from adjourn.core.model_request import UNRECORDED, Terms, difference, recorded, request_digest
 from adjourn.core.plan import Step
 from adjourn.core.records import Fact, Faulted, Replied, Summarised
-from adjourn.core.request import UNRECORDED, Terms, difference, recorded, request_digest
 from adjourn.core.summary import question
 from adjourn.driver.program import Desk
 from adjourn.errors import LeaseLost, ModelError, NotJSON, StoreError

@@ -16,7 +16,7 @@ from adjourn.core.codec import text_of
 from adjourn.core.effect import Effect
 from adjourn.core.plan import interrupt_id
 from adjourn.core.records import Doubted, Fact, Faulted, Returned, Suspended, Yielded
-from adjourn.driver import flights
+from adjourn.driver import bodies_at_work as flights
 from adjourn.driver.program import Desk
 from adjourn.driver.threads import Flight, end_if_forked
 from adjourn.errors import InDoubt, LeaseLost, PauseRequest, StoreError, ToolFailed

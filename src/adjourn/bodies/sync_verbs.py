@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from adjourn.bodies.both_kinds import in_thread
+from adjourn.bodies.async_or_sync import in_thread
 from adjourn.core.duration import Duration
 from adjourn.errors import Misused
 

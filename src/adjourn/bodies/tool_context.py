@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Literal, NoReturn, TypeVar, cast, overload
 
-from adjourn.bodies.both_kinds import awaited, in_both_kinds, on_loop
+from adjourn.bodies.async_or_sync import awaited, in_both_kinds, on_loop
 from adjourn.bodies.compensations import register
 from adjourn.bodies.signature import answer_schema as schema_of
 from adjourn.bodies.sync_verbs import SyncVerbs
@@ -15,7 +15,7 @@ from adjourn.core.ids import check_chosen
 from adjourn.core.records import Stepped
 from adjourn.core.state import Call
 from adjourn.core.status import Status
-from adjourn.driver import inside
+from adjourn.driver import worker_mark as inside
 from adjourn.driver.program import Desk
 from adjourn.errors import InterruptClosed, InvalidDefinition, Misused, PauseRequest
 

@@ -3,6 +3,6 @@
 
 def main() -> None:
     """Run the command that the arguments name, and exit with its code."""
-    from adjourn.cli.app import app  # typer and rich are loaded for the command only
+    from adjourn.cli.command_table import app  # typer and rich are loaded for the command only
 
     app(prog_name="adjourn")

@@ -6,9 +6,9 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from adjourn.cli.visible import visible
 from adjourn.errors import NotFound, StoreError
 from adjourn.runtime.runtime import Runtime
+from adjourn.views.visible import visible
 
 T = TypeVar("T")
 

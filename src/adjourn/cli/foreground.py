@@ -8,28 +8,28 @@ from typing import Any
 
 from rich.text import Text
 
-from adjourn.agent.outcome import Paused
-from adjourn.cli.action import look, render
-from adjourn.cli.asking import Choice, Later, Withdrawn, decide, withdrawable
-from adjourn.cli.ending import Ending, Place
-from adjourn.cli.failure import report
-from adjourn.cli.hints import command
-from adjourn.cli.interrupting import on_interrupt
+from adjourn.cli.decision_result import NOT, record
+from adjourn.cli.error_report import report
 from adjourn.cli.person import Person
-from adjourn.cli.settling import NOT, record
-from adjourn.cli.steps import status_of
-from adjourn.cli.terminal import Line, err, say
-from adjourn.cli.view import View
-from adjourn.cli.visible import visible
-from adjourn.cli.words import DIM, count, duration, sentence_mark
+from adjourn.cli.terminal.console import Line, err, say
+from adjourn.cli.terminal.ctrl_c import on_interrupt
+from adjourn.cli.terminal.format import DIM, count, duration, sentence_mark
+from adjourn.cli.terminal.hints import command
+from adjourn.cli.terminal.interrupt import look, render
+from adjourn.cli.terminal.live_view import View
+from adjourn.cli.terminal.prompt import Choice, Later, Withdrawn, decide, withdrawable
+from adjourn.cli.terminal.step_line import status_of
+from adjourn.cli.terminal.summary import Ending, Place
+from adjourn.core.cancel import cancel_preview
 from adjourn.core.interrupt import Interrupt
-from adjourn.core.preview import cancel_preview
 from adjourn.core.status import Status
 from adjourn.driver.threads import in_thread
 from adjourn.errors import AdjournError, Conflict, Refused, RunFailed
+from adjourn.runtime.outcome import Paused
 from adjourn.runtime.run import Run
 from adjourn.runtime.runtime import Runtime
-from adjourn.stores.store import Halt
+from adjourn.stores.protocol import Halt
+from adjourn.views.visible import visible
 
 FRAME = 0.05
 """Seconds between two pictures at most often."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from adjourn.cli.completing import complete_items, complete_programs, complete_runs
+from adjourn.cli.completion import complete_items, complete_programs, complete_runs
 from adjourn.errors import Invalid
 
 if TYPE_CHECKING:

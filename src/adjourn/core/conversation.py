@@ -6,9 +6,9 @@ from typing import Any
 import msgspec
 
 from adjourn.core.messages import Assistant, Message, Result, Text, ToolCall, Usage, User
+from adjourn.core.model_request import put_together
 from adjourn.core.record_parts import Sent, Summary
 from adjourn.core.records import Broke, Replied, Started, Summarised
-from adjourn.core.request import put_together
 from adjourn.core.transcript import Messages, Transcript
 
 OUTPUT_TOOL = "final_result"

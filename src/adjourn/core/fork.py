@@ -30,7 +30,7 @@ from adjourn.core.records import (
 from adjourn.core.state import State
 from adjourn.core.status import CANCELS
 from adjourn.core.upgrade_rule import carried
-from adjourn.core.upgrading import as_upgraded
+from adjourn.core.upgraded_journal import as_upgraded
 from adjourn.errors import Invalid
 
 Answers = Literal["keep", "reopen"]

@@ -10,13 +10,12 @@ import msgspec
 
 from adjourn.core import deadlines
 from adjourn.core.authority import gate_of, people, shown_digest
-from adjourn.core.belief import is_vouched
 from adjourn.core.call import Call, Phase, is_answer, is_undo, undo_target
 from adjourn.core.digest import action_digest
 from adjourn.core.doubt import AGAIN
-from adjourn.core.events import arrived
+from adjourn.core.failure_likeness import UNAUTHORISED
+from adjourn.core.flow_events import arrived
 from adjourn.core.halt import halted, scopes
-from adjourn.core.likeness import UNAUTHORISED
 from adjourn.core.quarantine import MAX_DEATHS, is_asked, is_poisoned, question
 from adjourn.core.records import (
     NEVER,
@@ -33,6 +32,7 @@ from adjourn.core.records import (
 )
 from adjourn.core.state import State
 from adjourn.core.status import ENDED, Status
+from adjourn.core.trust import is_vouched
 
 UNDO_ATTEMPTS = 3
 LEFT = "it was still at work when the run was cancelled: look whether it happened, and undo it by hand"

@@ -59,7 +59,7 @@ def is_poisoned(state: State, most: int) -> bool:
 
 
 def question(state: State) -> Asked:
-    """What a person is asked then. `core.likeness` says which can be answered together."""
+    """What a person is asked then. `core.failure_likeness` says which can be answered together."""
     running = sorted({call.tool for call in state.live.values() if call.doubt or call.id in state.owed})
     if state.deaths:
         what = f" while {', '.join(running)} ran" if running else ""

@@ -8,7 +8,7 @@ from adjourn.core import records as r
 from adjourn.core.call import Call
 from adjourn.core.codec import encode
 from adjourn.core.conversation import root_thread
-from adjourn.core.flowing import Flowing
+from adjourn.core.flow_state import Flowing
 from adjourn.core.graph import read_graph
 
 if TYPE_CHECKING:

@@ -9,23 +9,25 @@ from typing import Any
 
 import msgspec
 
-from adjourn.core import doubt, events, replies, words
+from adjourn.core import command_effects as words
+from adjourn.core import doubt, replies
+from adjourn.core import flow_events as events
 from adjourn.core import records as r
 from adjourn.core.authority import Vote, goes_on, shapes
-from adjourn.core.belief import Belief
 from adjourn.core.call import OWING, Basis, Call, Fault, Grant, Open, Phase, is_undo, natural, undo_target
 from adjourn.core.chapter import begun
 from adjourn.core.conversation import Pending, Thread, late_result
-from adjourn.core.deciding import DECIDED, LOST, forked, is_settled, memo_of
-from adjourn.core.effects import Effects
-from adjourn.core.erasing import erased
-from adjourn.core.flowing import Flowing
+from adjourn.core.decision_effects import DECIDED, LOST, forked, is_settled, memo_of
+from adjourn.core.effect_log import Effects
+from adjourn.core.flow_state import Flowing
 from adjourn.core.interrupt import Interrupt, view
 from adjourn.core.messages import Message, Usage, User
 from adjourn.core.replies import input_text
 from adjourn.core.signatures import Trust
 from adjourn.core.status import ENDED, Status, after
+from adjourn.core.tombstone import erased
 from adjourn.core.transcript import Transcript
+from adjourn.core.trust import Belief
 
 
 class State(msgspec.Struct):

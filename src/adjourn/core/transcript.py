@@ -9,7 +9,7 @@ from itertools import chain, islice
 from typing import Any, cast, overload
 
 from adjourn.core.messages import Assistant, Message, Text, User
-from adjourn.core.request import Running
+from adjourn.core.model_request import Running
 
 SEGMENT = 1_000
 """So many messages have the segments of a transcript; its tail has fewer."""

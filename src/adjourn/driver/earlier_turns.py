@@ -11,7 +11,7 @@ from adjourn.core.state import State
 from adjourn.core.status import ENDED
 from adjourn.core.transcript import Transcript, erased
 from adjourn.errors import BrokenHistory
-from adjourn.stores.store import Store, Turn
+from adjourn.stores.protocol import Store, Turn
 
 MESSAGES = 200_000
 """So many messages are kept; of the conversations that nobody has gone on with for the longest time, none."""

@@ -31,18 +31,18 @@ from adjourn.core.records import (
 )
 from adjourn.core.state import State
 from adjourn.core.status import Status
-from adjourn.driver import flights
+from adjourn.driver import bodies_at_work as flights
 from adjourn.driver.clock import Alarm, Clock, DriveTime, StoreTime, SystemClock
-from adjourn.driver.desk import Desk
+from adjourn.driver.cold_start import folded
+from adjourn.driver.commit_retry import Landing
 from adjourn.driver.feed import Feed
 from adjourn.driver.fence import Fence
-from adjourn.driver.landing import Landing
-from adjourn.driver.late import all_recorded, record_late
+from adjourn.driver.late_results import all_recorded, record_late
 from adjourn.driver.program import Program
-from adjourn.driver.snapshots import folded
+from adjourn.driver.running_step import Desk
 from adjourn.errors import LeaseLost, Unauthorised
-from adjourn.stores.rules.sheet import stamped
-from adjourn.stores.store import Committed, Lease, Store
+from adjourn.stores.protocol import Committed, Lease, Store
+from adjourn.stores.rules.transaction import stamped
 
 log = logging.getLogger("adjourn.driver")
 

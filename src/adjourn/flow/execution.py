@@ -8,29 +8,29 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from adjourn.agent.outcome import Outcome, failure, outcome_of
-from adjourn.agent.storeless import TTL, check_program
 from adjourn.core.codec import plain
 from adjourn.core.ids import local_of
 from adjourn.core.interrupt import Interrupt, view
 from adjourn.core.records import Asked, CancelAsked, Command, Completed, Emitted, PauseAsked, Resumed, Said, Started
 from adjourn.core.state import State
 from adjourn.core.status import ENDED, Status
-from adjourn.driver.answers import answered, check_event
-from adjourn.driver.checkpoint import Checkpoint, taken_over
 from adjourn.driver.clock import Clock, SystemClock
-from adjourn.driver.events import Event, watch
 from adjourn.driver.feed import Feed
 from adjourn.driver.identity import new_run_id
 from adjourn.driver.loop import Drive
-from adjourn.driver.upgrade import upgraded
+from adjourn.driver.watch import Event, watch
 from adjourn.errors import Invalid, MissingResource, Misused, Refused, RunFailed, UnknownInterrupt
 from adjourn.flow.chunk import checked_event
-from adjourn.stores.store import Filter
+from adjourn.runtime.answers import answered, check_event
+from adjourn.runtime.checkpoint import Checkpoint, taken_over
+from adjourn.runtime.local import TTL, check_program
+from adjourn.runtime.outcome import Outcome, failure, outcome_of
+from adjourn.runtime.upgraders import upgraded
+from adjourn.stores.protocol import Filter
 
 if TYPE_CHECKING:
     from adjourn.flow.flow import Flow
-    from adjourn.flow.program import FlowProgram
+    from adjourn.flow.flow_program import FlowProgram
 
 
 class Execution:
@@ -152,7 +152,7 @@ class Execution:
     def picture(self) -> str:
         """A mermaid diagram: which chunks are done, running, waiting."""
         state = self._now()
-        from adjourn.flow.picture import mermaid
+        from adjourn.views.diagram import mermaid
 
         return mermaid(state.flow.graph if state.flow else self.flow.graph, state)
 

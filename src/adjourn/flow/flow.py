@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast, overload
 import msgspec
 
 from adjourn.agent.agent import Agent
-from adjourn.agent.program import family
+from adjourn.agent.agent_program import family
 from adjourn.core.codec import plain
 from adjourn.core.digest import digest
 from adjourn.core.duration import Duration
@@ -15,11 +15,11 @@ from adjourn.core.graph import Chain as ChainShape
 from adjourn.core.graph import FlowItem, Graph, agent_names, chunk_names, flows_of, items_of, read_graph
 from adjourn.core.stop import MaxSteps, Stop
 from adjourn.errors import InvalidDefinition, RunFailed
-from adjourn.flow.build import Chain, Node, Opened
-from adjourn.flow.check import check_graph
+from adjourn.flow.builder import Chain, Node, Opened
 from adjourn.flow.chunk import Chunk, EffectName, checked_event, checked_name, names
 from adjourn.flow.execution import Execution
-from adjourn.flow.program import FlowProgram, NoHandle
+from adjourn.flow.flow_program import FlowProgram, NoHandle
+from adjourn.flow.graph_check import check_graph
 
 if TYPE_CHECKING:
     from adjourn.core.state import State
@@ -236,7 +236,7 @@ class Flow:
 
     def to_mermaid(self, state: "State | None" = None) -> str:
         """The flow's picture as a mermaid diagram; with a run's state, what is done, running and waiting."""
-        from adjourn.flow.picture import mermaid
+        from adjourn.views.diagram import mermaid
 
         return mermaid(self.graph, state)
 

@@ -9,30 +9,30 @@ from typing import Any
 import msgspec
 
 from adjourn.core import chapter
-from adjourn.core.belief import FoldAgain
 from adjourn.core.quarantine import MAX_DEATHS, is_suspect
 from adjourn.core.records import Released
 from adjourn.core.state import State
 from adjourn.core.status import ENDED
-from adjourn.driver import flights
+from adjourn.core.trust import FoldAgain
+from adjourn.driver import bodies_at_work as flights
 from adjourn.driver.clock import Clock, StoreTime
+from adjourn.driver.cold_start import captured, folded_and_sized, write_down
+from adjourn.driver.decider_keys import BadDeciders, StoreTrust
 from adjourn.driver.earlier_turns import EarlierTurns
 from adjourn.driver.feed import Feed
 from adjourn.driver.identity import Life, here, life_of
-from adjourn.driver.keys import BadDeciders, StoreTrust
 from adjourn.driver.loop import Drive
 from adjourn.driver.program import Program
-from adjourn.driver.snapshots import captured, folded_and_sized, write_down
 from adjourn.errors import AdjournError, BrokenHistory, LeaseBusy, LeaseLost, ProgramChanged, StoreError
 from adjourn.runtime.advance import Advanced, Budget, Busy, Rested, Unfit
-from adjourn.runtime.fitness import MISFITS, Fitness
 from adjourn.runtime.heartbeat import BEATS, Heartbeat
-from adjourn.runtime.hot import BYTES, Folded, HotStates
 from adjourn.runtime.kept_errors import KeptErrors
+from adjourn.runtime.program_choice import MISFITS, Fitness
 from adjourn.runtime.session_queue import ahead
 from adjourn.runtime.slots import Slots
+from adjourn.runtime.state_cache import BYTES, Folded, HotStates
 from adjourn.stores.misfit import Misfit
-from adjourn.stores.store import Lease, Store
+from adjourn.stores.protocol import Lease, Store
 
 log = logging.getLogger("adjourn.worker")
 

@@ -7,8 +7,8 @@ from contextlib import suppress
 from pathlib import Path
 from urllib.parse import quote
 
-from adjourn.driver.checkpoint import Checkpoint
 from adjourn.errors import CheckpointInvalid, StoreError
+from adjourn.runtime.checkpoint import Checkpoint
 
 NAMED = 100
 """So much of a run's id is in the name of its file."""

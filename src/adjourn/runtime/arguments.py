@@ -7,10 +7,10 @@ from typing_extensions import TypeIs
 
 from adjourn.agent.agent import Agent
 from adjourn.core.records import AnyRecord, Command, Emitted, Resumed, Said, dump
-from adjourn.driver.checkpoint import Checkpoint
 from adjourn.errors import AlreadyResumed, Invalid, InvalidDefinition, RunErased
+from adjourn.runtime.checkpoint import Checkpoint
 from adjourn.stores.audit import chain
-from adjourn.stores.store import RunRow
+from adjourn.stores.protocol import RunRow
 
 if TYPE_CHECKING:
     from adjourn.flow.flow import Flow

@@ -7,7 +7,7 @@ from adjourn.core.fingerprint import changes
 from adjourn.core.state import State
 from adjourn.core.status import Status
 from adjourn.stores.misfit import Misfit
-from adjourn.stores.store import Store
+from adjourn.stores.protocol import Store
 
 
 class Difference(msgspec.Struct, frozen=True):

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from adjourn.driver.fence import Fence
 from adjourn.errors import StoreError
-from adjourn.stores.store import Pulse, Store
+from adjourn.stores.protocol import Pulse, Store
 
 log = logging.getLogger("adjourn.worker")
 

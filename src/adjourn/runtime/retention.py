@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from adjourn.core.status import Status
 from adjourn.driver.clock import Clock
 from adjourn.errors import AdjournError
-from adjourn.runtime.pruning import Folder, PruneReport, Span, folder_of, retained
+from adjourn.runtime.pruner import Folder, PruneReport, Span, folder_of, retained
 
 log = logging.getLogger("adjourn.retention")
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Generic, Literal
 import msgspec
 from typing_extensions import TypeVar
 
-from adjourn.agent.outcome import Outcome, outcome_of
 from adjourn.core.codec import plain
 from adjourn.core.conversation import Thread
 from adjourn.core.duration import seconds
@@ -16,20 +15,21 @@ from adjourn.core.messages import Message, Usage
 from adjourn.core.records import Accepted, AnyRecord, CancelAsked, Emitted, PauseAsked, Resumed, Said
 from adjourn.core.state import Phase, State
 from adjourn.core.status import Status
-from adjourn.driver.answers import MISSING, answered, check_event
-from adjourn.driver.checkpoint import Checkpoint
-from adjourn.driver.events import Event
-from adjourn.driver.inside import check_outside
-from adjourn.driver.snapshots import folded
+from adjourn.driver.cold_start import folded
+from adjourn.driver.watch import Event
+from adjourn.driver.worker_mark import check_outside
 from adjourn.errors import AlreadyResumed, Invalid, NotFound, Refused, RequestReused
+from adjourn.runtime.answers import MISSING, answered, check_event
 from adjourn.runtime.changed_program import changed, noted, version
-from adjourn.runtime.erasure import check_content
+from adjourn.runtime.checkpoint import Checkpoint
+from adjourn.runtime.erasure_verbs import check_content
+from adjourn.runtime.outcome import Outcome, outcome_of
 from adjourn.runtime.waiters import rest
-from adjourn.stores.retention import Erasure
+from adjourn.stores.erasure import Erasure
 
 if TYPE_CHECKING:
-    from adjourn.core.preview import CancelPreview
-    from adjourn.core.reconstruction import SentRequest
+    from adjourn.core.cancel import CancelPreview
+    from adjourn.core.sent_request import SentRequest
     from adjourn.runtime.runtime import Runtime
 
 T = TypeVar("T", default=Any)
@@ -115,7 +115,7 @@ class Run(Generic[T]):
     async def requests(self) -> "list[SentRequest]":
         """The exact request of every model call so far, made again from the journal. `proof` says whether it has the digest
         that was recorded when it was sent."""
-        from adjourn.core.reconstruction import requests
+        from adjourn.core.sent_request import requests
 
         records = await self._rt.store.load(self.id)
         return list(requests(records, await self._rt.worker.earlier.of(records)))
@@ -127,7 +127,7 @@ class Run(Generic[T]):
 
     async def picture(self) -> str:
         """A flow's graph as a mermaid diagram: which chunks are done, running, waiting. By the run's own recorded graph."""
-        from adjourn.flow.picture import mermaid
+        from adjourn.views.diagram import mermaid
 
         state = Checkpoint(check_content(self.id, await self._rt.store.load(self.id))).state
         if state.flow is None:
@@ -232,7 +232,7 @@ class Run(Generic[T]):
 
     async def cancel_preview(self) -> "CancelPreview":
         """What a cancel would do now: settle, undo (in this order), leave behind."""
-        from adjourn.core.preview import cancel_preview
+        from adjourn.core.cancel import cancel_preview
 
         return cancel_preview(await self._fold())
 

@@ -10,7 +10,6 @@ import msgspec
 from typing_extensions import TypeVar
 
 from adjourn.agent.agent import Agent, Saved, check_on_change
-from adjourn.agent.storeless import check_program
 from adjourn.core.codec import plain
 from adjourn.core.decision import Decision
 from adjourn.core.duration import seconds
@@ -19,14 +18,11 @@ from adjourn.core.interrupt import Interrupt
 from adjourn.core.quarantine import MAX_DEATHS
 from adjourn.core.records import CancelAsked, Command, PauseAsked, Resumed, Said, Started
 from adjourn.core.status import Status
-from adjourn.driver.answers import MISSING, Missing, answered, answers_for, describe, is_answer_needed
-from adjourn.driver.checkpoint import Checkpoint, key_ring, taken_over
 from adjourn.driver.clock import Clock, SystemClock
-from adjourn.driver.events import Event, Load, watch
 from adjourn.driver.feed import Feed
 from adjourn.driver.identity import new_run_id
-from adjourn.driver.inside import check_outside, mark, unmark
-from adjourn.driver.upgrade import upgraded
+from adjourn.driver.watch import Event, Load, watch
+from adjourn.driver.worker_mark import check_outside, mark, unmark
 from adjourn.errors import (
     AlreadyDecided,
     AlreadyResumed,
@@ -41,24 +37,28 @@ from adjourn.errors import (
     UnknownRun,
 )
 from adjourn.runtime.advance import AdvanceVerb
+from adjourn.runtime.answers import MISSING, Missing, answered, answers_for, describe, is_answer_needed
 from adjourn.runtime.arguments import check_same, checked_groups, checked_labels, has_words, is_flow, limited, whole
-from adjourn.runtime.audit import AuditVerbs
-from adjourn.runtime.erasure import ErasureVerbs, check_content
-from adjourn.runtime.halts import HaltVerbs
-from adjourn.runtime.hot import BYTES
-from adjourn.runtime.live import LiveText
-from adjourn.runtime.near import NEAR, did_you_mean
+from adjourn.runtime.audit_verbs import AuditVerbs
+from adjourn.runtime.checkpoint import Checkpoint, key_ring, taken_over
+from adjourn.runtime.decision_signer import DecidersSource, Signatures, SigningKeySource
+from adjourn.runtime.erasure_verbs import ErasureVerbs, check_content
+from adjourn.runtime.halt_verbs import HaltVerbs
+from adjourn.runtime.live_relay import LiveText
+from adjourn.runtime.local import check_program
 from adjourn.runtime.retention import Folder, Retention, Span
-from adjourn.runtime.retries import RetryVerbs
+from adjourn.runtime.retry_verbs import RetryVerbs
 from adjourn.runtime.run import Run
 from adjourn.runtime.sealer import Sealer
-from adjourn.runtime.signatures import DecidersSource, Signatures, SigningKeySource
+from adjourn.runtime.similar_ids import NEAR, did_you_mean
+from adjourn.runtime.state_cache import BYTES
 from adjourn.runtime.turns import at_home, beginning
+from adjourn.runtime.upgraders import upgraded
+from adjourn.stores.address import open_store
 from adjourn.stores.audit_key import KeySource, audit_keys
-from adjourn.stores.open import open_store
+from adjourn.stores.protocol import Filter, RunRow, Store
 from adjourn.stores.rules.names import check_names
-from adjourn.stores.rules.sheet import stamped
-from adjourn.stores.store import Filter, RunRow, Store
+from adjourn.stores.rules.transaction import stamped
 
 if TYPE_CHECKING:
     from adjourn.flow.flow import Flow

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from adjourn.driver.clock import Clock
 from adjourn.errors import AdjournError, AuditBroken
 from adjourn.stores.audit_key import AuditKey
+from adjourn.stores.protocol import AuditLog
 from adjourn.stores.seals import MOST, Seal
-from adjourn.stores.store import AuditLog
 
 log = logging.getLogger("adjourn.audit")
 

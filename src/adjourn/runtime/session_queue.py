@@ -2,7 +2,7 @@
 
 from adjourn.core.state import State
 from adjourn.core.status import CANCELS, ENDED, Status
-from adjourn.stores.store import Filter, Lists
+from adjourn.stores.protocol import Filter, Lists
 
 GOING = tuple(status for status in Status if status not in ENDED)
 

@@ -2,16 +2,16 @@
 
 from typing import TYPE_CHECKING, Any
 
-from adjourn.agent.storeless import going_on, next_turn
 from adjourn.core.state import State
-from adjourn.driver.answers import MISSING
-from adjourn.driver.checkpoint import Checkpoint, taken_over
 from adjourn.driver.earlier_turns import ref_of
 from adjourn.errors import Conflict, Refused
+from adjourn.runtime.answers import MISSING
 from adjourn.runtime.arguments import checked_queue, head_of, is_flow
-from adjourn.runtime.erasure import check_content, check_turn
+from adjourn.runtime.checkpoint import Checkpoint, taken_over
+from adjourn.runtime.erasure_verbs import check_content, check_turn
+from adjourn.runtime.local import going_on, next_turn
 from adjourn.runtime.run import Run
-from adjourn.stores.store import Filter, Store
+from adjourn.stores.protocol import Filter, Store
 
 if TYPE_CHECKING:
     from adjourn.agent.agent import Agent, Saved

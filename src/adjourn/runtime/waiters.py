@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from adjourn.core.belief import FoldAgain
 from adjourn.core.call import Open
 from adjourn.core.records import AnyRecord, Asked, Completed, Parked, Suspended
 from adjourn.core.state import State
 from adjourn.core.status import CANCELS, ENDED, Status
-from adjourn.runtime.erasure import check_content
-from adjourn.stores.store import Store
+from adjourn.core.trust import FoldAgain
+from adjourn.runtime.erasure_verbs import check_content
+from adjourn.stores.protocol import Store
 
 if TYPE_CHECKING:
     from adjourn.runtime.worker import Worker

@@ -14,19 +14,19 @@ from adjourn.core.records import Started
 from adjourn.core.state import State
 from adjourn.core.status import Status
 from adjourn.driver.clock import Clock
+from adjourn.driver.cold_start import size_of
+from adjourn.driver.decider_keys import StoreTrust
 from adjourn.driver.feed import Feed
 from adjourn.driver.identity import Life, new_worker_id, retire
-from adjourn.driver.keys import StoreTrust
 from adjourn.driver.program import Program
-from adjourn.driver.snapshots import size_of
 from adjourn.errors import StoreError, UnknownRun
 from adjourn.runtime.advance import Advanced, Budget, Busy, Rested
 from adjourn.runtime.advancer import Advancer
-from adjourn.runtime.fitness import Fitness
-from adjourn.runtime.hot import BYTES, Folded
+from adjourn.runtime.program_choice import Fitness
 from adjourn.runtime.slots import Slots
+from adjourn.runtime.state_cache import BYTES, Folded
 from adjourn.runtime.waiters import Waiter, Waiters
-from adjourn.stores.store import Filter, Lease, RunRow, Store
+from adjourn.stores.protocol import Filter, Lease, RunRow, Store
 
 log = logging.getLogger("adjourn.worker")
 

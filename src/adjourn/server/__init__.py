@@ -2,8 +2,8 @@
 
 from adjourn.server.app import create_app, lifespan
 from adjourn.server.auth import Guard, Identity
-from adjourn.server.notify import Postman, add_chat, add_webhook
-from adjourn.server.serving import Serving, serve, serving
+from adjourn.server.notifications.sender import Postman, add_chat, add_webhook
+from adjourn.server.running_server import Serving, serve, serving
 from adjourn.server.users import Key, User, Users, users_path
 
 __all__ = [

@@ -11,18 +11,18 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from adjourn.errors import AdjournError, Misused, UnknownRun
-from adjourn.runtime.near import did_you_mean
 from adjourn.runtime.runtime import Runtime
+from adjourn.runtime.similar_ids import did_you_mean
+from adjourn.server.api.operations import OPERATIONS
+from adjourn.server.app_state import Desk
 from adjourn.server.auth import Guard, Identity
-from adjourn.server.desk import Desk
-from adjourn.server.document import API, openapi
-from adjourn.server.notify import Postman
+from adjourn.server.notifications.sender import Postman
+from adjourn.server.openapi import API, openapi
 from adjourn.server.operation import Operation, answered
-from adjourn.server.operations import OPERATIONS
-from adjourn.server.page import HEADERS, page
 from adjourn.server.problem import Problem, code_of, problem, respond
 from adjourn.server.routing import Routes, segments
-from adjourn.server.stream import EventStream
+from adjourn.server.sse import EventStream
+from adjourn.server.static_files import HEADERS, page
 
 log = logging.getLogger("adjourn.server")
 

@@ -13,8 +13,8 @@ from starlette.requests import Request
 
 from adjourn.errors import InvalidDefinition
 from adjourn.server.client_address import TrustedProxies
-from adjourn.server.limits import FailedLogins, Limit, client_of
 from adjourn.server.problem import Problem
+from adjourn.server.rate_limit import FailedLogins, Limit, client_of
 from adjourn.server.users import SESSION_IDLE, SESSION_LIFE, User, Users
 
 Right = Literal["none", "read", "control", "decide", "halt", "admin"]

@@ -11,7 +11,7 @@ from collections.abc import Callable, Container
 from dataclasses import dataclass
 
 from adjourn.runtime.file_limit import allow_files
-from adjourn.server.limits import client_of
+from adjourn.server.rate_limit import client_of
 
 MOST = 4000
 """Connections in all, where the limit of open files allows it."""

@@ -18,7 +18,7 @@ from adjourn.server.problem import Problem
 from adjourn.server.schemas import COMPONENTS, Schema
 
 if TYPE_CHECKING:
-    from adjourn.server.desk import Desk
+    from adjourn.server.app_state import Desk
 
 KB = 1024
 MAX_BODY = 1024 * KB

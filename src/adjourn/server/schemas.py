@@ -3,7 +3,7 @@
 from typing import Any
 
 from adjourn.core.ids import CHOSEN
-from adjourn.stores.letter import TOPICS
+from adjourn.stores.notification import TOPICS
 
 Schema = dict[str, Any]
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from adjourn.errors import AdjournError
-from adjourn.stores.store import Store
+from adjourn.stores.protocol import Store
 
 log = logging.getLogger("adjourn.security")
 

@@ -9,7 +9,7 @@ from typing import Protocol
 
 import msgspec
 
-from adjourn.core.stretch import Stretch
+from adjourn.core.snapshot_part import Stretch
 
 
 class Snapshot(msgspec.Struct, frozen=True):

@@ -17,19 +17,19 @@ from adjourn.core.upgrade_rule import objections
 from adjourn.errors import AdjournError
 from adjourn.stores.audit import SECURITY, Broken, verify
 from adjourn.stores.audit_key import AuditKey
-from adjourn.stores.erased import Line, flaws
-from adjourn.stores.letter import Endpoint
-from adjourn.stores.outbox import endpoint_digest
-from adjourn.stores.retention import Hold
-from adjourn.stores.rules.erasing import ERASE
+from adjourn.stores.erasure import Hold
+from adjourn.stores.erasure_check import Line, flaws
+from adjourn.stores.notification import Endpoint
+from adjourn.stores.protocol import Halt, RunRow
+from adjourn.stores.rules.erasure import ERASE
 from adjourn.stores.rules.holds import HOLD, LIFT
 from adjourn.stores.rules.interrupt_row import InterruptRow
-from adjourn.stores.rules.pruning import PRUNE
+from adjourn.stores.rules.outbox import endpoint_digest
+from adjourn.stores.rules.prune import PRUNE
 from adjourn.stores.rules.replay import Replay, disagreements
-from adjourn.stores.rules.restoring import RESTORE
-from adjourn.stores.rules.signing import REQUIRE, STOP
+from adjourn.stores.rules.restore import RESTORE
+from adjourn.stores.rules.signatures import REQUIRE, STOP
 from adjourn.stores.seals import Anchor, Covered, Seal, seal_hash, sealed_head
-from adjourn.stores.store import Halt, RunRow
 
 
 class Evidence(Protocol):

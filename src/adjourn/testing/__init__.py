@@ -2,15 +2,15 @@
 
 from typing import TYPE_CHECKING, Any
 
-from adjourn.models.scripted import ScriptedModel, call, streamed
-from adjourn.testing.clock import FakeClock
-from adjourn.testing.crash import CrashPoint, crash_points
+from adjourn.testing.crash_points import CrashPoint, crash_points
 from adjourn.testing.env import Env, env
+from adjourn.testing.fake_clock import FakeClock
 from adjourn.testing.faults import Fault, Faulty
 from adjourn.testing.oracle import Watched, check_rows, every_transaction
+from adjourn.testing.scripted import ScriptedModel, call, streamed
 
 if TYPE_CHECKING:
-    from adjourn.testing.contract import StoreContract
+    from adjourn.testing.store_contract import StoreContract
 
 __all__ = [
     # models and time
@@ -22,7 +22,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name == "StoreContract":  # needs pytest, which a demo has not
-        from adjourn.testing.contract import StoreContract
+        from adjourn.testing.store_contract import StoreContract
 
         return StoreContract
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

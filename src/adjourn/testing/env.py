@@ -10,8 +10,8 @@ from adjourn.agent.agent import Agent
 from adjourn.flow.flow import Flow
 from adjourn.runtime.runtime import Runtime
 from adjourn.stores.memory import MemoryStore
-from adjourn.stores.store import Store
-from adjourn.testing.clock import FakeClock
+from adjourn.stores.protocol import Store
+from adjourn.testing.fake_clock import FakeClock
 
 
 class Env:

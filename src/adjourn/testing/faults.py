@@ -11,12 +11,12 @@ from adjourn.core.status import Status
 from adjourn.errors import AdjournError, StoreError
 from adjourn.stores.audit import AuditRow
 from adjourn.stores.channel import Channel, Ears
-from adjourn.stores.letter import Endpoint, Letter, Sent, Wake
+from adjourn.stores.erasure import Erasure, Hold, Pruning
 from adjourn.stores.misfit import Misfit
-from adjourn.stores.retention import Erasure, Hold, Pruning
+from adjourn.stores.notification import Endpoint, Letter, Sent, Wake
+from adjourn.stores.protocol import Bell, Committed, Filter, Halt, Lease, Pulse, RunRow, Store, Turn
 from adjourn.stores.seals import Seal
 from adjourn.stores.snapshots import Snapshots
-from adjourn.stores.store import Bell, Committed, Filter, Halt, Lease, Pulse, RunRow, Store, Turn
 from adjourn.stores.verification import Verification
 
 T = TypeVar("T")

@@ -8,23 +8,23 @@ from typing import Any, NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
-from adjourn.core.belief import FoldAgain
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.records import AnyRecord, Asked, Command, Completed, Fact, Move, Released, Started, parse
 from adjourn.core.state import Open, State
 from adjourn.core.status import ENDED, Status
+from adjourn.core.trust import FoldAgain
 from adjourn.stores.audit import AuditRow, chain
 from adjourn.stores.channel import Channel, Ears
-from adjourn.stores.letter import Endpoint, Letter, Sent, Wake
+from adjourn.stores.erasure import Erasure, Hold, Pruning
 from adjourn.stores.misfit import Misfit
-from adjourn.stores.retention import Erasure, Hold, Pruning
-from adjourn.stores.rules import sheet as sheets
+from adjourn.stores.notification import Endpoint, Letter, Sent, Wake
+from adjourn.stores.protocol import Bell, Committed, Filter, Halt, Lease, Pulse, RunRow, Store, Turn
+from adjourn.stores.rules import transaction as sheets
 from adjourn.stores.rules.interrupt_row import InterruptRow
-from adjourn.stores.rules.sheet import Book, Rule, Sheet
+from adjourn.stores.rules.transaction import Book, Rule, Sheet
 from adjourn.stores.rules.values import Ask, Writes
 from adjourn.stores.seals import Seal
 from adjourn.stores.snapshots import Snapshots
-from adjourn.stores.store import Bell, Committed, Filter, Halt, Lease, Pulse, RunRow, Store, Turn
 from adjourn.stores.verification import Verification
 
 T = TypeVar("T")

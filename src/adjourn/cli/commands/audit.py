@@ -9,21 +9,21 @@ import typer
 from rich.text import Text
 from typer.core import TyperGroup
 
-from adjourn.cli.completing import complete_runs
+from adjourn.cli.completion import complete_runs
 from adjourn.cli.database import with_runtime
+from adjourn.cli.error_report import says
 from adjourn.cli.extras import needs
-from adjourn.cli.failure import says
-from adjourn.cli.finding import find_run
+from adjourn.cli.interrupt_lookup import find_run
 from adjourn.cli.options import Db, Json
-from adjourn.cli.terminal import out, print_json, say, to_json
-from adjourn.cli.visible import visible
-from adjourn.cli.words import DIM, short_id
+from adjourn.cli.terminal.console import out, print_json, say, to_json
+from adjourn.cli.terminal.format import DIM, short_id
 from adjourn.errors import Invalid, UnknownRun
-from adjourn.runtime.audit import seal_json
+from adjourn.runtime.audit_verbs import seal_json
 from adjourn.runtime.runtime import Runtime
 from adjourn.stores.audit import SECURITY
 from adjourn.stores.audit_key import AuditKey, audit_keys
 from adjourn.stores.seals import Anchor
+from adjourn.views.visible import visible
 
 
 class AuditCommands(TyperGroup):

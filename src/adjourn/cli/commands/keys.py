@@ -9,15 +9,15 @@ import typer
 from rich.text import Text
 
 from adjourn.cli.database import with_runtime
-from adjourn.cli.failure import says
+from adjourn.cli.error_report import says
 from adjourn.cli.options import By, Db, Json, who
-from adjourn.cli.terminal import out, print_json, say
-from adjourn.cli.visible import visible
-from adjourn.cli.words import DIM
-from adjourn.driver.inside import check_outside
-from adjourn.driver.keys import SigningKey
+from adjourn.cli.terminal.console import out, print_json, say
+from adjourn.cli.terminal.format import DIM
+from adjourn.driver.decider_keys import SigningKey
+from adjourn.driver.worker_mark import check_outside
 from adjourn.errors import Invalid
 from adjourn.runtime.runtime import Runtime
+from adjourn.views.visible import visible
 
 app = typer.Typer(
     name="keys", help="Keys that sign decisions: new, show; and `require`, for a database.", no_args_is_help=True

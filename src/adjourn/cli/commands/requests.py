@@ -8,18 +8,18 @@ import typer
 from rich.text import Text
 
 from adjourn.cli.database import with_runtime
-from adjourn.cli.failure import says
-from adjourn.cli.finding import find_run
-from adjourn.cli.hints import command
+from adjourn.cli.error_report import says
+from adjourn.cli.interrupt_lookup import find_run
 from adjourn.cli.options import Db, Json, RunId
-from adjourn.cli.terminal import fit, out, print_json, say
-from adjourn.cli.visible import lines, visible
-from adjourn.cli.words import DIM, arguments, count, exact
+from adjourn.cli.terminal.console import fit, out, print_json, say
+from adjourn.cli.terminal.format import DIM, arguments, count, exact
+from adjourn.cli.terminal.hints import command
 from adjourn.core.messages import Assistant, Message, Result, ToolCall
 from adjourn.core.messages import Text as Words
-from adjourn.core.reconstruction import AS_SENT, SentRequest
+from adjourn.core.sent_request import AS_SENT, SentRequest
 from adjourn.errors import Invalid, NotFound
 from adjourn.runtime.runtime import Runtime
+from adjourn.views.visible import lines, visible
 
 app = typer.Typer()
 HEAD = ("RECORD", "WHAT", "AGENT", "MODEL", "MESSAGES", "PROOF", "DIGEST")

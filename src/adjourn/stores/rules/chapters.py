@@ -15,7 +15,7 @@ from adjourn.core.state import State
 from adjourn.errors import Refused, UnknownRun
 from adjourn.stores.rules.journal import append
 from adjourn.stores.rules.names import check_line
-from adjourn.stores.rules.sheet import Failed, Rule, Sheet, stamped
+from adjourn.stores.rules.transaction import Failed, Rule, Sheet, stamped
 from adjourn.stores.rules.values import Ask
 
 VERB = "begin a chapter in"

@@ -54,13 +54,13 @@ from adjourn.errors import (
     UnknownInterrupt,
     UnknownRun,
 )
+from adjourn.stores.protocol import RunRow
 from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.rules.journal import LISTED, NAMED, VERBS, agreed, append
 from adjourn.stores.rules.names import check_names, check_record
-from adjourn.stores.rules.sheet import Failed, Rule, Sheet, opened_by, stamped
-from adjourn.stores.rules.signing import check_sealed
+from adjourn.stores.rules.signatures import check_sealed
+from adjourn.stores.rules.transaction import Failed, Rule, Sheet, opened_by, stamped
 from adjourn.stores.rules.values import Ask
-from adjourn.stores.store import RunRow
 
 
 def delivering(run: str, command: Command, request: str, origin: str, at: int) -> Rule:

@@ -2,11 +2,11 @@
 
 from adjourn.core.halt import check_scope
 from adjourn.stores.audit import SECURITY
-from adjourn.stores.outbox import tell_halt
+from adjourn.stores.protocol import Halt
 from adjourn.stores.rules.names import check_names
-from adjourn.stores.rules.sheet import Rule, Sheet
+from adjourn.stores.rules.outbox import tell_halt
+from adjourn.stores.rules.transaction import Rule, Sheet
 from adjourn.stores.rules.values import Ask
-from adjourn.stores.store import Halt
 
 
 def halting(scope: str, by: str, reason: str, lift: bool, origin: str) -> Rule:

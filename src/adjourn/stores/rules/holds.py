@@ -3,10 +3,10 @@
 from adjourn.core.hold import check_hold, run_of, scopes_of
 from adjourn.errors import RunHeld, UnknownRun
 from adjourn.stores.audit import SECURITY
-from adjourn.stores.retention import Hold
-from adjourn.stores.rules.sheet import Failed, Rule, Sheet
+from adjourn.stores.erasure import Hold
+from adjourn.stores.protocol import RunRow
+from adjourn.stores.rules.transaction import Failed, Rule, Sheet
 from adjourn.stores.rules.values import Ask
-from adjourn.stores.store import RunRow
 
 HOLD, LIFT = "hold", "lift hold"
 """The verbs of the audit."""

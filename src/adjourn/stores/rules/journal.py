@@ -54,14 +54,14 @@ from adjourn.errors import (
     RunPruned,
 )
 from adjourn.stores.audit import chain
-from adjourn.stores.outbox import TOLD, tell
+from adjourn.stores.protocol import RunRow
 from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.rules.names import check_record, cleaned
-from adjourn.stores.rules.sheet import Rule, Sheet, opened_by, stamped
-from adjourn.stores.rules.signing import check_sealed, taken_back
+from adjourn.stores.rules.outbox import TOLD, tell
+from adjourn.stores.rules.signatures import check_sealed, taken_back
+from adjourn.stores.rules.transaction import Rule, Sheet, opened_by, stamped
 from adjourn.stores.rules.turns import check_after, follows
 from adjourn.stores.rules.values import Ask
-from adjourn.stores.store import RunRow
 
 KEPT = 20
 """So many kept answers are named in the audit of a fork."""

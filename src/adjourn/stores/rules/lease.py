@@ -34,12 +34,12 @@ from adjourn.errors import (
 )
 from adjourn.stores.audit import chain
 from adjourn.stores.misfit import Misfit
-from adjourn.stores.outbox import tell
+from adjourn.stores.protocol import Committed, Lease, RunRow
 from adjourn.stores.rules.journal import LISTED, NAMED, agreed, append, needs
 from adjourn.stores.rules.names import check_names, check_record
-from adjourn.stores.rules.sheet import Each, Find, Rule, Sheet, need, opened_by, stamped
+from adjourn.stores.rules.outbox import tell
+from adjourn.stores.rules.transaction import Each, Find, Rule, Sheet, need, opened_by, stamped
 from adjourn.stores.rules.values import Ask
-from adjourn.stores.store import Committed, Lease, RunRow
 
 UPGRADE = "upgrade"
 """The verb of the audit."""

@@ -7,12 +7,12 @@ from msgspec.structs import replace
 
 from adjourn.core.records import AnyRecord, Claimed, Started
 from adjourn.core.status import ENDED
+from adjourn.stores.protocol import RunRow
 from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.rules.journal import append, new_row
 from adjourn.stores.rules.names import cleaned
-from adjourn.stores.rules.sheet import Sheet, need
+from adjourn.stores.rules.transaction import Sheet, need
 from adjourn.stores.rules.values import Ask, Seen
-from adjourn.stores.store import RunRow
 
 ROW = (
     "kind", "program", "title", "session", "labels", "input_digest", "status", "epoch", "wake_at", "blocked", "opens", "errors",

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from adjourn.core.records import Started, parse
 from adjourn.core.status import ENDED
 from adjourn.errors import BrokenHistory, Refused, RunErased, SessionMoved, UnknownRun
-from adjourn.stores.rules.sheet import Sheet
-from adjourn.stores.store import Turn
+from adjourn.stores.protocol import Turn
+from adjourn.stores.rules.transaction import Sheet
 
 
 def turn_of(run: str, lines: Sequence[tuple[int, str | None]], head: bytes) -> Turn:

@@ -8,12 +8,12 @@ import msgspec
 
 from adjourn.core.status import Status
 from adjourn.stores.audit import AuditRow
-from adjourn.stores.letter import Endpoint, Letter, Wake
+from adjourn.stores.erasure import Hold
 from adjourn.stores.misfit import Misfit
-from adjourn.stores.retention import Hold
+from adjourn.stores.notification import Endpoint, Letter, Wake
+from adjourn.stores.protocol import Halt, RunRow
 from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.seals import Covered, Seal
-from adjourn.stores.store import Halt, RunRow
 
 LAST = -1
 """The number by which the last record is asked for."""

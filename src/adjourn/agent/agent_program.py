@@ -1,0 +1,414 @@
+"""An agent as a program: its answers to the plan's questions, and how its steps are performed."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+
+from adjourn.agent import model_call
+from adjourn.agent.tool import Tool
+from adjourn.agent.tool_body import ToolBody
+from adjourn.bodies.call_step import perform_body
+from adjourn.bodies.signature import ArgumentError
+from adjourn.core.authority import objection, people, shown_digest
+from adjourn.core.conversation import Thread, Words
+from adjourn.core.digest import action_digest
+from adjourn.core.messages import Usage
+from adjourn.core.plan import Ask, Go, Judged, Plan, Refuse, Step, interrupt_id, wind_up
+from adjourn.core.policy import DEFAULT, Judgement, Verdict, strictest
+from adjourn.core.records import NEVER, Asked, Completed, Fact, Intended, Returned
+from adjourn.core.signatures import is_genuine
+from adjourn.core.state import Call, State
+from adjourn.core.stop import External, Leaf, Progress, TextMention, ToolCalled, Tripped
+from adjourn.driver.program import Desk
+from adjourn.errors import Invalid, InvalidDefinition
+
+if TYPE_CHECKING:
+    from adjourn.agent.agent import Agent
+
+
+ALLOWED = Judgement(Verdict.ALLOW)
+"""What no policy has anything to say about."""
+
+
+class Conversations:
+    """The conversations of a run's agents: may a call of theirs run, is a model call due, how is a step of theirs done.
+
+    A program has one, and adds what is its own: where conversations come from, its limits, and its end.
+    """
+
+    def __init__(self, agents: "dict[str, Agent[Any]]") -> None:
+        self.agents = agents
+
+    def check_requester(self, by: str) -> None:
+        """Raise `Invalid` where a rule wants somebody else than who asked, and nobody says who asks."""
+        if by:
+            return
+        for agent in self.agents.values():
+            rules = agent.policy.rules if agent.policy is not None else ()
+            if wanting := next((rule for rule in rules if rule.not_requester), None):
+                raise Invalid(
+                    f"the rule «{wanting.text}» of {agent.name!r} wants somebody else than who asked for the run "
+                    "(not_requester): say who asks, by="
+                )
+
+    # Pure questions
+
+    def _agent(self, state: State, path: str) -> "Agent[Any]":
+        return self.agents[state.threads[path].agent]
+
+    def _up(self, state: State, path: str) -> "list[Agent[Any]]":
+        """The agents from the root down to `path`."""
+        if not path:
+            return [self.agents[state.threads[""].agent]]
+        parts = path.split("/")
+        paths = ["", *("/".join(parts[: n + 1]) for n in range(len(parts)))]
+        return [self.agents[state.threads[p].agent] for p in paths if p in state.threads]
+
+    def judge(self, state: State, call: Call, now: float) -> Judged:
+        """May this tool call run now?"""
+        up = self._up(state, call.path)
+        tool = up[-1].tools.get(call.tool)
+        if tool is None:
+            known = ", ".join(sorted(up[-1].tools)) or "none"
+            return Refuse(f"there is no tool {call.tool!r}; the tools are: {known}", "unknown")
+        try:
+            args = tool.validate(call.args)
+        except ArgumentError as e:
+            return Refuse(f"invalid arguments for {tool.name}: {e}", "invalid")
+        if call.attempt == 0 and not tool.is_complete(call.args):  # recorded by an older version
+            return Refuse(
+                f"invalid arguments for {tool.name}: what it draws itself was not recorded; call it again", "invalid"
+            )
+        judged = self._verdict(up, tool, args)
+        if judged.verdict == Verdict.DENY:
+            return Refuse(f"not allowed: {judged.reason or f'policy denies {tool.name}'}", "denied")
+        gate = judged.gate() if judged.verdict == Verdict.ASK else ()
+        # Only what somebody agrees to is compared with what they were shown.
+        shown = action_digest(state.run, call.id, tool.name, tool.exact, args) if gate else ""
+        child = tool.agent.name if isinstance(tool, AgentTool) else ""
+        intended = Intended(
+            call=call.id, tool=tool.name, attempt=call.attempt + 1, digest=shown, effect=tool.effect.value,
+            undo=tool.undo is not None, under=state.agents_under(call.path), agent=child, input=args.get("input") if child else None,
+            gate=gate,
+        )  # fmt: skip
+        if gate:
+            agreed = self._agreed(state, call, tool, args, judged, intended, now)
+            if agreed is None:
+                return Ask(self._asked(state, call, tool, args, judged, shown, now))
+            intended = agreed
+        return Go(intended, bool(gate), tool.key_ttl)
+
+    def _verdict(self, up: "list[Agent[Any]]", tool: Tool, args: dict[str, Any]) -> Judgement:
+        judgements = [a.policy.judge(tool.name, args, tool.schema) for a in up if a.policy is not None]
+        if tool.rule is not None:
+            judgements.append(Judgement(tool.rule.verdict, "", (tool.rule,)))
+        return strictest(judgements) if judgements else ALLOWED
+
+    def _agreed(
+        self,
+        state: State,
+        call: Call,
+        tool: Tool,
+        args: dict[str, Any],
+        judged: Judgement,
+        intended: Intended,
+        now: float,
+    ) -> Intended | None:
+        """The intent with the interrupt whose decisions stand behind exactly this, or None."""
+        for_run = state.granted.get(action_digest(state.run, "", tool.name, tool.exact, args), "")
+        for i in filter(None, (call.grant, for_run)):
+            if (grant := state.grants.get(i)) is None:
+                continue
+            again = grant.lives == call.id and tool.effect.value in ("read", "idempotent")
+            spent = bool(grant.lives) and not again and not grant.for_run
+            gate = judged.gate(judged.expiring) if grant.asked.escalated else intended.gate
+            lives = msgspec.structs.replace(intended, grant=i, gate=gate)
+            why = objection(
+                state.run, lives, grant.asked, grant.decisions, state.requesters, now, spent,
+                lambda decided, asked=grant.asked: is_genuine(state.trust, state.run, asked, decided),
+            )  # fmt: skip
+            if not why:
+                return lives
+        return None
+
+    def _asked(
+        self, state: State, call: Call, tool: Tool, args: dict[str, Any], judged: Judgement, shown: str, now: float
+    ) -> Asked:
+        rules = tuple({rule.identity: rule for rule in judged.rules}.values())
+        gate = judged.gate()
+        first = judged.expiring
+        asked = Asked(
+            gate=gate, action=shown, requesters=tuple(sorted(state.requesters)),
+            i=interrupt_id(state, call.id), kind="approval", call=call.id, tool=tool.name, args=args,
+            definition=tool.exact, describes=tool.description, effect=tool.effect.value, undo=tool.undo is not None,
+            reason=judged.reason, rules=tuple(r.text for r in rules) or (DEFAULT,),
+            approvers=people(gate),
+            groups=tuple(sorted({g for r in rules for g in r.groups})),
+            not_requester=any(r.not_requester for r in rules),
+            queue=bool(rules) and all(r.queue for r in rules),
+            valid_for=min((r.valid_for for r in rules if r.valid_for), default=NEVER),
+            remind_every=min((r.remind_every for r in rules if r.remind_every), default=NEVER),
+            schema=tool.edit_schema, expires=now + first.expires_in if first else NEVER,
+            on_expiry=first.on_expiry if first else "deny", escalate_to=first.escalate_to if first else (),
+            escalated_gate=judged.gate(first) if first and first.escalate_to else (), under=state.agents_under(call.path),
+        )  # fmt: skip
+        return msgspec.structs.replace(asked, digest=shown_digest(state.run, asked))
+
+    def is_due(self, state: State, thread: Thread, now: float, plan: Plan) -> bool:
+        """Whether its model call may be made now; if it has failed, what follows from that is added to the plan."""
+        agent = self.agents[thread.agent]
+        step, _ = _next_call(agent, thread)
+        if fault := state.faults.get(step):
+            if fault.asked:
+                return False
+            if not fault.transient or fault.count >= agent.retries:
+                if self._tells(state, thread):
+                    text = f"{thread.agent} failed: {fault.error}"
+                    plan.facts.append(Returned(call=thread.path, error=text))
+                    return False
+                payload = {
+                    "error": fault.error,
+                    "kind": fault.kind,
+                    "step": step,
+                    "agent": thread.agent,
+                    "can_resume": fault.transient,
+                    "attempts": fault.count,
+                }
+                under = state.agents_under(thread.path)
+                plan.moves.append(
+                    Asked(i=interrupt_id(state, step), kind="error", step=step, payload=payload, under=under)
+                )
+                return False
+            if fault.retry_at > now:
+                plan.retry_at(fault.retry_at, now)
+                return False
+        return True
+
+    def ask_model(self, state: State, thread: Thread, plan: Plan) -> None:
+        """Add the model call, or the one for a summary that must come before it."""
+        step, kind = _next_call(self.agents[thread.agent], thread)
+        fault = state.faults.get(step)
+        under = state.agents_under(thread.path)
+        plan.start.append(Step(step, kind, thread.path, None, under, (fault.count if fault else 0) + 1))
+
+    def returns(self, thread: Thread, plan: Plan) -> None:
+        """A nested agent has its output."""
+        plan.facts.append(Returned(call=thread.path, value=thread.output))
+
+    def _tells(self, state: State, thread: Thread) -> bool:
+        """Whether the agent above is told that this one failed, instead of a person."""
+        call = state.live.get(thread.path)
+        if call is None or call.path not in state.threads:
+            return False
+        tool = self._agent(state, call.path).tools.get(call.tool)
+        return isinstance(tool, AgentTool) and tool.on_failure == "tell"
+
+    def tripped(self, state: State, thread: Thread, now: float) -> tuple[Tripped | None, str]:
+        """The first limit of a nested agent on the way down to this conversation that has tripped, and the agent's path.
+        It counts its own conversation and those below it."""
+        parts = thread.path.split("/") if thread.path else []
+        for path in ("/".join(parts[: n + 1]) for n in range(len(parts))):
+            if path in state.threads:
+                stop, extended = self.agents[state.threads[path].agent].stop, extended_at(state.extended, path)
+                if tripped := stop.check(_progress_below(state, path, now), extended):
+                    return tripped, path
+        return None, ""
+
+    def stop(self, state: State, thread: Thread, tripped: Tripped, path: str, plan: Plan) -> None:
+        """What follows from a limit of the agent at `path`: a person is asked, or the nested agent ends."""
+        leaf = tripped.leaf
+        if tripped.action == "pause":
+            if not any(o.record.kind == "limit" for o in state.open.values()):
+                payload = {"limit": leaf.budget, "condition": leaf.name, "question": f"{leaf.name} is reached. Go on?"}
+                step = f"{leaf.name}:{path}" if path else leaf.name
+                plan.ask(Asked(i=interrupt_id(state, step), kind="limit", step=step, payload=payload))
+        else:
+            plan.facts.append(Returned(call=thread.path, error=f"stopped by {leaf.name}; so far: {thread.text}"))
+
+    def missing(self, resources: Mapping[str, Any]) -> set[str]:
+        """Resources that tools of the agents need and that are not there."""
+        tools = (tool for agent in self.agents.values() for tool in agent.tools.values())
+        return {name for tool in tools for name in tool.resources.values()} - set(resources)
+
+    # Steps
+
+    async def perform(self, step: Step, desk: Desk) -> Fact:
+        """A model call, or a step of a tool's call; the one fact that ends it."""
+        if step.kind == "model":
+            return await model_call.reply(self._agent(desk.state, step.path), step, desk)
+        if step.kind == "summary":
+            return await model_call.summary(self._agent(desk.state, step.path), step, desk)
+        assert step.call is not None
+        tool = self._agent(desk.state, step.call.path).tools[step.call.tool]
+        return await perform_body(ToolBody(tool, step.call), step, desk)
+
+
+def _next_call(agent: "Agent[Any]", thread: Thread) -> tuple[str, Literal["model", "summary"]]:
+    """The step that is due in a conversation."""
+    if agent.history.summary_due(thread):
+        return f"summary:{thread.path}", "summary"
+    return f"model:{thread.path}", "model"
+
+
+class AgentProgram:
+    """See `driver.program.Program`."""
+
+    kind = "agent"
+
+    def __init__(self, agent: "Agent[Any]") -> None:
+        self.agent = agent
+        self.name = agent.name
+        self.stop = agent.stop
+        self.agents = family(agent)
+        self._conversations = Conversations(self.agents)
+
+    @property
+    def fingerprint(self) -> dict[str, Any]:
+        return self.agent.fingerprint
+
+    def check_requester(self, by: str) -> None:
+        """See `Conversations.check_requester`."""
+        self._conversations.check_requester(by)
+
+    def missing(self, resources: Mapping[str, Any]) -> set[str]:
+        return self._conversations.missing(resources)
+
+    def judge(self, state: State, call: Call, now: float) -> Judged:
+        return self._conversations.judge(state, call, now)
+
+    def next(self, state: State, now: float, plan: Plan) -> None:
+        if state.stop_now:
+            wind_up(plan, state, completed(state.threads[""], state.threads[""].text, stopped=state.stop_now))
+            return
+        self._threads(state, now, plan)
+
+    def _threads(self, state: State, now: float, plan: Plan) -> None:
+        """Each conversation: its model call, or its end."""
+        end: Completed | None = None
+        # Conversations that have ended stay in `threads`, and not every live call is one: look through the shorter.
+        for path in state.threads if len(state.threads) <= len(state.live) + 1 else ("", *state.live):
+            thread = state.threads.get(path)
+            if thread is None or (path and path not in state.live):
+                continue
+            if thread.final and path:
+                self._conversations.returns(thread, plan)
+            elif thread.final:
+                if not state.live:
+                    plan.moves.append(completed(thread, thread.output))
+            elif thread.due():
+                end = self._model_due(state, thread, now, plan) or end
+        if end is not None:
+            wind_up(plan, state, end)
+
+    def _model_due(self, state: State, thread: Thread, now: float, plan: Plan) -> Completed | None:
+        """Add the model call, or what stands against it; a limit that ends the run is given back."""
+        if not self._conversations.is_due(state, thread, now, plan):
+            return None
+        tripped, path = self._tripped(state, thread, now)
+        if tripped is None:
+            self._conversations.ask_model(state, thread, plan)
+            return None
+        if tripped.action != "pause" and not path:
+            return _ended(tripped.leaf, state.threads.get("", thread))
+        self._conversations.stop(state, thread, tripped, path, plan)
+        return None
+
+    def _tripped(self, state: State, thread: Thread, now: float) -> tuple[Tripped | None, str]:
+        """The first limit on the way down to this conversation that has tripped, and the path of its agent. The root's
+        limits count the whole run, a nested agent's its own conversation and those below it."""
+        root = state.threads.get("", thread)
+        whole = Progress(
+            state.steps, state.usage.total_tokens, state.usage.cost, now - state.started.at, Words(root),
+            frozenset(state.called), frozenset(state.flags), state.waited,
+        )  # fmt: skip
+        if tripped := self.stop.check(whole, state.extended):
+            return tripped, ""
+        return self._conversations.tripped(state, thread, now)
+
+    async def perform(self, step: Step, desk: Desk) -> Fact:
+        return await self._conversations.perform(step, desk)
+
+
+class AgentTool(Tool):
+    """An agent as a tool of another: its conversation is a path inside the same run."""
+
+    def __init__(self, agent: "Agent[Any]", name: str, description: str, on_failure: str = "ask") -> None:
+        if on_failure not in ("ask", "tell"):
+            raise InvalidDefinition(
+                f"as_tool of {agent.name!r}: on_failure= is 'ask' or 'tell', not {on_failure!r:.80}"
+            )
+        schema = {
+            "type": "object",
+            "properties": {"input": {"type": "string"}},
+            "required": ["input"],
+            "additionalProperties": False,
+        }
+        super().__init__(name, description, schema, _never, effect="read")
+        self.agent, self.on_failure = agent, on_failure
+
+
+def _never(input: str) -> None:
+    """Never called: the driver opens a path instead."""
+
+
+def family(agent: "Agent[Any]", above: "tuple[Agent[Any], ...]" = ()) -> "dict[str, Agent[Any]]":
+    """The agent and everything below it, by name; raises `InvalidDefinition` if a name is not enough to find one."""
+    way = (*above, agent)
+    if any(one is agent for one in above):
+        raise InvalidDefinition(
+            f"agent {agent.name!r} would be its own tool ({' → '.join(a.name for a in way)}): take one of them out"
+        )
+    found: dict[str, Agent[Any]] = {agent.name: agent}
+    for tool in agent.tools.values():
+        if isinstance(tool, AgentTool):
+            for name, child in family(tool.agent, way).items():
+                if not _is_same(found.setdefault(name, child), child):
+                    raise InvalidDefinition(
+                        f"two different agents below {agent.name!r} are named {name!r}; a run finds them by name: rename one"
+                    )
+    return found
+
+
+def _is_same(one: "Agent[Any]", other: "Agent[Any]") -> bool:
+    """One agent, or two that a factory made alike."""
+    alike = one.fingerprint == other.fingerprint and one.instructions == other.instructions
+    sent_alike = one.history == other.history and one.model.name == other.model.name
+    return one is other or (alike and one.stop == other.stop and sent_alike)
+
+
+def _progress_below(state: State, path: str, now: float) -> Progress:
+    """How far a nested agent has come, with the agents below it."""
+    below: list[Thread] = []
+    for p, t in reversed(state.threads.items()):  # what is below came later
+        if p == path or p.startswith(f"{path}/"):
+            below.append(t)
+        if p == path:
+            break
+    usage = sum((t.usage for t in below), Usage())
+    top = state.threads[path]
+    return Progress(
+        sum(t.turn + t.summaries for t in below), usage.total_tokens, usage.cost, now - top.at, Words(top),
+        frozenset(c for t in below for c in t.called), frozenset(state.flags), state.waited - top.waited,
+    )  # fmt: skip
+
+
+def extended_at(extended: dict[str, float], path: str) -> dict[str, float]:
+    """What people added to the limits of the nested agent at `path`."""
+    end = f":{path}"
+    return {name.removesuffix(end): more for name, more in extended.items() if name.endswith(end)}
+
+
+def _ended(leaf: Leaf, thread: Thread) -> Completed:
+    """A condition of success completes the run; a limit stops it."""
+    if isinstance(leaf, TextMention | ToolCalled):
+        return completed(thread, thread.text, by=leaf.name)
+    assert isinstance(leaf, Leaf | External)
+    return completed(thread, thread.text, stopped=leaf.name)
+
+
+def completed(thread: Thread, output: Any, *, by: str = "", stopped: str = "") -> Completed:
+    """The end of a run. Its output is not written again if it is what the agent said last."""
+    if output and output == thread.text:
+        return Completed(spoken=True, by=by, stopped=stopped)
+    return Completed(output=output, by=by, stopped=stopped)

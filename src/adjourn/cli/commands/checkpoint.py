@@ -1,0 +1,333 @@
+"""`adjourn checkpoint`: a saved run in a file. `show` what it is, `verify` that it is whole, `resume` it with its program."""
+
+import asyncio
+import json
+import os
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.text import Text
+
+from adjourn.agent.agent import Agent
+from adjourn.cli.commands.run import EARLIER, decider_here, view_of
+from adjourn.cli.database import VARIABLE, address_of
+from adjourn.cli.doctor.finding import Finding, exit_of, fine, look, print_findings, wrong
+from adjourn.cli.error_report import says
+from adjourn.cli.foreground import Foreground
+from adjourn.cli.interrupt_lookup import full_digest
+from adjourn.cli.options import By, Json, Note, Program, Resources, who
+from adjourn.cli.person import Person, person
+from adjourn.cli.program_loader import NotImportable, program_of, resources_of
+from adjourn.cli.terminal.console import out, print_json, print_line, say, to_json
+from adjourn.cli.terminal.format import DIM, status_mark
+from adjourn.cli.terminal.hints import DIGITS, command
+from adjourn.cli.terminal.interrupt import as_json as item_json
+from adjourn.cli.terminal.interrupt import item_of, list_line, render
+from adjourn.cli.terminal.live_view import TextView
+from adjourn.cli.terminal.log_lines import log_to
+from adjourn.cli.terminal.prompt import parse
+from adjourn.cli.terminal.summary import Place
+from adjourn.core.codec import loads
+from adjourn.core.decision import Decision
+from adjourn.core.envelope import Envelope, key_id, unseal
+from adjourn.core.fingerprint import changes
+from adjourn.core.interrupt import Interrupt
+from adjourn.errors import AnswerRequired, CheckpointInvalid, Invalid, NotFound, UnknownInterrupt
+from adjourn.flow.flow import Flow
+from adjourn.runtime.answers import MISSING
+from adjourn.runtime.checkpoint import SECRET, Checkpoint, key_ring
+from adjourn.runtime.run import Run
+from adjourn.runtime.runtime import Runtime
+from adjourn.runtime.turns import at_home
+from adjourn.views.visible import lines, visible
+
+app = typer.Typer(name="checkpoint", help="A saved run in a file: show, verify or resume it.", no_args_is_help=True)
+
+File = Annotated[str, typer.Argument(metavar="FILE", help="The checkpoint; - reads it from stdin.")]
+
+
+def _read(file: str) -> bytes:
+    if file == "-":
+        return sys.stdin.buffer.read()
+    try:
+        return Path(file).read_bytes()
+    except OSError as e:
+        raise NotFound(f"{file!r} cannot be read: {e.strerror or e}; name the file of a checkpoint") from None
+
+
+# Show
+
+
+@app.command()
+@says("Not shown")
+def show(file: File, as_json: Json = False) -> None:
+    """Show what a checkpoint is and what it waits for. It is verified first."""
+    data = _read(file)
+    saved = Checkpoint.from_json(data)
+    envelope = unseal(data, key_ring()).envelope
+    if as_json:
+        print_json(_shown(saved, envelope))
+        return
+    terminal, state = out(), saved.state
+    facts = [f"{visible(envelope.program)} {visible(saved.run_id)}", f"{saved.seq} records",
+             f"{saved.usage.total_tokens:,} tok", f"signed by key {envelope.kid}" if envelope.mac else "not signed"]  # fmt: skip
+    asked = saved.input if isinstance(saved.input, str) else ""
+    first = next(iter(lines(asked)), "")
+    terminal.print(Text.assemble(status_mark(state.view), "  ", (first, "bold")), Text(" · ".join(facts), style=DIM))
+    records = list(enumerate(saved.records, 1))
+    for i in saved.interrupts:
+        terminal.print("", *render(item_of(records, i, time.time()), terminal.width))
+    if state.ended is None:
+        wanted = _flags(saved.interrupts)
+        typed = command(None, "checkpoint resume", file, f"app.py:{envelope.program}", options=wanted)
+        say("", Text.assemble(("Resume  ", DIM), typed))
+
+
+def _flags(waiting: list[Interrupt]) -> list[str]:
+    if not waiting:
+        return []
+    first = waiting[0]
+    flags = ["--approve"] if first.kind == "approval" else ["--answer", next(iter(first.choices), "VALUE")]
+    named = ["--item", first.ref] if len(waiting) > 1 else []
+    return [*flags, *named, "--digest", first.digest[:DIGITS]]
+
+
+def _shown(saved: Checkpoint, envelope: Envelope) -> dict[str, Any]:
+    records, ended = list(enumerate(saved.records, 1)), saved.state.ended
+    return {
+        "run_id": saved.run_id, "program": envelope.program, "kind": envelope.kind, "status": saved.state.view,
+        "seq": saved.seq, "session": saved.session, "input": saved.input, "signed": bool(envelope.mac), "kid": envelope.kid,
+        "digest": envelope.digest, "version": envelope.version, "tokens": saved.usage.total_tokens, "cost": saved.usage.cost,
+        "interrupts": [item_json(item_of(records, i, time.time())) for i in saved.interrupts],
+        "output": getattr(ended, "output", None),
+    }  # fmt: skip
+
+
+# Verify
+
+
+@app.command()
+@says("Not verified")
+def verify(
+    file: File,
+    program: Annotated[
+        str, typer.Argument(metavar="[APP.PY:NAME]", help="Check that it fits this program, too.", show_default=False)
+    ] = "",
+    as_json: Json = False,
+) -> None:
+    """Check a checkpoint's digest, its signature (with ADJOURN_SECRET) and, if given, that it fits its program."""
+    found = list(_verified(_read(file), program_of(program) if program else None))
+    if as_json:
+        print_json([f.as_json() for f in found])
+    else:
+        print_findings(found, out())
+    raise typer.Exit(exit_of(found))
+
+
+def _verified(data: bytes, program: Agent[Any] | Flow | None) -> list[Finding]:
+    """What is wrong is said at once: nothing of a checkpoint is read before its digest and signature are right."""
+    keys = key_ring()
+    try:
+        envelope = unseal(data, keys).envelope
+        saved = Checkpoint.from_json(data)
+    except CheckpointInvalid as e:
+        name = "digest" if "digest" in str(e) or not (keys or "signed" in str(e)) else "signature"
+        return [wrong(name, str(e), "Do not use it", "get it again from where it was made")]
+    found = [fine("digest", f"{envelope.digest}: nothing was altered"), _signature(envelope, keys)]
+    found.append(fine("journal", f"{saved.seq} records of {saved.run_id}, {saved.state.view}"))
+    if program is not None:
+        changed = changes(program.name, saved.state.fingerprint, program.fingerprint)
+        advice = ("Resume", "with --on-change warn, or with the program that it was made by")
+        found.append(
+            wrong("program", "; ".join(changed), *advice) if changed else fine("program", f"it fits {program.name}")
+        )
+    return found
+
+
+def _signature(envelope: Envelope, keys: Sequence[bytes]) -> Finding:
+    if not keys:
+        return look("signature", f"not signed; not checked: {SECRET} is not set", "Set it", f"export {SECRET}=…")
+    place = next(n for n, key in enumerate(keys, 1) if key_id(key) == envelope.kid)
+    return fine("signature", f"by key {envelope.kid}, number {place} of {len(keys)} in {SECRET}")
+
+
+# Resume
+
+
+@dataclass(frozen=True, slots=True)
+class Resumption:
+    """A checkpoint, its program, and what a person wants of it."""
+
+    data: bytes
+    program: Agent[Any] | Flow
+    answers: Mapping[str, Any] | None
+    instruction: str
+    by: Person
+    on_change: str
+
+    async def begin(self, rt: Runtime, *, attended: bool) -> Run[Any]:
+        """The run, in this runtime; what it waits for may also be asked here."""
+        try:
+            return await rt.resume(
+                self.data, MISSING, answers=self.answers, instruction=self.instruction or None, by=self.by.name,
+                on_change="warn" if self.on_change == "warn" else "refuse",
+            )  # fmt: skip
+        except AnswerRequired:
+            saved = Checkpoint.from_json(self.data)
+            if not attended:
+                waiting = ", ".join(f"{i.id!r} ({i.kind})" for i in saved.interrupts)
+                raise Invalid(
+                    f"it waits for {waiting}; say --approve, --deny, --answer VALUE or --instruction TEXT; "
+                    f"look first: adjourn checkpoint show"
+                ) from None
+        home = await at_home(rt, saved)
+        await rt.store.create(home.started, home.records[1:], origin=rt.origin)
+        return await rt.get(saved.run_id)
+
+
+@app.command()
+@says("Not resumed")
+def resume(
+    file: File,
+    program: Program,
+    approve: Annotated[bool, typer.Option("--approve", help="Approve what it waits for.")] = False,
+    deny: Annotated[bool, typer.Option("--deny", help="Deny it.")] = False,
+    answer: Annotated[
+        str | None, typer.Option(metavar="VALUE", help="Answer it: JSON, or a text.", show_default=False)
+    ] = None,
+    edit: Annotated[
+        str, typer.Option(metavar="JSON", help="With --approve: other arguments, all of them.", show_default=False)
+    ] = "",
+    item: Annotated[
+        str, typer.Option(metavar="ID", help="Which one, if it waits for several.", show_default=False)
+    ] = "",
+    instruction: Annotated[
+        str, typer.Option(metavar="TEXT", help="What the agent reads as it goes on.", show_default=False)
+    ] = "",
+    note: Note = "",
+    digest: Annotated[
+        str,
+        typer.Option(metavar="HEX", help="The digest of what you saw: anything else is refused.", show_default=False),
+    ] = "",
+    by: By = None,
+    output: Annotated[
+        str,
+        typer.Option("--out", metavar="FILE", help="Write the new checkpoint here, not to stdout.", show_default=False),
+    ] = "",
+    db: Annotated[
+        str | None,
+        typer.Option(
+            "--db", metavar="PATH", help="Go on in this database, or ADJOURN_DB's, where it can be resumed only once."
+        ),
+    ] = None,
+    on_change: Annotated[str, typer.Option(help="refuse, or warn: if the program has changed.")] = "refuse",
+    resources: Resources = "",
+    as_json: Json = False,
+) -> None:
+    """Go on with a saved run here. If it ends, its output goes to stdout; if it waits again, its new checkpoint does.
+
+    Without --db nothing is remembered: the same file can be resumed twice, and what it does is then done twice.
+    """
+    if on_change not in ("refuse", "warn"):
+        raise Invalid(f"--on-change is 'refuse' or 'warn', not {on_change!r}")
+    db = db or os.environ.get(VARIABLE)
+    data = _read(file)
+    saved = Checkpoint.from_json(data)
+    answers = _answers(saved, item, approve, deny, answer, edit, note, digest)
+    by_whom = person(db, by, right="decide" if answers else None) if db is not None else Person(who(by))
+    try:
+        wanted = Resumption(data, _its_program(saved, program), answers, instruction, by_whom, on_change)
+        given = resources_of(resources)
+    except NotImportable as e:
+        say(*lines(e.trace.rstrip()))
+        raise
+    place = Place(db, program, saved=db is not None)
+    code, new = asyncio.run(_resumed(wanted, place, given, as_json))
+    _hand_over(new, output, as_json, quiet=new.state.ended is not None or place.saved)
+    raise typer.Exit(code)
+
+
+def _its_program(saved: Checkpoint, reference: str) -> Agent[Any] | Flow:
+    """The program behind the reference; another one could not go on with the run."""
+    program = program_of(reference)
+    if program.name != saved.started.program:
+        raise Invalid(
+            f"it is a run of {saved.started.program!r}, and {reference} is {program.name!r}; name its program"
+        )
+    return program
+
+
+def _answers(
+    saved: Checkpoint, item: str, approve: bool, deny: bool, answer: str | None, edit: str, note: str, digest: str
+) -> dict[str, Any] | None:
+    if (approve, deny, answer is not None).count(True) > 1:
+        raise Invalid("say one of --approve, --deny and --answer")
+    if edit and not approve:
+        raise Invalid("--edit goes with --approve")
+    if not (approve or deny or answer is not None):
+        return None
+    i = _meant(saved, item)
+    if not full_digest(i, digest) and not deny and not list_line(i).whole:
+        raise Invalid(
+            f"{i.ref!r} does not fit into a line; nothing was decided; look at it with `adjourn checkpoint show`, "
+            "and say what you saw with --digest"
+        )
+    if approve:
+        changed = loads(edit, what="--edit") if edit else None
+        return {i.id: Decision.approve(note, changed)}
+    if deny:
+        return {i.id: Decision.deny(note)}
+    value = parse(answer or "", i.answer_schema if i.kind == "question" else None)
+    return {i.id: Decision.value(value, note) if note and i.kind != "approval" else value}
+
+
+def _meant(saved: Checkpoint, item: str) -> Interrupt:
+    waiting = [i for i in saved.interrupts if i.kind not in ("timer", "event")]
+    named = [i for i in waiting if not item or item in (i.ref, i.id, i.local, _call_of(i))]
+    if len(named) == 1:
+        return named[0]
+    if not named:
+        raise UnknownInterrupt(item or saved.run_id, [i.ref for i in waiting])
+    raise Invalid(f"it waits for {len(named)} things; name one with --item: {', '.join(i.ref for i in named)}")
+
+
+def _call_of(i: Interrupt) -> str:
+    return i.call.call_id if i.call else i.id
+
+
+async def _resumed(
+    wanted: Resumption, place: Place, resources: Mapping[str, Any], as_json: bool
+) -> tuple[int, Checkpoint]:
+    view = view_of(as_json)
+    log_to(lambda *said: (view.rest(), say(*said)))
+    decider = decider_here(place, wanted.by, as_json)
+    address = address_of(place.db) if place.db is not None else "memory://"
+    async with Runtime(address, [wanted.program], resources=resources) as rt:
+        run = await wanted.begin(rt, attended=decider is not None)
+        if isinstance(view, TextView):
+            view.recall(await rt.store.load(run.id), EARLIER)
+        code = await Foreground(rt, run, view, place, by=wanted.by.name, decider=decider).follow()
+        return code, await run.checkpoint()
+
+
+def _hand_over(new: Checkpoint, file: str, as_json: bool, *, quiet: bool) -> None:
+    """Write the new checkpoint where it was wanted; a file that cannot be written must not lose it."""
+    data = json.loads(new.to_json())
+    if as_json:
+        print_line({"event": "checkpoint", "run_id": new.run_id, "checkpoint": data})
+    if file:
+        try:
+            Path(file).write_text(to_json(data, indent=None) + "\n", "utf-8")
+        except OSError as e:
+            say(Text(f"! {visible(file)} cannot be written: {e.strerror}; the checkpoint is on stdout", style="red"))
+            quiet = False
+        else:
+            say(Text(f"Its checkpoint is in {visible(file)}", style=DIM))
+            return
+    if not quiet and not as_json:
+        sys.stdout.write(to_json(data, indent=None) + "\n")

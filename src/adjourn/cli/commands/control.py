@@ -1,0 +1,233 @@
+"""Commands with which a person steers: `pause`, `resume`, `cancel`, `accept`, `say`, `halt`, `unhalt`."""
+
+from collections.abc import Awaitable, Callable
+from typing import Annotated, Any
+
+import typer
+from rich.text import Text
+
+from adjourn.cli.database import with_runtime
+from adjourn.cli.decision_result import come_to_rest
+from adjourn.cli.error_report import says
+from adjourn.cli.interrupt_lookup import find_run
+from adjourn.cli.options import By, Db, Json, Reason, RequestId, RunId, Wait
+from adjourn.cli.person import person
+from adjourn.cli.terminal.console import is_attended, out, print_json
+from adjourn.cli.terminal.console import say as tell
+from adjourn.cli.terminal.format import DIM, EXIT, arguments, status_mark
+from adjourn.cli.terminal.hints import command
+from adjourn.cli.terminal.prompt import Later, confirm
+from adjourn.cli.terminal.step_line import Look, look_at
+from adjourn.core.cancel import CancelPreview
+from adjourn.errors import Invalid
+from adjourn.runtime.run import Run
+from adjourn.runtime.runtime import Runtime
+from adjourn.stores.protocol import Halt
+from adjourn.views.visible import visible
+
+app = typer.Typer()
+
+
+def _steer(
+    db: str | None, run: str, verb: Callable[[Run[Any]], Awaitable[Any]], wait: float | None, as_json: bool
+) -> None:
+    """Do something to a run, then say which one it was, whole, and where it is."""
+
+    async def work(rt: Runtime) -> Look:
+        handle = await rt.get((await find_run(rt, run)).id)
+        await verb(handle)
+        if wait is not None:
+            await come_to_rest(rt, handle.id, wait)
+        return await look_at(rt, await rt.store.get(handle.id), list(await rt.halts()))
+
+    seen = with_runtime(db, work)
+    if as_json:
+        print_json(seen.as_json())
+    else:
+        line = Text.assemble(status_mark(seen.status), "  ", visible(seen.row.id), "  ", (visible(seen.doing), DIM))
+        out().print(line)
+    if wait is not None:
+        raise typer.Exit(EXIT.get(seen.status, 3))
+
+
+@app.command()
+@says("Not paused")
+def pause(
+    run: RunId,
+    db: Db = None,
+    as_json: Json = False,
+    by: By = None,
+    reason: Reason = "",
+    now: Annotated[bool, typer.Option("--now", help="Cut the model call in flight; what it said is kept.")] = False,
+    request_id: RequestId = "",
+    wait: Wait = None,
+) -> None:
+    """Stop a run at its next boundary. A call in flight finishes and is recorded; nothing new starts."""
+    name = person(db, by).name
+    _steer(db, run, lambda r: r.pause(by=name, reason=reason, now=now, request_id=request_id), wait, as_json)
+
+
+@app.command()
+@says("Not resumed")
+def resume(
+    run: RunId,
+    db: Db = None,
+    as_json: Json = False,
+    by: By = None,
+    instruction: Annotated[
+        str,
+        typer.Option("--instruction", metavar="TEXT", help="What the agent reads as it goes on.", show_default=False),
+    ] = "",
+    request_id: RequestId = "",
+    wait: Wait = None,
+) -> None:
+    """Let a paused run go on, or try a failed one again. Nothing that was done is done again."""
+    name = person(db, by, right="control" if instruction else None, what="an instruction").name
+    _steer(db, run, lambda r: r.resume(instruction, by=name, request_id=request_id), wait, as_json)
+
+
+@app.command()
+@says("Not cancelled")
+def cancel(
+    run: RunId,
+    db: Db = None,
+    as_json: Json = False,
+    by: By = None,
+    reason: Reason = "",
+    request_id: RequestId = "",
+    wait: Wait = None,
+) -> None:
+    """Stop a run, undo what it did, last thing first, and end it. Twice is the same as once.
+
+    The beginning of an id is enough at a terminal only, where the whole id and what would be undone are shown first.
+    """
+    name, meant = person(db, by).name, _meant(db, run)
+    _steer(db, meant, lambda r: r.cancel(by=name, reason=reason, request_id=request_id), wait, as_json)
+
+
+def _meant(db: str | None, run: str) -> str:
+    """The whole id of the run to cancel. If only its beginning was given, a person says whether it is the one."""
+
+    async def look(rt: Runtime) -> tuple[str, CancelPreview | None]:
+        row = await find_run(rt, run)
+        return row.id, None if row.id == run else await (await rt.get(row.id)).cancel_preview()
+
+    id, preview = with_runtime(db, look)
+    if preview is None:
+        return id
+    if not is_attended():
+        raise Invalid(
+            f"{run!r} is only how the id of a run begins; nothing was cancelled; name it whole: {command(db, 'cancel', id)}"
+        )
+    print_preview(preview)
+    try:
+        agreed = confirm(f"Cancel {visible(id)} and undo {len(preview.undo)}?")
+    except (Later, KeyboardInterrupt):
+        agreed = False
+    if not agreed:
+        raise Invalid(f"{id!r} was left as it is; nothing was cancelled")
+    return id
+
+
+def print_preview(preview: CancelPreview) -> None:
+    """Say what a cancel would do, a line for each call."""
+    for call in preview.undo:
+        tell(f"  undo  {visible(call['tool'])} {arguments(call['arguments'])}")
+    for call in preview.residue:
+        tell(Text(f"  stays {visible(call['tool'])} {arguments(call['arguments'])}", style="red"))
+
+
+@app.command()
+@says("Not accepted")
+def accept(run: RunId, db: Db = None, as_json: Json = False, by: By = None, request_id: RequestId = "") -> None:
+    """Let a run go on although its agent or flow changed: this run, with the version that a worker has refused."""
+    name = person(db, by, right="decide", what="accepting a changed program").name
+
+    async def work(rt: Runtime) -> tuple[str, tuple[str, ...]]:
+        handle = await rt.get((await find_run(rt, run)).id)
+        return handle.id, await handle.accept(by=name, request_id=request_id)
+
+    id, changed = with_runtime(db, work)
+    if as_json:
+        print_json({"run_id": id, "accepted": list(changed), "by": name})
+        return
+    out().print(Text.assemble("accepted  ", visible(id)))
+    for what in changed:
+        out().print(Text(f"  {visible(what)}", style=DIM))
+
+
+@app.command()
+@says("No chapter began")
+def chapter(
+    run: RunId,
+    db: Db = None,
+    as_json: Json = False,
+    by: By = None,
+    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="What for.")] = "",
+) -> None:
+    """Let a long run continue as new: whoever reads it next begins at a new chapter. Nothing may be in flight."""
+    name = person(db, by, right="control", what="beginning a chapter of a run").name
+
+    async def work(rt: Runtime) -> tuple[str, int]:
+        handle = await rt.get((await find_run(rt, run)).id)
+        return handle.id, await handle.continue_as_new(by=name, why=reason)
+
+    id, seq = with_runtime(db, work)
+    if as_json:
+        print_json({"run_id": id, "seq": seq, "by": name})
+        return
+    out().print(Text.assemble("new chapter  ", visible(id), f"  begins at record {seq}"))
+
+
+@app.command()
+@says("Not said")
+def say(
+    run: RunId,
+    text: Annotated[str, typer.Argument(help="What the agent reads at its next boundary, once.")],
+    db: Db = None,
+    as_json: Json = False,
+    by: By = None,
+    abandon: Annotated[bool, typer.Option("--abandon", help="Drop the questions that are open.")] = False,
+    request_id: RequestId = "",
+) -> None:
+    """Tell a running agent something."""
+    name = person(db, by, right="control", what="talking to a run").name
+    _steer(db, run, lambda r: r.say(text, by=name, abandon=abandon, request_id=request_id), None, as_json)
+
+
+Scope = Annotated[str, typer.Argument(metavar="SCOPE", help="'*' for everything, agent:NAME, or tool:NAME.")]
+
+
+@app.command()
+@says("Not halted")
+def halt(
+    scope: Scope,
+    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; everybody who is held reads it.")],
+    db: Db = None,
+    as_json: Json = False,
+    by: By = None,
+) -> None:
+    """The kill switch: no new call and no new model call starts in SCOPE, whichever process runs it."""
+    name = person(db, by, right="halt", what="a halt").name
+    _print_halts(with_runtime(db, lambda rt: rt.halt(scope, reason=reason, by=name)), as_json)
+
+
+@app.command()
+@says("Not lifted")
+def unhalt(scope: Scope, reason: Reason = "", db: Db = None, as_json: Json = False, by: By = None) -> None:
+    """Lift a halt; held runs go on."""
+    name = person(db, by, right="halt", what="lifting a halt").name
+    _print_halts(with_runtime(db, lambda rt: rt.unhalt(scope, reason=reason, by=name)), as_json)
+
+
+def _print_halts(halts: list[Halt], as_json: bool) -> None:
+    if as_json:
+        print_json([{"scope": h.scope, "by": h.by, "reason": h.reason, "at": h.at} for h in halts])
+        return
+    terminal = out()
+    for h in halts:
+        terminal.print(
+            Text.assemble(("■ halted  ", "red"), visible(h.scope), f"  by {visible(h.by)}: {visible(h.reason)}")
+        )
+    if not halts:
+        terminal.print("Nothing is halted.")

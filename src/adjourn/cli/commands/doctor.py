@@ -1,0 +1,113 @@
+"""`adjourn doctor`: is everything in order here, and if not, what to do."""
+
+import asyncio
+import platform
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from adjourn.cli import event_loop
+from adjourn.cli.database import VARIABLE, NoDatabase, address_of, file_of
+from adjourn.cli.doctor import checks as health
+from adjourn.cli.doctor.finding import Finding, exit_of, fine, look, print_findings, wrong
+from adjourn.cli.error_report import says
+from adjourn.cli.options import Db, Json
+from adjourn.cli.terminal.console import out, print_json
+from adjourn.errors import StoreError
+from adjourn.runtime.runtime import Runtime
+from adjourn.stores.sqlite.file import DatabaseFile, newest_schema
+
+app = typer.Typer()
+
+
+@app.command()
+@says("Not examined")
+def doctor(
+    db: Db = None,
+    as_json: Json = False,
+    deep: Annotated[
+        bool, typer.Option("--deep", help="Check every page of the file, too; slow for a large one.")
+    ] = False,
+) -> None:
+    """Check versions, the store, journals and audit, workers, letters and settings; say what to do. Nothing is changed.
+
+    Exits with 1 if something is wrong. What a person should look at does not count as wrong.
+    """
+
+    async def examine() -> list[Finding]:
+        return [finding async for finding in _all(db, deep)]
+
+    found = asyncio.run(examine())
+    if as_json:
+        print_json({"ok": not exit_of(found), "findings": [f.as_json() for f in found]})
+    else:
+        print_findings(found, out())
+    raise typer.Exit(exit_of(found))
+
+
+async def _all(db: str | None, deep: bool) -> AsyncIterator[Finding]:
+    yield _versions()
+    yield health.secret()
+    yield health.files()
+    address = address_of(db)
+    path = file_of(address)
+    if path is None:
+        yield look("store", f"{address} is not a file; only files are examined", "Name one", "adjourn doctor --db PATH")
+        return
+    try:
+        file = DatabaseFile(path)
+        for finding in health.store(file, db):
+            yield finding
+        if file.schema and file.schema <= newest_schema():
+            async for finding in _inside(file, db, deep):
+                yield finding
+    except NoDatabase:
+        start = ("Start one", "adjourn worker app.py:agent")
+        text = f"there is no database at {path!r}"
+        yield wrong("store", text, "Name another", f"--db or {VARIABLE}") if db else look("store", text, *start)
+    except StoreError as e:
+        yield health.unreadable(e)
+
+
+async def _inside(file: DatabaseFile, db: str | None, deep: bool) -> AsyncIterator[Finding]:
+    for finding in await health.is_whole(file, db, deep=deep):
+        yield finding
+    yield health.rights(file)
+    if file.schema == newest_schema():
+        async with Runtime(f"sqlite:///{file.path}") as rt:
+            yield health.clock(file, rt.store.now())
+            for found in (
+                await health.workers(rt, file.programs(), db),
+                await health.people(rt, db),
+                health.restored(file, db),
+                await health.letters(rt, db),
+                [await health.decisions(rt)],
+                await health.users(rt, Path(f"{file.path}-users"), db),
+            ):
+                for finding in found:
+                    yield finding
+
+
+def _versions() -> Finding:
+    from importlib.metadata import version
+    from importlib.util import find_spec
+
+    import apsw
+
+    extras = [
+        name
+        for name, module in (
+            ("server", "starlette"),
+            ("models", "pydantic_ai"),
+            ("signing", "cryptography"),
+            ("fast", "uvloop"),
+        )
+        if find_spec(module)
+    ]
+    said = (
+        f"adjourn {version('adjourn')}, Python {platform.python_version()}, SQLite {apsw.sqlite_lib_version()}, "
+        f"event loop of worker and serve: {event_loop.name()}"
+    )
+    return fine("versions", said + (f", with {', '.join(extras)}" if extras else ""), extras=extras)

@@ -1,0 +1,137 @@
+"""`adjourn erase`: everything that was in a run is gone, who wanted that and why stays. `adjourn hold`: nothing of it may go."""
+
+from typing import Annotated
+
+import msgspec
+import typer
+from rich.text import Text
+
+from adjourn.cli.database import with_runtime
+from adjourn.cli.error_report import says
+from adjourn.cli.interrupt_lookup import find_run
+from adjourn.cli.options import By, Db, Json, RunId
+from adjourn.cli.person import person
+from adjourn.cli.terminal.console import is_attended, out, print_json
+from adjourn.cli.terminal.console import say as tell
+from adjourn.cli.terminal.format import DIM, count
+from adjourn.cli.terminal.hints import command
+from adjourn.cli.terminal.prompt import Later, confirm
+from adjourn.errors import Invalid
+from adjourn.runtime.runtime import Runtime
+from adjourn.stores.erasure import Hold
+from adjourn.views.visible import visible
+
+app = typer.Typer()
+
+
+@app.command()
+@says("Not erased")
+def erase(
+    run: RunId,
+    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; it stays, with your name.")],
+    db: Db = None,
+    as_json: Json = False,
+    by: By = None,
+    whole: Annotated[
+        bool, typer.Option("--whole", help="And every run of its conversation; all of them, or none.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask; then the id must be whole.")] = False,
+    scrub: Annotated[
+        bool,
+        typer.Option(
+            help="Get it out of the file's bytes at once, which writes the whole file anew; or `adjourn db scrub` later."
+        ),
+    ] = True,
+) -> None:
+    """Erase everything that was in a run that has ended. It cannot be undone; the audit keeps who wanted it, and why."""
+    name = person(db, by, right="admin", what="erasing a run").name
+    id = _meant(db, run, reason, yes, whole)
+    done = with_runtime(db, lambda rt: rt.erase(id, by=name, reason=reason, whole=whole, scrub=scrub))
+    if as_json:
+        print_json(msgspec.to_builtins(done))
+    else:
+        for turn in (done.run, *done.turns):
+            out().print(Text.assemble("erased  ", visible(turn), f"  by {visible(done.by)}: {visible(done.reason)}"))
+    if not done.scrubbed:
+        why = "Somebody who reads holds a part of it in the files" if scrub else "It is still in the bytes of the file"
+        tell(Text(f"{why}; once more: {command(db, 'db', 'scrub')}", style="yellow"))
+    if done.others:
+        said = f"{count(len(done.others), 'later run')} of its session may have been given its conversation: "
+        tell(Text(said + ", ".join(visible(x) for x in done.others[:5]), style="yellow"))
+    tell(Text("Backups, checkpoints and forks of it are copies of their own.", style=DIM))
+
+
+def _meant(db: str | None, run: str, reason: str, yes: bool, whole: bool) -> str:
+    """The whole id of the run to erase, once somebody has agreed."""
+
+    async def look(rt: Runtime) -> tuple[str, str]:
+        row = await find_run(rt, run)
+        return row.id, row.title
+
+    id, title = with_runtime(db, look)
+    if yes and id == run:
+        return id
+    if yes or not is_attended():
+        options = ("--reason", reason, *(("--whole",) if whole else ()), "--yes")
+        again = command(db, "erase", id, options=options)
+        raise Invalid(f"nothing was erased; it cannot be undone, so name the run whole, and say --yes: {again}")
+    tell(f"  {visible(id)}  {visible(title)}")
+    try:
+        what = "it, and in every run of its conversation" if whole else "it"
+        agreed = confirm(f"Erase everything that is in {what}? It cannot be undone.")
+    except (Later, KeyboardInterrupt):
+        agreed = False
+    if not agreed:
+        raise Invalid(f"{id!r} was left as it is; nothing was erased")
+    return id
+
+
+@app.command()
+@says("Not held")
+def hold(
+    run: Annotated[
+        str, typer.Argument(metavar="[RUN]", help="The run; without it, those that are on.", show_default=False)
+    ] = "",
+    label: Annotated[
+        str,
+        typer.Option(
+            "--label", metavar="KEY=VALUE", help="All runs with this label, also later ones.", show_default=False
+        ),
+    ] = "",
+    reason: Annotated[
+        str, typer.Option("--reason", metavar="TEXT", help="Why; whoever is refused reads it.", show_default=False)
+    ] = "",
+    lift: Annotated[bool, typer.Option("--lift", help="End the hold.")] = False,
+    db: Db = None,
+    as_json: Json = False,
+    by: By = None,
+) -> None:
+    """Put a run, or a label, under a legal hold: it is neither erased nor pruned until somebody lifts that."""
+    if run and label:
+        raise Invalid("name a run, or a label with --label, not both")
+    if not (run or label):
+        _print_holds(with_runtime(db, lambda rt: rt.holds()), as_json)
+        return
+    if not (reason or lift):
+        raise Invalid("say why, with --reason: whoever is refused reads it")
+    name = person(db, by, right="admin", what="a legal hold").name
+
+    async def work(rt: Runtime) -> list[Hold]:
+        scope = f"label:{label}" if label else f"run:{(await find_run(rt, run)).id}"
+        return await rt.hold(scope, by=name, reason=reason, lift=lift)
+
+    _print_holds(with_runtime(db, work), as_json)
+
+
+def _print_holds(holds: list[Hold], as_json: bool) -> None:
+    if as_json:
+        print_json([msgspec.to_builtins(held) for held in holds])
+        return
+    for held in holds:
+        out().print(
+            Text.assemble(
+                ("■ on hold  ", "yellow"), visible(held.scope), f"  by {visible(held.by)}: {visible(held.reason)}"
+            )
+        )
+    if not holds:
+        out().print("Nothing is on hold.")

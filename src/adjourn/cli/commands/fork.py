@@ -1,0 +1,108 @@
+"""`adjourn fork`: go on from the past of another run."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.text import Text
+
+from adjourn.cli.database import with_runtime
+from adjourn.cli.error_report import says
+from adjourn.cli.interrupt_lookup import find_run
+from adjourn.cli.options import By, Db, Json, RunId, SigningKeyFile
+from adjourn.cli.person import person
+from adjourn.cli.terminal.console import out, print_json, say
+from adjourn.cli.terminal.format import DIM, arguments
+from adjourn.core.fork import boundaries
+from adjourn.core.records import AnyRecord, Forked
+from adjourn.core.state import State
+from adjourn.errors import Invalid
+from adjourn.runtime.runtime import Runtime
+from adjourn.views.visible import visible
+
+if TYPE_CHECKING:
+    from adjourn.server.auth import Right
+
+app = typer.Typer()
+
+
+@app.command()
+@says("Not forked")
+def fork(
+    run: RunId,
+    at: Annotated[
+        int | None, typer.Option("--at", metavar="RECORD", help="The boundary to begin from; without it, the latest.")
+    ] = None,
+    instruction: Annotated[
+        str,
+        typer.Option("--instruction", metavar="TEXT", help="What the agent reads as it goes on.", show_default=False),
+    ] = "",
+    answers: Annotated[
+        str,
+        typer.Option(
+            metavar="reopen|keep",
+            help="What people answered before the boundary: it is asked again, or you answer for it.",
+        ),
+    ] = "reopen",
+    db: Db = None,
+    as_json: Json = False,
+    by: By = None,
+    signing_key: SigningKeyFile = "",
+) -> None:
+    """Start a new run from a boundary of another. What is recorded before it is reused, not done again.
+
+    Nobody has agreed to anything in the new run. With --answers reopen it begins before the first answer of a person; with
+    keep, which is for somebody who may decide, the answers are recorded as yours.
+    """
+    if answers not in ("reopen", "keep"):
+        raise Invalid(f"--answers is 'reopen' or 'keep', not {answers!r}")
+    keeps = answers == "keep"
+    right: Right = "decide" if keeps else "control"
+    name = person(db, by, right=right, what="keeping people's answers" if keeps else "a fork").name
+
+    async def work(rt: Runtime) -> Fork:
+        old = await rt.get((await find_run(rt, run)).id)
+        wanted = at if at is not None else boundaries(await _records(rt, old.id))[-1]
+        made = await old.fork(at, instruction=instruction, answers=answers, by=name)
+        return fork_of(await _records(rt, made.id), wanted)
+
+    made = with_runtime(db, work, signing_key=signing_key or None)
+    if as_json:
+        print_json(asdict(made))
+        return
+    out().print(visible(made.id))
+    say(Text(f"Cut from {visible(made.of)} after record {made.at}.", style=DIM))
+    if made.reopened:
+        say(Text("That is before the first answer of a person, which is asked again.", style=DIM))
+    for call in made.inherited:
+        done = f"{visible(call['tool'])} {arguments(call['arguments'])}".rstrip()
+        say(Text(f"  inherited  {done}: done by {visible(made.of)}, never undone by this run", style=DIM))
+
+
+@dataclass(frozen=True, slots=True)
+class Fork:
+    """A run that was forked: of which, after which record, whether answers are asked again, and what it inherited."""
+
+    id: str
+    of: str
+    at: int
+    answers: str
+    reopened: bool
+    inherited: list[dict[str, Any]]
+
+
+async def _records(rt: Runtime, run: str) -> list[AnyRecord]:
+    return [record for _, record in await rt.store.load(run)]
+
+
+def fork_of(records: Sequence[AnyRecord], wanted: int) -> Fork:
+    """What became of a fork, from its journal, and the boundary that was wanted."""
+    state = State().fold_all(list(enumerate(records, 1)))
+    here = next(record for record in reversed(records) if isinstance(record, Forked))
+    inherited = [
+        {"call": call.id, "tool": call.tool, "arguments": call.args}
+        for call in state.effects.values()
+        if call.inherited
+    ]
+    return Fork(state.run, here.of, here.at_seq, here.answers, here.at_seq < wanted, inherited)

@@ -1,0 +1,257 @@
+"""Commands with which a person decides: `inbox`, `approve`, `deny`, `answer`, `retry`."""
+
+from collections.abc import Callable
+from typing import Annotated, Any, Literal
+
+import typer
+from rich.text import Text
+
+from adjourn.cli import last_list as listing
+from adjourn.cli.commands.runs import list_inbox
+from adjourn.cli.database import address_of, with_runtime
+from adjourn.cli.decision_result import NOT, Settled, settle
+from adjourn.cli.error_report import NotShown, report, says
+from adjourn.cli.failure_group import look_alike, report_retried
+from adjourn.cli.interrupt_lookup import Found, find, full_digest
+from adjourn.cli.options import By, Db, Group, InterruptId, Json, Note, RequestId, SigningKeyFile, Wait
+from adjourn.cli.person import Person, person
+from adjourn.cli.terminal.console import is_attended, out, print_json, say
+from adjourn.cli.terminal.format import DIM, EXIT
+from adjourn.cli.terminal.hints import how_to_decide
+from adjourn.cli.terminal.interrupt import Item, list_line, look, render
+from adjourn.cli.terminal.interrupt import as_json as item_json
+from adjourn.cli.terminal.prompt import Choice, Later, decide, parse
+from adjourn.core.codec import loads
+from adjourn.core.interrupt import Interrupt
+from adjourn.errors import Conflict, Invalid
+from adjourn.runtime.runtime import Runtime
+
+app = typer.Typer()
+PATIENCE = 2.0
+"""Seconds to wait after a decision at a prompt for a worker to act on it."""
+
+
+@app.command()
+@says("Not shown")
+def inbox(
+    item: Annotated[str | None, typer.Argument(metavar="[ITEM]", help="Show this one, whole, and decide.")] = None,
+    db: Db = None,
+    as_json: Json = False,
+    by: By = None,
+    agent: Annotated[str, typer.Option(help="Only of this agent or flow.", show_default=False)] = "",
+    kind: Annotated[str, typer.Option(help="Only of this kind: approval, question, …", show_default=False)] = "",
+    run: Annotated[str, typer.Option(metavar="RUN", help="Only of this run.", show_default=False)] = "",
+    limit: Annotated[int, typer.Option(help="At most so many.", min=1, max=1000)] = 50,
+    signing_key: SigningKeyFile = "",
+) -> None:
+    """List what waits for a person; with ITEM show it whole and, at a terminal, decide.
+
+    ITEM is a number of the list, an interrupt's id, RUN/CALL, or a run that has only one open. Without a terminal it
+    is only printed, and the exit code is 3 while it waits.
+    """
+    if item is None:
+        list_inbox(db, agent, kind, run, limit, as_json)
+        return
+    given = item
+
+    async def work(rt: Runtime) -> Item:
+        return await look(rt, (await find(rt, address_of(db), given)).interrupt)
+
+    seen = with_runtime(db, work)
+    listing.look(address_of(db), seen.interrupt.ref, seen.interrupt.digest)
+    if as_json:
+        print_json(item_json(seen))
+        return
+    terminal = out()
+    terminal.print(*render(seen, terminal.width), "")
+    if not seen.open:
+        say(Text("It is no longer open: nothing can be decided here.", style=DIM))
+        return
+    if not is_attended():
+        for word, typed in how_to_decide(db, seen.interrupt):
+            say(f"{word:<7}  {typed}")
+        raise typer.Exit(3)
+    raise typer.Exit(_at_the_prompt(db, seen.interrupt, person(db, by, right="decide"), signing_key))
+
+
+def _at_the_prompt(db: str | None, i: Interrupt, by: Person, signing_key: str) -> int:
+    """Ask and decide; what was shown is what is decided about. A refusal says who won."""
+    try:
+        choice = decide(i)
+    except (Later, KeyboardInterrupt):
+        say("", Text("Left as it is.", style=DIM))
+        return 3
+    try:
+        done = with_runtime(
+            db, lambda rt: settle(rt, i, choice, by, i.digest, "", PATIENCE), signing_key=signing_key or None
+        )
+    except Conflict as e:
+        return report(e, NOT[choice.verb], db=db)
+    done.print()
+    return 0
+
+
+def _command(
+    db: str | None, item: str, by: Person, make: Callable[[Interrupt], Choice], digest: str, request_id: str,
+    wait: float | None, as_json: bool, signing_key: str = "",
+) -> None:  # fmt: skip
+    async def work(rt: Runtime) -> Settled:
+        found: Found = await find(rt, address_of(db), item)
+        i = found.interrupt
+        choice = make(i)
+        seen = full_digest(i, digest) or shown_digest(found, choice)
+        return await settle(rt, i, choice, by, seen, request_id, wait or 0.0)
+
+    done = with_runtime(db, work, signing_key=signing_key or None)
+    if as_json:
+        print_json(done.as_json())
+    else:
+        done.print()
+    if wait is not None:
+        raise typer.Exit(EXIT.get(done.status, 3))
+
+
+def shown_digest(found: Found, choice: Choice) -> str:
+    """The digest of what the person was shown; raises `NotShown` if they say yes to more than that.
+
+    A line of a list that was not cut shows all of it; so does a line that would not be, of an item that was not listed.
+    Saying no needs no look.
+    """
+    i, seen = found.interrupt, found.seen
+    whole = list_line(i).whole if seen is None else seen.whole
+    if not whole and choice.verb != "deny" and i.kind in ("approval", "question", "in_doubt"):
+        raise NotShown(i.ref)
+    return seen.digest if seen else ""
+
+
+Digest = Annotated[
+    str,
+    typer.Option(metavar="HEX", help="The digest of what you saw: anything else is refused.", show_default=False),
+]
+
+
+@app.command()
+@says("Not approved")
+def approve(
+    item: InterruptId,
+    db: Db = None,
+    as_json: Json = False,
+    by: By = None,
+    note: Note = "",
+    digest: Digest = "",
+    edit: Annotated[
+        str, typer.Option(metavar="JSON", help="Run it with these arguments instead: all of them.", show_default=False)
+    ] = "",
+    scope: Annotated[str, typer.Option(help="once, or run: again in this run for these exact arguments.")] = "once",
+    group: Group = None,
+    request_id: RequestId = "",
+    wait: Wait = None,
+    signing_key: SigningKeyFile = "",
+) -> None:
+    """Let an action run, exactly as shown or as edited."""
+    if scope not in ("once", "run"):
+        raise Invalid(f"--scope is 'once' or 'run', not {scope!r}")
+    width: Literal["once", "run"] = "run" if scope == "run" else "once"
+    edited = _object(edit) if edit else None
+
+    def make(i: Interrupt) -> Choice:
+        return Choice("approve", note=note, edit=edited, scope=width)
+
+    decider = person(db, by, group or (), right="decide")
+    _command(db, item, decider, make, digest, request_id, wait, as_json, signing_key)
+
+
+def _object(text: str) -> dict[str, Any]:
+    value = loads(text, what="--edit")
+    if not isinstance(value, dict):
+        raise Invalid("--edit takes all arguments as a JSON object, for example '{\"cents\": 500}'")
+    return value  # pyright: ignore[reportUnknownVariableType]
+
+
+@app.command()
+@says("Not denied")
+def deny(
+    item: InterruptId,
+    db: Db = None,
+    as_json: Json = False,
+    by: By = None,
+    note: Note = "",
+    digest: Digest = "",
+    request_id: RequestId = "",
+    wait: Wait = None,
+    signing_key: SigningKeyFile = "",
+) -> None:
+    """Refuse an action; the agent reads the refusal and goes on."""
+    decider = person(db, by, right="decide")
+    _command(db, item, decider, lambda i: Choice("deny", note=note), digest, request_id, wait, as_json, signing_key)
+
+
+@app.command()
+@says("Not answered")
+def answer(
+    item: InterruptId,
+    value: Annotated[str, typer.Argument(help="JSON; a text that is not JSON is taken as a text.")],
+    db: Db = None,
+    as_json: Json = False,
+    by: By = None,
+    note: Note = "",
+    text: Annotated[bool, typer.Option("--text", help="Take VALUE as a text, even if it is JSON.")] = False,
+    digest: Digest = "",
+    group: Group = None,
+    request_id: RequestId = "",
+    wait: Wait = None,
+    signing_key: SigningKeyFile = "",
+) -> None:
+    """Answer a question, or choose for a call in doubt, an error, a limit or an undo."""
+
+    def make(i: Interrupt) -> Choice:
+        return Choice(
+            "answer", value if text else parse(value, i.answer_schema if i.kind == "question" else None), note=note
+        )
+
+    decider = person(db, by, group or (), right="decide")
+    _command(db, item, decider, make, digest, request_id, wait, as_json, signing_key)
+
+
+@app.command()
+@says("Not retried")
+def retry(
+    item: InterruptId,
+    db: Db = None,
+    as_json: Json = False,
+    by: By = None,
+    note: Note = "",
+    everything: Annotated[
+        bool,
+        typer.Option("--all", help="With it all open errors that are like it: same program, step and kind of error."),
+    ] = False,
+    digest: Digest = "",
+    request_id: RequestId = "",
+    wait: Wait = None,
+    signing_key: SigningKeyFile = "",
+) -> None:
+    """Try a failed step again; with --all, of every run that failed in the same way.
+
+    At a terminal --all says how many there are, and asks. Each is a decision of its own; one that is refused stops no other.
+    """
+    decider = person(db, by, right="decide")
+    if not everything:
+        _command(
+            db,
+            item,
+            decider,
+            lambda i: Choice("answer", "retry", note=note),
+            digest,
+            request_id,
+            wait,
+            as_json,
+            signing_key,
+        )
+        return
+    if wait is not None:
+        raise Invalid("--wait is for one run; leave it out, or leave --all out")
+    alike = with_runtime(db, lambda rt: look_alike(rt, db, item, digest))
+    if is_attended() and alike.count and not alike.is_meant():
+        raise Invalid("they were left as they are; nothing was retried")
+    done = with_runtime(db, lambda rt: alike.retry(rt, decider, note, request_id), signing_key=signing_key or None)
+    raise typer.Exit(report_retried(done, decider.name, alike.like, as_json))

@@ -1,0 +1,225 @@
+"""`adjourn run`: an agent or a flow in the foreground, with its steps, its words and its questions at this terminal."""
+
+import asyncio
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import typer
+from rich.text import Text
+
+from adjourn.agent.agent import Agent
+from adjourn.cli.database import address_of
+from adjourn.cli.error_report import report, says
+from adjourn.cli.foreground import Foreground
+from adjourn.cli.interrupt_lookup import find_run
+from adjourn.cli.options import By, Db, DecidersFile, Json, Program, Resources, SigningKeyFile
+from adjourn.cli.person import Person, person
+from adjourn.cli.program_loader import NotImportable, program_of, resources_of
+from adjourn.cli.terminal.console import err, say
+from adjourn.cli.terminal.format import DIM
+from adjourn.cli.terminal.live_view import JsonView, TextView, View
+from adjourn.cli.terminal.log_lines import log_to
+from adjourn.cli.terminal.screen import Screen
+from adjourn.cli.terminal.summary import Place
+from adjourn.core.codec import loads
+from adjourn.core.status import ENDED, Status
+from adjourn.errors import Invalid, NotAllowed, Refused
+from adjourn.flow.flow import Flow
+from adjourn.runtime.answers import MISSING
+from adjourn.runtime.run import Run
+from adjourn.runtime.runtime import Runtime
+from adjourn.views.visible import lines, visible
+
+app = typer.Typer()
+KEYS = {
+    "": "Ctrl-C pauses",
+    "pausing": "Ctrl-C again cancels and undoes",
+    "cancelling": "Ctrl-C again stops this process",
+}
+Session = Annotated[
+    str | None,
+    typer.Option(help="The session it belongs to; it goes on with the last run of it.", show_default=False),
+]
+Fresh = Annotated[bool, typer.Option("--fresh", help="With --session: begin a conversation of its own in the session.")]
+EARLIER = 5
+"""Steps of the past that are shown of a run that goes on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a person wants to run: a program from its beginning, or a run that is there."""
+
+    program: Agent[Any] | Flow
+    input: Any = None
+    run_id: str | None = None
+    session: str | None = None
+    labels: Mapping[str, str] | None = None
+    resume: str = ""
+    instruction: str = ""
+    after: str = ""
+    fresh: bool = False
+
+    async def begin(self, rt: Runtime, by: str) -> Run[Any]:
+        """The run, going on in this process if nothing holds it up."""
+        if not self.resume:
+            before: Any = None if self.fresh else MISSING
+            if self.after:
+                before = (await find_run(rt, self.after)).id
+            return await rt.start(
+                self.program,
+                self.input,
+                run_id=self.run_id,
+                session=self.session,
+                labels=self.labels,
+                by=by,
+                after=before,
+            )
+        row = await find_run(rt, self.resume)
+        run = await rt.get(row.id)
+        if row.program != self.program.name:
+            raise Invalid(
+                f"{run.id!r} is a run of {row.program!r}, and this is {self.program.name!r}; name its program"
+            )
+        if row.status in ENDED:
+            raise Refused(
+                run.id, "resume", row.view(rt.store.now()), "it has ended; `adjourn fork` begins a new run from it"
+            )
+        if row.status in (Status.PAUSED, Status.PAUSING) or row.view(rt.store.now()) == "failed":
+            await run.resume(self.instruction, by=by)
+        elif self.instruction:
+            await run.say(self.instruction, by=by)
+        rt.worker.wake(run.id)
+        return run
+
+
+@app.command()
+@says("Not run")
+def run(
+    program: Program,
+    input: Annotated[
+        str | None,
+        typer.Argument(metavar="[INPUT]", help="What it begins with; - reads it from stdin.", show_default=False),
+    ] = None,
+    db: Db = None,
+    as_json: Json = False,
+    by: By = None,
+    session: Session = None,
+    label: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=VALUE", help="A label; may be repeated.", show_default=False)
+    ] = None,
+    run_id: Annotated[
+        str | None, typer.Option("--id", metavar="ID", help="Its id, instead of a generated one.", show_default=False)
+    ] = None,
+    data: Annotated[bool, typer.Option("--data", help="INPUT is JSON, not text.")] = False,
+    resume: Annotated[
+        str,
+        typer.Option(
+            metavar="RUN", help="Go on here with a run that is there, instead of a new one.", show_default=False
+        ),
+    ] = "",
+    after: Annotated[
+        str,
+        typer.Option(
+            metavar="RUN", help="A run that has ended: this is the next turn of its conversation.", show_default=False
+        ),
+    ] = "",
+    fresh: Fresh = False,
+    instruction: Annotated[
+        str, typer.Option(metavar="TEXT", help="With --resume: what the agent reads as it goes on.", show_default=False)
+    ] = "",
+    resources: Resources = "",
+    deciders: DecidersFile = "",
+    signing_key: SigningKeyFile = "",
+) -> None:
+    """Run an agent or a flow here, until it ends or waits. Its output goes to stdout, everything else to stderr.
+
+    What waits for a person is asked right here; without a terminal the exit code is 3 and the command is printed.
+    Ctrl-C pauses at the next boundary, again cancels and undoes, a third time ends this process: nothing is lost.
+    """
+    if resume and (input is not None or run_id or session or label or after):
+        raise Invalid(
+            "--resume goes on with a run that has its input already; leave INPUT, --id, --session, --label and --after out"
+        )
+    if fresh and (after or not session):
+        raise Invalid("--fresh goes with --session, and not with --after: it begins a conversation of its own")
+    if instruction and not resume:
+        raise Invalid("--instruction goes with --resume; for a new run put it into INPUT")
+    try:
+        wanted = Wanted(
+            program_of(program),
+            _input(input, data),
+            run_id,
+            session,
+            _labels(label or []),
+            resume,
+            instruction,
+            after,
+            fresh,
+        )
+        given = resources_of(resources)
+    except NotImportable as e:
+        say(*lines(e.trace.rstrip()))
+        raise
+    place = Place(db, program)
+    signing = {"deciders": deciders or None, "signing_key": signing_key or None}
+    raise typer.Exit(asyncio.run(in_foreground(wanted, address_of(db), place, given, by, as_json, **signing)))
+
+
+def decider_here(place: Place, by: Person, as_json: bool) -> Person | None:
+    """Who decides at this terminal what a run waits for; None if nobody is there, or if they may not (it is said why)."""
+    if as_json or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return None
+    if not place.saved:  # it lives in this process only, which has no users
+        return by
+    try:
+        return person(place.db, by.name, by.groups, right="decide")
+    except NotAllowed as e:
+        report(e, "Nothing will be decided here", db=place.db)
+        return None
+
+
+async def in_foreground(
+    wanted: Wanted,
+    address: str,
+    place: Place,
+    resources: Mapping[str, Any],
+    by: str | None,
+    as_json: bool,
+    **signing: Any,
+) -> int:
+    """Run it until it rests; the code to exit with. `signing`: the runtime's deciders and signing key."""
+    speaks = place.saved and (not wanted.resume or bool(wanted.instruction))
+    starter = person(place.db, by, right="control" if speaks else None, what="what a run goes by")
+    decider = decider_here(place, starter, as_json)
+    view = view_of(as_json)
+    log_to(lambda *said: (view.rest(), say(*said)))
+    async with Runtime(address, [wanted.program], resources=resources, **signing) as rt:
+        handle = await wanted.begin(rt, starter.name)
+        if not as_json and place.saved:
+            say(Text(f"{visible(wanted.program.name)} {visible(handle.id)} on {visible(address)}", style=DIM))
+        if wanted.resume and isinstance(view, TextView):
+            view.recall(await rt.store.load(handle.id), EARLIER)
+        return await Foreground(rt, handle, view, place, by=starter.name, decider=decider).follow()
+
+
+def view_of(as_json: bool) -> View:
+    """How a run is shown: as data, or as talk."""
+    return JsonView() if as_json else TextView(Screen(err()), KEYS, ending=False)
+
+
+def _input(given: str | None, is_json: bool) -> Any:
+    text = sys.stdin.read() if given == "-" else given
+    if not is_json:
+        return text
+    if text is None:
+        raise Invalid("--data says that INPUT is JSON, and there is no INPUT")
+    return loads(text, what="INPUT")
+
+
+def _labels(given: list[str]) -> dict[str, str]:
+    pairs = [one.partition("=") for one in given]
+    if wrong := [name for name, found, _ in pairs if not found]:
+        raise Invalid(f"a label is written NAME=VALUE, not {wrong[0]!r}")
+    return {name: value for name, _, value in pairs}

@@ -1,0 +1,269 @@
+"""Commands that only look: `runs`, `show` and the list of `inbox`."""
+
+import time
+from dataclasses import asdict
+from typing import Annotated, Any
+
+import typer
+from rich.cells import cell_len
+from rich.text import Text
+
+from adjourn.cli import last_list as listing
+from adjourn.cli.database import address_of, with_runtime
+from adjourn.cli.error_report import says
+from adjourn.cli.interrupt_lookup import address_in_run, find_run
+from adjourn.cli.last_list import Seen
+from adjourn.cli.options import Db, Json, RunId
+from adjourn.cli.terminal.console import Terminal, fit, out, print_json, say, to_json, wrap
+from adjourn.cli.terminal.format import DIM, STATUSES, age, brief, count, duration, money, short_id, status_mark
+from adjourn.cli.terminal.hints import command
+from adjourn.cli.terminal.interrupt import Item, list_line, look, seats_line
+from adjourn.cli.terminal.interrupt import as_json as item_json
+from adjourn.cli.terminal.step_line import Look, line, look_at
+from adjourn.core.doubt import left_behind
+from adjourn.core.records import dump
+from adjourn.errors import Invalid
+from adjourn.runtime.runtime import Runtime
+from adjourn.views.timeline import Step, Timeline
+from adjourn.views.visible import visible
+
+app = typer.Typer()
+
+
+@app.command()
+@says("No runs listed")
+def runs(
+    db: Db = None,
+    as_json: Json = False,
+    status: Annotated[str, typer.Option(help="Only runs of this status.", show_default=False)] = "",
+    agent: Annotated[str, typer.Option(help="Only runs of this agent or flow.", show_default=False)] = "",
+    session: Annotated[str, typer.Option(help="Only runs of this session.", show_default=False)] = "",
+    label: Annotated[str, typer.Option(metavar="NAME=VALUE", help="Only with this label.", show_default=False)] = "",
+    after: Annotated[str, typer.Option(metavar="RUN", help="Older than this run.", show_default=False)] = "",
+    limit: Annotated[int, typer.Option(help="At most so many.", min=1, max=1000)] = 30,
+) -> None:
+    """List runs, newest first."""
+    name, found, value = label.partition("=")
+    if label and not found:
+        raise Invalid(f"a label is written NAME=VALUE, not {label!r}")
+
+    async def work(rt: Runtime) -> tuple[list[Look], int, float]:
+        before = (await find_run(rt, after)).id if after else ""
+        pair = (name, value) if label else None
+        found = await rt.runs(status=status, agent=agent, session=session, label=pair, after=before, limit=limit)
+        halts = list(await rt.halts())
+        waiting = len(await rt.inbox(limit=1000))
+        return [await look_at(rt, row, halts) for row in found], waiting, rt.store.now()
+
+    seen, waiting, now = with_runtime(db, work)
+    if as_json:
+        print_json([g.as_json() for g in seen])
+        return
+    _print_runs(seen, now)
+    person = f" {count(waiting, 'item waits', 'items wait')} for a person: {command(db, 'inbox')}" if waiting else ""
+    say(Text(f"{count(len(seen), 'run')}.{person}", style=DIM))
+    if len(seen) == limit:
+        older = command(db, "runs", options=("--after", seen[-1].row.id))
+        say(Text(f"Older ones: {older}", style=DIM))
+
+
+def _print_runs(seen: list[Look], now: float) -> None:
+    terminal = out()
+    cells = [_run_cells(g, now, terminal.tty) for g in seen]
+    head = ["STATUS", "", "RUN", "AGENT", "NOW", "COST", "AGE"]
+    wide = [max(len(head[n]), *(len(c[n]) for c in cells), 0) if cells else len(head[n]) for n in range(7)]
+    if terminal.tty:
+        wide[3] = min(wide[3], 16)
+        wide[4] = max(12, min(wide[4], terminal.width - sum(wide[:4]) - sum(wide[5:]) - 12))
+    terminal.print(Text(_columns(head, wide), style=DIM))
+    for g, row in zip(seen, cells, strict=True):
+        line = Text(_columns(row, wide))
+        line.stylize(STATUSES[g.status][1] if g.status in STATUSES else "", 0, wide[0])
+        terminal.print(line)
+
+
+def _run_cells(g: Look, now: float, tty: bool) -> list[str]:
+    resting = g.status not in ("completed", "cancelled", "stopped", "failed")
+    return [
+        status_mark(g.status).plain, age(now - g.row.updated_at) if resting else "",
+        short_id(g.row.id) if tty else visible(g.row.id), visible(g.row.program), visible(brief(g.doing)),
+        money(g.state.usage.cost), age(now - g.row.created_at),
+    ]  # fmt: skip
+
+
+def _columns(cells: list[str], wide: list[int]) -> str:
+    right = {1, 5, 6}
+    done = [cell.rjust(wide[n]) if n in right else fit(cell, wide[n]) for n, cell in enumerate(cells)]
+    return "  ".join(done).rstrip()
+
+
+@app.command()
+@says("Not shown")
+def show(
+    run: RunId,
+    db: Db = None,
+    as_json: Json = False,
+    journal: Annotated[bool, typer.Option("--journal", help="Print its records, one a line.")] = False,
+    checkpoint: Annotated[bool, typer.Option("--checkpoint", help="Print its checkpoint.")] = False,
+) -> None:
+    """Show one run: where it is and how it came there."""
+
+    async def work(rt: Runtime) -> tuple[Look, Timeline, str, float]:
+        row = await find_run(rt, run)
+        g = await look_at(rt, row, list(await rt.halts()))
+        saved = (await (await rt.get(row.id)).checkpoint()).to_json() if checkpoint else ""
+        now = rt.store.now()
+        return g, Timeline.of(g.records, now), saved, now
+
+    g, timeline, saved, now = with_runtime(db, work)
+    if checkpoint or journal:
+        _print_raw(g, saved)
+    elif as_json:
+        print_json(_run_json(g, timeline, now))
+    else:
+        _print_run(g, timeline, now)
+        _hints(g, db)
+
+
+def _print_raw(g: Look, saved: str) -> None:
+    import json
+
+    if saved:
+        out().print(to_json(json.loads(saved), indent=None))
+        return
+    for seq, record in g.records:
+        out().print(to_json({"seq": seq, **json.loads(dump(record))}, indent=None))
+
+
+def _run_json(g: Look, timeline: Timeline, now: float) -> dict[str, Any]:
+    steps = [asdict(s) for s in timeline.steps]
+    waiting = [item_json(Item(i, "", timeline.words.get(i.call.call_id, "") if i.call else "", True, 0.0))
+               for i in g.state.interrupts]  # fmt: skip
+    ended = g.state.ended
+    return {
+        **g.as_json(), "worked": round(timeline.worked(now), 3), "waited": round(timeline.waited(now), 3), "steps": steps,
+        "interrupts": waiting, "output": getattr(ended, "output", None), "residue": left_behind(g.state),
+    }  # fmt: skip
+
+
+def _print_run(g: Look, timeline: Timeline, now: float) -> None:
+    terminal, usage = out(), g.state.usage
+    head = Text.assemble(status_mark(g.status), "  ", (visible(g.row.title), "bold"))
+    facts = [
+        f"{visible(g.row.program)} {short_id(g.row.id) if terminal.tty else visible(g.row.id)}",
+        f"worked {duration(timeline.worked(now))}", f"waited {duration(timeline.waited(now))}", f"{usage.total_tokens:,} tok",
+    ]  # fmt: skip
+    facts += [money(usage.cost)] if usage.cost else []
+    terminal.print(head, Text(" · ".join(facts), style=DIM), "")
+    ids = max([2, *(len(s.id) for s in timeline.steps)])
+    names = min(24, max([5, *(len(visible(s.name)) + 2 * s.level for s in timeline.steps)]))
+    last = {step.path: step.n for step in timeline.steps}
+    for step in timeline.steps:
+        rail = "  " * (step.level - 1) + ("└ " if last[step.path] == step.n else "├ ") if step.level else ""
+        terminal.print(_step_line(step, ids, names, terminal, rail))
+    for i in g.state.interrupts:
+        if needed := seats_line(i):
+            terminal.print("", *_indented(f"{address_in_run(i)} needs {needed}", 2, terminal))
+
+
+def _step_line(step: Step, ids: int, names: int, terminal: Terminal, rail: str) -> Text:
+    glyph, colour = (STATUSES[step.status][:2]) if step.status in STATUSES else (" ", "")
+    going = "…" if step.status in ("running", "waiting") else ""
+    end = time.strftime("%H:%M:%S", time.localtime(step.at)) if step.took is None else duration(step.took) + going
+    note = visible(step.note)
+    name = fit(visible(step.name), names - len(rail))
+    text = line(step)
+    if terminal.tty:
+        room = terminal.width - ids - names - 20
+        note = fit(note, min(len(note), max(16, room // 2)))
+        text = fit(text, max(8, room - len(note)))
+    else:
+        text = f"{text:<32}"
+    return Text.assemble(
+        f"  {step.id:>{ids}}  ", (rail, DIM), (glyph, colour), " ", (name, colour if step.status == "waiting" else ""),
+        "  ", text, "  ", (note, colour or DIM), "  ", (f"{end:>8}", DIM),
+    )  # fmt: skip
+
+
+def _hints(g: Look, db: str | None) -> None:
+    run, hints = g.row.id, dict[str, str]()
+    if g.state.interrupts and g.status in ("waiting", "stuck"):
+        hints["Decide"] = command(db, "inbox", run)
+    elif g.status == "failed":
+        hints["Try again"] = command(db, "resume", run)
+    elif g.status == "paused":
+        hints = {
+            "Resume": command(db, "resume", run),
+            "Steer": command(db, "resume", run, options=("--instruction", "…")),
+        }
+    elif g.status == "ready":
+        hints["Advance it"] = command(db, "worker", f"app.py:{g.row.program}")
+    if g.status not in ("completed", "stopped", "cancelled"):
+        hints["Watch"] = command(db, "watch", run)
+    if hints:
+        space = max(len(word) for word in hints)
+        say("", *(Text.assemble((f"{word:<{space}}  ", DIM), typed) for word, typed in hints.items()))
+
+
+def list_inbox(db: str | None, agent: str, kind: str, run: str, limit: int, as_json: bool) -> None:
+    """Print what waits for a person, numbered; a number means this list from then on."""
+
+    async def work(rt: Runtime) -> tuple[list[Item], float]:
+        run_id = (await find_run(rt, run)).id if run else ""
+        found = await rt.inbox(agent=agent, kind=kind.replace(" ", "_"), run=run_id, limit=limit)
+        return [await look(rt, i) for i in found], rt.store.now()
+
+    items, now = with_runtime(db, work)
+    if as_json:
+        listing.remember(address_of(db), [_seen(item, whole=True) for item in items])
+        print_json([{"number": n, **item_json(item)} for n, item in enumerate(items, 1)])
+        return
+    if not items:
+        listing.remember(address_of(db), [])
+        say(Text("Nothing waits for a person.", style=DIM))
+        return
+    kept = listing.remember(address_of(db), _print_inbox(items, now))
+    example = command(db, "inbox", "1" if kept else items[0].interrupt.ref)
+    say(Text(f"{count(len(items), 'item')}. Look at one and decide: {example}", style=DIM))
+
+
+def _indented(text: str, space: int, terminal: Terminal) -> list[Text]:
+    return [Text(" " * space + piece, style=DIM) for piece in wrap(visible(text), max(20, terminal.width - space))]
+
+
+def _seen(item: Item, *, whole: bool) -> Seen:
+    return Seen(item.interrupt.ref, item.interrupt.digest, whole)
+
+
+def _print_inbox(items: list[Item], now: float) -> list[Seen]:
+    """Print the list; what of it was seen, and whether that was all of it."""
+    terminal = out()
+    cells, lines = [["", "KIND", "WHAT", "WHERE", "EXPIRES"]], [list_line(item.interrupt) for item in items]
+    for n, (item, gist) in enumerate(zip(items, lines, strict=True), 1):
+        i = item.interrupt
+        left = duration(i.expires_at - now) if i.expires_at else "–"
+        where = f"{short_id(i.run_id)}  {visible(item.where)}" if terminal.tty else visible(f"{item.where} {i.ref}")
+        kind = f"{i.kind}, escalated" if i.escalated else i.kind.replace("_", " ")
+        cells.append([str(n), kind, gist.text, where, left])
+    wide = [max(cell_len(row[n]) for row in cells) for n in range(5)]
+    if terminal.tty:
+        wide[3] = min(wide[3], 36)
+        wide[2] = max(16, min(wide[2], terminal.width - wide[0] - wide[1] - wide[3] - wide[4] - 8))
+    for n, row in enumerate(cells):
+        done = [
+            fit(row[0], wide[0]),
+            fit(row[1], wide[1]),
+            fit(row[2], wide[2]),
+            fit(row[3], wide[3]),
+            row[4].rjust(wide[4]),
+        ]
+        line = Text("  ".join(done).rstrip(), style=DIM if n == 0 else "")
+        if n:
+            line.stylize("yellow", wide[0] + 2, wide[0] + 2 + wide[1])
+        terminal.print(line)
+        if n and (needed := seats_line(items[n - 1].interrupt)):
+            terminal.print(*_indented(needed, wide[0] + wide[1] + 4, terminal))
+    return [
+        _seen(item, whole=gist.whole and cell_len(gist.text) <= wide[2])
+        for item, gist in zip(items, lines, strict=True)
+    ]

@@ -1,0 +1,180 @@
+"""`adjourn serve`: the HTTP API and the console on a database, until Ctrl-C."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.text import Text
+
+from adjourn.agent.agent import Agent
+from adjourn.cli import event_loop
+from adjourn.cli.completion import complete_programs
+from adjourn.cli.database import address_of, check_exists, file_of
+from adjourn.cli.error_report import says
+from adjourn.cli.extras import needs
+from adjourn.cli.options import AuditKeyFile, Db, Json, Resources, SigningKeyFile, sealing_key
+from adjourn.cli.program_loader import NotImportable, programs_of, resources_of
+from adjourn.cli.terminal.console import out, print_line, say
+from adjourn.cli.terminal.format import DIM
+from adjourn.cli.terminal.log_lines import log_to
+from adjourn.errors import Invalid
+from adjourn.flow.flow import Flow
+from adjourn.views.visible import lines, visible
+
+if TYPE_CHECKING:
+    from adjourn.server.running_server import Serving
+
+app = typer.Typer()
+
+Programs = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[APP.PY:NAME]...", help="Agents and flows to advance here, too.", show_default=False,
+        autocompletion=complete_programs,
+    ),
+]  # fmt: skip
+Host = Annotated[str, typer.Option(help="The address to listen on; any but this machine's own needs users.")]
+Port = Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")]
+Origins = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--origin", metavar="URL", help="Where people find it, if that is not HOST:PORT; may be repeated.", show_default=False
+    ),
+]  # fmt: skip
+UsersFile = Annotated[
+    str, typer.Option(metavar="FILE", help="Its users; without it, those beside the database.", show_default=False)
+]
+LinkName = Annotated[
+    str, typer.Option(metavar="NAME", help="Who decides with the printed link.", show_default="your user name here")
+]
+Token = Annotated[
+    bool, typer.Option("--token", help="Print a link that may do everything, although there are users or an origin.")
+]
+Certificate = Annotated[str, typer.Option(metavar="FILE", help="For HTTPS: the certificate.", show_default=False)]
+CertificateKey = Annotated[str, typer.Option(metavar="FILE", help="For HTTPS: its key.", show_default=False)]
+Allowed = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NETWORK", help="Webhooks may go there although it is not public.", show_default=False),
+]
+Proxies = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--trusted-proxy", metavar="NETWORK", help="A proxy whose X-Forwarded-For is believed; may be repeated.",
+        show_default=False,
+    ),
+]  # fmt: skip
+Rate = Annotated[float, typer.Option(min=1, help="Requests a second for each address.")]
+Minutes = Annotated[
+    float, typer.Option(metavar="MINUTES", min=1, help="A browser's session ends after so long without use.")
+]
+Hours = Annotated[float, typer.Option(metavar="HOURS", min=0.1, help="It ends after so long in any case.")]
+Most = Annotated[
+    int, typer.Option(metavar="N", min=10, help="Connections in all, as far as the limit of files allows.")
+]
+Each = Annotated[
+    int, typer.Option(metavar="N", min=0, help="Connections of one address.", show_default="a quarter of all")
+]
+HeadSeconds = Annotated[float, typer.Option(metavar="SECONDS", min=0.1, help="For the head of a request to arrive.")]
+Work = Annotated[bool, typer.Option("--work/--no-work", help="Advance the programs' runs here, or only start them.")]
+
+
+@app.command()
+@says("Not served")
+def serve(
+    programs: Programs = None,
+    db: Db = None,
+    host: Host = "127.0.0.1",
+    port: Port = 8765,
+    origin: Origins = None,
+    users: UsersFile = "",
+    name: LinkName = "",
+    token: Token = False,
+    certfile: Certificate = "",
+    keyfile: CertificateKey = "",
+    allow: Allowed = None,
+    trusted_proxy: Proxies = None,
+    rate: Rate = 200.0,
+    session_idle: Minutes = 60.0,
+    session_life: Hours = 12.0,
+    max_connections: Most = 4000,
+    max_connections_each: Each = 0,
+    head_timeout: HeadSeconds = 10.0,
+    work: Work = True,
+    resources: Resources = "",
+    audit_key: AuditKeyFile = "",
+    signing_key: SigningKeyFile = "",
+    as_json: Json = False,
+) -> None:
+    """Serve the API and the console until Ctrl-C. Where to open it is printed on stdout.
+
+    With programs it is a worker as well; without them start one beside it. On this machine's own address, without users and
+    without an origin, the printed link has a token: whoever has it may do everything. Everywhere else people log in with
+    their keys: `adjourn user add`.
+    """
+    with needs("server"):
+        from adjourn.server.running_server import serve as serve_until_signal
+        from adjourn.server.users import Users
+    loaded, given = _loaded(programs or [], resources)
+    address = address_of(db)
+    if (path := file_of(address)) and Path(path).exists():
+        check_exists(address)
+    _check_files(certfile, keyfile, users)
+    log_to(say)
+    options: dict[str, Any] = {
+        "origins": origin or (), "users": Users(users) if users else None, "name": name, "token": token or None,
+        "resources": given, "allow": allow or (), "certfile": certfile, "keyfile": keyfile, "rate": rate,
+        "proxies": trusted_proxy or (), "session_idle": session_idle * 60, "session_life": session_life * 3600,
+        "connections": max_connections, "connections_each": max_connections_each, "head_seconds": head_timeout, "work": work,
+        "audit_key": sealing_key(audit_key), "signing_key": signing_key or None,
+    }  # fmt: skip
+
+    if signing_key and loaded and work:
+        say(
+            Text(
+                "! This process signs decisions and runs tools: a tool that reads its memory or its key can decide.",
+                style=DIM,
+            )
+        )
+        say(Text("  Start workers of their own, and add --no-work here.", style=DIM))
+
+    def ready(up: "Serving") -> None:
+        _tell(up, [program.name for program in loaded], address, as_json)
+
+    try:
+        event_loop.run(serve_until_signal(address, loaded, host=host, port=port, ready=ready, **options))
+    except OSError as e:  # an address that is nobody's, a certificate that is none
+        raise Invalid(f"{host}:{port} cannot be served: {e.strerror or e}; look at --host and --certfile") from e
+    say(Text("Stopped. Nothing is lost.", style=DIM))
+
+
+def _loaded(programs: list[str], resources: str) -> tuple[list[Agent[Any] | Flow], Mapping[str, Any]]:
+    try:
+        return [program for reference in programs for program in programs_of(reference)], resources_of(resources)
+    except NotImportable as e:
+        say(*lines(e.trace.rstrip()))
+        raise
+
+
+def _check_files(certfile: str, keyfile: str, users: str) -> None:
+    for file in (certfile, keyfile, users):
+        if file and not Path(file).is_file():
+            raise Invalid(f"there is no file {file!r}")
+    if bool(certfile) != bool(keyfile):
+        raise Invalid("HTTPS takes both --certfile and --keyfile")
+
+
+def _tell(up: "Serving", names: list[str], address: str, as_json: bool) -> None:
+    if as_json:
+        print_line({"url": up.url, "link": up.link, "pid": os.getpid(), "programs": names})
+    else:
+        terminal = out()
+        terminal.print(visible(up.link))
+        terminal.flush()
+    does = f"advances {', '.join(map(visible, names))}" if names else "advances nothing: start a worker beside it"
+    say(Text(f"Serving {visible(address)}; this process {does}. Ctrl-C stops it.", style=DIM))
+    if up.token:
+        say(Text("Whoever has this link may do everything here; it and its sessions end with this process.", style=DIM))
+    else:
+        say(Text("People log in with their keys; `adjourn user add NAME` makes one.", style=DIM))

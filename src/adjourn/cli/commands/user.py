@@ -1,0 +1,280 @@
+"""`adjourn user`: who may use the API and the console of a database, in what role, with which keys."""
+
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.text import Text
+
+from adjourn.cli.database import address_of, check_exists, file_of, with_runtime
+from adjourn.cli.error_report import says
+from adjourn.cli.expiry import seconds_until
+from adjourn.cli.extras import needs
+from adjourn.cli.options import Db, Json, who
+from adjourn.cli.terminal.console import fit, out, print_json, say
+from adjourn.cli.terminal.format import DIM, count
+from adjourn.errors import AdjournError, Invalid, NotFound
+from adjourn.views.visible import visible
+
+if TYPE_CHECKING:
+    from adjourn.server.users import Key, User, Users
+
+app = typer.Typer(
+    name="user", help="Who may use the API and the console, in what role, with which keys.", no_args_is_help=True
+)
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="How decisions of this person are signed.")]
+File = Annotated[
+    str,
+    typer.Option(
+        "--users", metavar="FILE", help="Where the users are, if not beside the database.", show_default=False
+    ),
+]
+Expires = Annotated[
+    str,
+    typer.Option("--expires", metavar="WHEN", help="When the key ends: 12h, 30d, a date.", show_default="never"),
+]
+
+
+@contextmanager
+def _users(db: str | None, file: str, *, new: bool = False) -> Generator["Users"]:
+    """The users of a database that exists, or of a file; with `new`, of one that may be made later.
+
+    What is changed is written into the security log of the database, if there is one.
+    """
+    with needs("server"):
+        from adjourn.server.users import Users
+    users, changes = Users(_path(db, file, new)), list[dict[str, Any]]()
+    users.told = changes.append
+    try:
+        yield users
+    finally:
+        users.close()
+        if changes:
+            _log(db, changes)
+
+
+def _log(db: str | None, changes: list[dict[str, Any]]) -> None:
+    """The change has been made, so it is said and not undone if it cannot be written down."""
+    path = file_of(address_of(db))
+    if path is None or not Path(path).is_file():
+        return
+    try:
+        with_runtime(db, lambda rt: rt.store.note([{**line, "by": who(None), "from": rt.origin} for line in changes]))
+    except AdjournError as e:
+        say(Text(f"! It is not in the security log: {visible(str(e))}", style=DIM))
+
+
+def _path(db: str | None, file: str, new: bool) -> str:
+    from adjourn.server.users import users_path
+
+    if file:
+        if not new and not Path(file).is_file():
+            raise Invalid(f"there is no file {file!r}; `adjourn user add NAME --users {file}` makes it")
+        return file
+    address = address_of(db)
+    if not new:
+        check_exists(address)
+    path = users_path(address)
+    if not path:
+        raise Invalid(f"{address!r} has no file beside which users could be kept; name one with --users")
+    return path
+
+
+def _shown(user: "User") -> dict[str, object]:
+    return {"name": user.name, "role": user.role, "groups": list(user.groups), "created_at": user.created_at}
+
+
+def _shown_key(key: "Key") -> dict[str, object]:
+    return {
+        "id": key.id, "user": key.user, "hint": key.hint, "created_at": key.created_at, "expires_at": key.expires_at,
+    }  # fmt: skip
+
+
+def _seconds(expires: str) -> float | None:
+    return seconds_until(expires, time.time()) if expires else None
+
+
+# People
+
+
+@app.command()
+@says("Not added")
+def add(
+    name: Name,
+    role: Annotated[str, typer.Option(help="viewer, operator, approver or admin.")] = "viewer",
+    group: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="A group that may decide; may be repeated.", show_default=False),
+    ] = None,
+    expires: Expires = "",
+    db: Db = None,
+    file: File = "",
+    as_json: Json = False,
+) -> None:
+    """Add a user and print their key, this one time. Only its hash is kept.
+
+    A viewer looks; an operator pauses, resumes, cancels, starts and halts; an approver decides; an admin may do all of it.
+    """
+    with _users(db, file, new=True) as users:
+        key = users.add(name, role, group or (), expires_in=_seconds(expires))
+        user = users.get(name)
+        assert user is not None
+    _print_key(user, key, as_json)
+
+
+@app.command("list")
+@says("No users listed")
+def list_users(db: Db = None, file: File = "", as_json: Json = False) -> None:
+    """List the users."""
+    with _users(db, file) as users:
+        found = users.all()
+    if as_json:
+        print_json([_shown(u) for u in found])
+        return
+    terminal = out()
+    wide = max([4, *(len(visible(u.name)) for u in found)])
+    if found:
+        terminal.print(Text(f"{fit('NAME', wide)}  ROLE      SINCE       GROUPS", style=DIM))
+    for u in found:
+        groups = ", ".join(map(visible, u.groups))
+        terminal.print(f"{fit(visible(u.name), wide)}  {u.role:<8}  {_day(u.created_at)}  {groups}".rstrip())
+    say(Text(f"{count(len(found), 'user')}.", style=DIM))
+
+
+@app.command()
+@says("Not changed")
+def role(
+    name: Name,
+    role: Annotated[str, typer.Argument(metavar="ROLE", help="viewer, operator, approver or admin.")],
+    db: Db = None,
+    file: File = "",
+    as_json: Json = False,
+) -> None:
+    """Give a user another role; it counts from their next request on."""
+    with _users(db, file) as users:
+        user = users.set_role(name, role)
+    _print_user(user, as_json)
+
+
+@app.command()
+@says("Not changed")
+def groups(
+    name: Name,
+    group: Annotated[
+        list[str] | None, typer.Argument(metavar="[GROUP]...", help="All their groups.", show_default=False)
+    ] = None,
+    none: Annotated[bool, typer.Option("--none", help="Take them out of every group.")] = False,
+    db: Db = None,
+    file: File = "",
+    as_json: Json = False,
+) -> None:
+    """Put a user into these groups and no others; without a group, print those that they are in."""
+    if group and none:
+        raise Invalid("name groups, or give --none, not both")
+    with _users(db, file) as users:
+        user = users.set_groups(name, group or ()) if group or none else users.get(name)
+    if user is None:
+        raise NotFound(f"there is no user {name!r:.80}")
+    _print_user(user, as_json)
+
+
+def _print_user(user: "User", as_json: bool) -> None:
+    if as_json:
+        print_json(_shown(user))
+        return
+    named = ", ".join(map(visible, user.groups)) or "no group"
+    out().print(f"{visible(user.name)}  {user.role}  {named}")
+
+
+@app.command()
+@says("Not removed")
+def remove(name: Name, db: Db = None, file: File = "", as_json: Json = False) -> None:
+    """Remove a user; their keys and sessions end with the next request."""
+    with _users(db, file) as users:
+        users.remove(name)
+    if as_json:
+        print_json({"removed": name})
+    else:
+        say(Text(f"{visible(name)} is removed, with all keys and sessions.", style=DIM))
+
+
+# Their keys and sessions
+
+
+@app.command()
+@says("No key made")
+def key(name: Name, expires: Expires = "", db: Db = None, file: File = "", as_json: Json = False) -> None:
+    """Print one more key for a user, this one time. The others stay valid; `revoke` ends one of them."""
+    with _users(db, file) as users:
+        new = users.new_key(name, expires_in=_seconds(expires))
+        user = users.get(name)
+        assert user is not None
+    _print_key(user, new, as_json)
+
+
+def _print_key(user: "User", key: str, as_json: bool) -> None:
+    if as_json:
+        print_json({**_shown(user), "key": key})
+        return
+    out().print(key)
+    say(Text(f"The key of {visible(user.name)}, {user.role}. It is not kept: store it now. "
+             "It goes into the console's login, or into `Authorization: Bearer KEY`.", style=DIM))  # fmt: skip
+
+
+@app.command()
+@says("No keys listed")
+def keys(name: Name, db: Db = None, file: File = "", as_json: Json = False) -> None:
+    """List a user's keys: the id of each, how it ends, and until when it is valid. The keys themselves are not kept."""
+    with _users(db, file) as users:
+        found = users.keys(name)
+    if as_json:
+        print_json([_shown_key(k) for k in found])
+        return
+    if found:
+        out().print(Text("ID            KEY         SINCE       EXPIRES", style=DIM))
+    for k in found:
+        until = "never" if k.expires_at is None else _until(k.expires_at)
+        out().print(f"{k.id}  adj_…{visible(k.hint)}   {_day(k.created_at)}  {until}")
+    say(Text(f"{count(len(found), 'key')}. `adjourn user revoke ID` ends one.", style=DIM))
+
+
+@app.command()
+@says("Not revoked")
+def revoke(
+    key: Annotated[str, typer.Argument(metavar="ID", help="A key's id from `adjourn user keys`, or the key itself.")],
+    db: Db = None,
+    file: File = "",
+    as_json: Json = False,
+) -> None:
+    """End one key, and the sessions of browsers that logged in with it."""
+    with _users(db, file) as users:
+        ended = users.revoke(key)
+    if as_json:
+        print_json({"revoked": ended.id, "user": ended.user})
+    else:
+        say(Text(f"The key {ended.id} of {visible(ended.user)} is revoked, with its sessions.", style=DIM))
+
+
+@app.command()
+@says("Not logged out")
+def logout(name: Name, db: Db = None, file: File = "", as_json: Json = False) -> None:
+    """End every session of a user; they can log in again with their keys."""
+    with _users(db, file) as users:
+        ended = users.logout(name)
+    if as_json:
+        print_json({"user": name, "sessions": ended})
+    else:
+        say(Text(f"{count(ended, 'session')} of {visible(name)} ended.", style=DIM))
+
+
+def _day(at: float) -> str:
+    return time.strftime("%Y-%m-%d", time.localtime(at))
+
+
+def _until(at: float) -> str:
+    over = "" if at > time.time() else "  expired"
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(at)) + over

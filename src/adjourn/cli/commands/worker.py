@@ -1,0 +1,165 @@
+"""`adjourn worker`: a process that advances runs until it is told to stop, and then hands them back."""
+
+import asyncio
+import os
+import signal
+import sys
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from adjourn.cli import event_loop
+from adjourn.cli.completion import complete_programs
+from adjourn.cli.database import address_of
+from adjourn.cli.error_report import says
+from adjourn.cli.options import AuditKeyFile, Db, DecidersFile, Json, Resources, sealing_key
+from adjourn.cli.program_loader import NotImportable, programs_of, resources_of
+from adjourn.cli.terminal.console import out, say, to_json
+from adjourn.cli.terminal.format import DIM, EXIT, brief, short_id, status_mark
+from adjourn.cli.terminal.log_lines import log_to
+from adjourn.cli.terminal.step_line import Look, look_at
+from adjourn.core.quarantine import MAX_DEATHS
+from adjourn.errors import InvalidDefinition, StoreError
+from adjourn.runtime.runtime import Runtime
+from adjourn.views.visible import lines, visible
+
+app = typer.Typer()
+PACE = 0.2
+"""Seconds between two looks at what has come to rest."""
+
+
+@app.command()
+@says("Not started")
+def worker(
+    programs: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="APP.PY:NAME", help="A file or module, and its agent or flow.", autocompletion=complete_programs
+        ),
+    ],
+    db: Db = None,
+    as_json: Json = False,
+    resources: Resources = "",
+    concurrency: Annotated[int, typer.Option(help="So many runs at once.", min=1)] = 100,
+    lease: Annotated[float, typer.Option(help="Seconds after which a silent worker is replaced.")] = 15.0,
+    grace: Annotated[float, typer.Option(help="Seconds that tools in flight get when it stops.")] = 5.0,
+    max_deaths: Annotated[
+        int, typer.Option(help="A run that kills so many workers in a row waits for a person.", min=1)
+    ] = MAX_DEATHS,
+    on_change: Annotated[str, typer.Option(help="refuse, or warn: runs of a changed program.")] = "refuse",
+    audit_key: AuditKeyFile = "",
+    deciders: DecidersFile = "",
+    retain: Annotated[
+        str,
+        typer.Option(metavar="SPAN", help="Prune what ended longer ago: 12h, 30d, 4w.", show_default=False),
+    ] = "",
+    archive: Annotated[
+        str, typer.Option(metavar="DIR", help="With --retain: write each run there first.", show_default=False)
+    ] = "",
+) -> None:
+    """Advance the runs of these programs until Ctrl-C or SIGTERM; then hand them back.
+
+    Every run that comes to rest is one line. Start as many workers as you like: each run has one at a time. With --deciders
+    no call that needs an agreement starts without a decision that one of them has signed; the file is read again when it changes.
+    """
+    try:
+        loaded = [program for reference in programs for program in programs_of(reference)]
+        given = resources_of(resources)
+    except NotImportable as e:
+        say(*lines(e.trace.rstrip()))
+        raise
+    if on_change not in ("refuse", "warn"):
+        raise InvalidDefinition(f"--on-change is 'refuse' or 'warn', not {on_change!r}")
+    if archive and not retain:
+        raise InvalidDefinition("--archive says where what is pruned is put; say --retain as well")
+    log_to(say)
+    rt = Runtime(
+        address_of(db), loaded, resources=given, concurrency=concurrency, lease=lease, grace=grace, on_change=on_change,
+        max_deaths=max_deaths, audit_key=sealing_key(audit_key), deciders=deciders or None,
+        retain=retain or None, archive=archive or None,
+    )  # fmt: skip
+    event_loop.run(_serve(rt, [p.name for p in loaded], address_of(db), as_json))
+
+
+async def _serve(rt: Runtime, names: list[str], address: str, as_json: bool) -> None:
+    stop = asyncio.Event()
+    _listen(stop)
+    async with Runtime(address) as bare:  # what rested before this worker began is not its news
+        told = {row.id: row.seq for row in await bare.runs(limit=1000)}
+    async with rt:
+        worker = rt.worker
+        listed = ", ".join(visible(name) for name in names)
+        place = visible(address)
+        say(Text(f"Worker {os.getpid()} advances {listed} on {place}. Ctrl-C hands the runs back.", style=DIM))
+        reporter = asyncio.create_task(_report(rt, Reporter(set(names), told, as_json)))
+        await stop.wait()
+        say(Text("Stopping: tools in flight finish, then the runs are handed back.", style=DIM))
+        reporter.cancel()
+        await asyncio.gather(reporter, return_exceptions=True)
+    if left := worker.left:
+        say(Text(f"Stopped, and ended what was still at work: {', '.join(left)}. Those calls are in doubt.", style=DIM))
+        sys.stdout.flush()
+        os._exit(0)  # they do not end by themselves, and nobody may wait for them
+    say(Text("Stopped. Nothing is lost; another worker goes on.", style=DIM))
+
+
+def _listen(stop: asyncio.Event) -> None:
+    """The first signal stops in order; the second at once (the journal is safe, calls in flight are in doubt)."""
+    loop = asyncio.get_running_loop()
+
+    def hear() -> None:
+        if stop.is_set():
+            os._exit(130)
+        stop.set()
+
+    def later(*_: object) -> None:
+        loop.call_soon_threadsafe(hear)
+
+    for name in (signal.SIGINT, signal.SIGTERM):
+        try:
+            loop.add_signal_handler(name, hear)
+        except NotImplementedError:
+            signal.signal(name, later)
+
+
+@dataclass(slots=True)
+class Reporter:
+    """Tells of each run of its programs, once, that it has come to rest."""
+
+    names: set[str]
+    told: dict[str, int]
+    as_json: bool
+
+    async def look(self, rt: Runtime) -> None:
+        """One line on stdout for every run that has come to rest since the last look."""
+        for row in reversed(await rt.runs(limit=100)):
+            resting = row.program in self.names and row.view(rt.store.now()) in EXIT
+            if resting and self.told.get(row.id) != row.seq:
+                self.told[row.id] = row.seq
+                self._tell(await look_at(rt, row, list(await rt.halts())))
+        sys.stdout.flush()
+
+    def _tell(self, seen: Look) -> None:
+        if self.as_json:
+            sys.stdout.write(to_json(seen.as_json(), indent=None) + "\n")
+            return
+        run, program = short_id(seen.row.id), visible(seen.row.program)
+        out().print(Text.assemble(status_mark(seen.status), f"  {run}  {program}  ", visible(brief(seen.doing))))
+
+
+async def _report(rt: Runtime, reporter: Reporter) -> None:
+    bell = asyncio.Event()
+    end = rt.store.subscribe("", bell.set)
+    try:
+        while True:
+            bell.clear()
+            try:
+                await reporter.look(rt)
+            except StoreError as e:
+                say(Text(f"! {visible(str(e))}", style=DIM))
+            await asyncio.sleep(PACE)
+            await bell.wait()
+    finally:
+        end()

@@ -1,0 +1,110 @@
+"""Recording a decision, and seeing what comes of it."""
+
+import asyncio
+from dataclasses import dataclass
+from typing import Any
+
+from rich.text import Text
+
+from adjourn.cli.person import Person
+from adjourn.cli.terminal.console import out, say
+from adjourn.cli.terminal.format import DIM, EXIT, arguments, brief, duration, status_mark
+from adjourn.cli.terminal.prompt import Choice
+from adjourn.core.interrupt import Interrupt
+from adjourn.runtime.runtime import Runtime
+from adjourn.views.run_view import title
+from adjourn.views.timeline import Step, Timeline
+from adjourn.views.visible import visible
+
+NOT = {"approve": "Not approved", "deny": "Not denied", "answer": "Not answered"}
+DONE = {"approve": "Approved", "deny": "Denied", "answer": "Answered"}
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """A decision that was recorded, and what came of it within the time that was waited."""
+
+    interrupt: Interrupt
+    choice: Choice
+    by: str
+    seq: int
+    status: str
+    step: Step | None
+
+    def print(self) -> None:
+        """Say what is recorded, and nothing else."""
+        i, terminal = self.interrupt, out()
+        what = (
+            f"{visible(i.call.tool)} {arguments(self.choice.edit or i.call.arguments)}" if i.call else visible(title(i))
+        )
+        edited = ", edited" if self.choice.edit is not None else ""
+        glyph = ("⊘ ", "") if self.choice.verb == "deny" else ("✓ ", "green")
+        terminal.print(Text.assemble(glyph, f"{DONE[self.choice.verb]} by {visible(self.by)}{edited}: {brief(what)}"))
+        step = self.step
+        if step is not None and step.ran and step.took is not None:
+            ran = "ran" if step.status == "completed" else "ran and failed"
+            terminal.print(f"  {visible(step.name)} {ran}, {duration(step.took)}.")
+        mark = Text.assemble("  ", visible(i.run_id), " is ", status_mark(self.status))
+        say(mark)
+        if self.status == "ready":
+            say(Text("  It goes on where a worker with its program is open: adjourn worker app.py:agent", style=DIM))
+
+    def as_json(self) -> dict[str, Any]:
+        """The decision as data."""
+        i = self.interrupt
+        return {"interrupt_id": i.id, "ref": i.ref, "run_id": i.run_id, "decision": self.choice.verb, "by": self.by, "seq": self.seq,
+                "status": self.status}  # fmt: skip
+
+
+async def record(rt: Runtime, i: Interrupt, choice: Choice, by: Person, digest: str, request_id: str = "") -> int:
+    """Record a decision; its seq. Whatever is decided on the command line is decided here.
+
+    Args:
+        i: what it is about; only its ref counts, the rest is read again.
+        choice: the decision.
+        by: whose it is.
+        digest: of what the person was shown; "" if they were shown nothing.
+        request_id: the same again gets the same answer.
+
+    Raises what the runtime's verbs raise.
+    """
+    if choice.verb == "approve":
+        return await rt.approve(
+            i.ref, by=by.name, note=choice.note, digest=digest, edit=choice.edit, scope=choice.scope, groups=by.groups,
+            request_id=request_id,
+        )  # fmt: skip
+    if choice.verb == "deny":
+        return await rt.deny(i.ref, by=by.name, note=choice.note, digest=digest, request_id=request_id)
+    return await rt.answer(
+        i.ref, choice.value, by=by.name, note=choice.note, digest=digest, groups=by.groups, request_id=request_id
+    )
+
+
+async def settle(
+    rt: Runtime, i: Interrupt, choice: Choice, by: Person, digest: str, request_id: str = "", patience: float = 0.0
+) -> Settled:
+    """Record a decision, then wait `patience` seconds for the run to come to rest."""
+    seq = await record(rt, i, choice, by, digest, request_id)
+    status = await come_to_rest(rt, i.run_id, patience)
+    step = None
+    if i.call:
+        steps = Timeline.of(await rt.store.load(i.run_id), rt.store.now()).steps
+        step = next((s for s in steps if s.id == i.call.call_id), None)
+    return Settled(i, choice, by.name, seq, status, step)
+
+
+async def come_to_rest(rt: Runtime, run_id: str, patience: float) -> str:
+    """The run's status once it rests, or after `patience` seconds."""
+    run = await rt.get(run_id)
+    bell = asyncio.Event()
+    end = rt.store.subscribe(run_id, bell.set)
+    try:
+        async with asyncio.timeout(patience or 0.0):
+            while await run.status() not in EXIT:
+                await bell.wait()
+                bell.clear()
+    except TimeoutError:
+        pass
+    finally:
+        end()
+    return await run.status()

@@ -1,0 +1,310 @@
+"""The checks behind `adjourn doctor`: each looks at one thing and says what it found. None of them changes anything."""
+
+import os
+import shutil
+import stat
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from adjourn.cli.doctor.finding import Finding, fine, look, wrong
+from adjourn.cli.extras import NotInstalled, needs
+from adjourn.cli.terminal.format import count, duration
+from adjourn.cli.terminal.hints import command, quoted
+from adjourn.core.status import RUNNABLE, Status
+from adjourn.driver.identity import is_dead
+from adjourn.errors import InvalidDefinition, StoreError
+from adjourn.runtime.checkpoint import SECRET, key_ring
+from adjourn.runtime.file_limit import UNLIMITED, files_allowed
+from adjourn.runtime.runtime import Runtime
+from adjourn.stores.misfit import Misfit
+from adjourn.stores.protocol import Filter, Halt, RunRow
+from adjourn.stores.sqlite.file import DatabaseFile, commit_time, newest_schema
+
+if TYPE_CHECKING:
+    from adjourn.server.users import User
+
+ALONE = 60.0
+"""Seconds that a run may wait for a worker before somebody should look."""
+LATE = 3600.0
+"""Seconds that a letter may be on its way."""
+SLOW = 0.05
+"""Seconds that a commit may take."""
+SKEW = 5.0
+"""Seconds that this machine's clock may be behind the last record."""
+ROOM = 100 * 1024 * 1024
+"""Bytes that should be free."""
+CONNECTIONS, FILES_ELSEWHERE = 1000, 200
+"""Connections that a server should be able to have, and files that it needs beside them."""
+NAMED = 5
+"""So many runs are named one by one."""
+
+
+# The file
+
+
+def store(file: DatabaseFile, db: str | None) -> list[Finding]:
+    """Whether it can be written, how new its schema is, how long a commit takes, and whether there is room."""
+    folder = Path(file.path).absolute().parent
+    schema, newest = file.schema, newest_schema()
+    if not schema:
+        return [wrong("store", f"{file.path!r} is not an Adjourn database", "Name another", "adjourn doctor --db PATH")]
+    if schema > newest:
+        advice = ("Install", "a newer Adjourn; nothing was changed")
+        return [wrong("store", f"{file.path} has schema {schema}, this Adjourn knows {newest}", *advice)]
+    if not os.access(file.path, os.W_OK) or not os.access(folder, os.W_OK):
+        return [
+            wrong(
+                "store",
+                f"{file.path} or its folder cannot be written",
+                "Allow it",
+                f"chmod u+w {quoted(file.path)}",
+            )
+        ]
+    took = commit_time(folder)
+    said = f"sqlite:///{file.path}, schema {schema}, {file.size:,} bytes, commit {took * 1000:.1f} ms"
+    found = [fine("store", said, commit=took, schema=schema, bytes=file.size)]
+    if took > SLOW:
+        found = [look("store", said, "It is slow", "put it on a local disk", commit=took)]
+    if schema < newest:
+        advice = ("Migrate", command(db, "db migrate"))
+        found.append(
+            look("schema", f"{schema}; this Adjourn makes {newest}, and migrates it when it opens it", *advice)
+        )
+    if (free := shutil.disk_usage(folder).free) < ROOM:
+        found.append(
+            wrong("disk", f"{free:,} bytes are free", "Make room", "runs stop when it is full; nothing is lost")
+        )
+    return found
+
+
+async def is_whole(file: DatabaseFile, db: str | None, *, deep: bool) -> list[Finding]:
+    """Its structure, every journal, and the audit."""
+    if damage := file.damage(deep=deep):
+        advice = ("Restore the last copy", command(db, "db restore BACKUP"))
+        return [wrong("structure", f"{damage[0]} ({len(damage)} in all)", *advice, damage=damage)]
+    found = [fine("structure", "SQLite finds nothing wrong with it")]
+    if file.schema != newest_schema():
+        return [*found, look("journals", "not checked: the schema is older", "Migrate", command(db, "db migrate"))]
+    async with Runtime(f"sqlite:///{file.path}") as rt:
+        checked = await rt.verification()
+    runs = file.count("select 'runs', count(*) from run")["runs"]
+    journals = [str(place) for place in checked if place.what in ("journal of", "rows of")]
+    audit = [str(place) for place in checked if place.what not in ("journal of", "rows of")]
+    for name, places, said in (
+        ("journals", journals, f"{count(runs, 'journal')} checked, none broken"),
+        ("audit", audit, str(checked)),
+    ):
+        advice = ("Look", "somebody has edited the file; compare it with a copy")
+        found.append(
+            wrong(name, f"{count(len(places), 'place')} broken: {places[0]}", *advice, broken=places)
+            if places
+            else fine(name, said if name == "journals" or not checked else "checked, none broken")
+        )
+    return found
+
+
+def rights(file: DatabaseFile) -> Finding:
+    """Who else on this machine can read or change it."""
+    if os.name != "posix":
+        return fine("rights", "left to this system's own access lists")
+    modes = {part: stat.S_IMODE(part.stat().st_mode) for part in file.parts()}
+    folder = Path(file.path).absolute().parent
+    open_folder = stat.S_IMODE(folder.stat().st_mode)
+    names = " ".join(quoted(str(part)) for part in modes)
+    if any(mode & 0o022 for mode in modes.values()) or (open_folder & 0o002 and not open_folder & stat.S_ISVTX):
+        return wrong(
+            "rights",
+            "other users of this machine can change it, and so approve anything",
+            "Close it",
+            f"chmod 600 {names}",
+        )
+    if any(mode & 0o044 for mode in modes.values()):
+        return look("rights", "other users of this machine can read every journal", "Close it", f"chmod 600 {names}")
+    return fine("rights", "only its owner can read it")
+
+
+def clock(file: DatabaseFile, now: float) -> Finding:
+    """Whether this machine's time goes with the times in the journals."""
+    behind = file.newest() - now
+    if behind > SKEW:
+        said = f"{duration(behind)} behind the database: timers fire late, leases are safe"
+        return wrong("clock", said, "Fix", "start time synchronisation on this machine", behind=behind)
+    return fine("clock", f"{time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(now))}, not behind the database")
+
+
+def secret() -> Finding:
+    """Whether checkpoints are signed."""
+    try:
+        keys = key_ring()
+    except InvalidDefinition as e:
+        return wrong("secret", str(e), "Set it", f'export {SECRET}="$(openssl rand -hex 32)"')
+    if not keys:
+        advice = ("Set it", f'export {SECRET}="$(openssl rand -hex 32)"')
+        return look("secret", f"{SECRET} is not set: checkpoints are not signed", *advice)
+    return fine("secret", f"{count(len(keys), 'key')}; the first signs, all verify")
+
+
+def files() -> Finding:
+    """Whether a server would have files for its connections."""
+    now, most = files_allowed()
+    room = most - FILES_ELSEWHERE
+    if room < CONNECTIONS:
+        text = f"{most:,} files may be open at most: a server has at most {max(1, room):,} connections"
+        return look("files", text, "Raise it", f"ulimit -Hn {CONNECTIONS + FILES_ELSEWHERE}")
+    shown = "any number of" if now == UNLIMITED else f"{now:,}"
+    return fine("files", f"{shown} files may be open; a server takes what it needs for {CONNECTIONS:,} connections")
+
+
+# The runs
+
+
+def restored(file: DatabaseFile, db: str | None) -> list[Finding]:
+    """Runs that wait for a person since a backup was restored."""
+    held = file.count(
+        "select 'held', count(distinct r.n) from run r join journal j "
+        "on j.key between r.n << 32 and (r.n + 1) << 32 "
+        "where r.status = 'paused' and j.body like '{\"t\":\"restored\"%' and not exists (select 1 from journal k "
+        'where k.key > j.key and k.key < (r.n + 1) << 32 and k.body like \'{"t":"resumed"%\')'
+    )["held"]
+    if not held:
+        return []
+    text = f"{count(held, 'run')} paused since a backup was restored: what they did after it is not known here"
+    advice = ("Look at each, then resume or cancel it", command(db, "runs", options=("--status", "paused")))
+    return [look("restored", text, *advice, held=held)]
+
+
+async def workers(rt: Runtime, programs: Sequence[str], db: str | None) -> list[Finding]:
+    """Runs that could go on and do not: nobody has them, or whoever had them has died."""
+    now = rt.store.now()
+    halts = frozenset(h.scope for h in await rt.halts())
+    due = [row for row in await rt.store.due(list(programs), 1000) if row.due(now, halts)]
+    died = [r for r in due if r.worker and is_dead(r.worker)]
+    alone = [r for r in due if r not in died and (not r.worker or r.lease_until <= now)]
+    alone = [r for r in alone if now - _due_since(r) > ALONE]
+    misfits = {x.run: x for x in await rt.store.misfits()}
+    alone = [r for r in alone if r.id not in misfits]
+    found = [
+        look("misfit", f"{x.run}: no worker fits: {x.why}", *_remedy(x, db), run_id=x.run)
+        for x in [x for x in misfits.values() if not x.queued][:NAMED]
+    ]
+    found += _named("died", db, [(r, f"{r.id} was left by a worker that died") for r in died])
+    waited = [(r, f"{r.id} has had no worker for {duration(now - _due_since(r))}") for r in alone]
+    found += _named("alone", db, waited)
+    held = len(due) - len(died) - len(alone) - len(misfits)
+    return found or [fine("workers", f"{count(held, 'run')} to advance, none is left alone")]
+
+
+def _remedy(misfit: Misfit, db: str | None) -> tuple[str, str]:
+    """What a person may do about a run that no worker fits."""
+    if misfit.fingerprint:
+        return "Start a worker of the old version, or accept the change", command(db, "accept", misfit.run)
+    return "See", command(db, "show", misfit.run)
+
+
+def _due_since(row: RunRow) -> float:
+    return row.updated_at if row.status in RUNNABLE else max(row.updated_at, row.wake_at)
+
+
+def _named(name: str, db: str | None, rows: list[tuple[RunRow, str]]) -> list[Finding]:
+    found = [
+        look(name, text, "Start one", command(db, "worker", f"app.py:{r.program}"), run_id=r.id)
+        for r, text in rows[:NAMED]
+    ]
+    if len(rows) > NAMED:
+        found.append(
+            look(name, f"and {len(rows) - NAMED:,} more", "See", command(db, "runs", options=("--status", "ready")))
+        )
+    return found
+
+
+async def people(rt: Runtime, db: str | None) -> list[Finding]:
+    """What only a person can end: cancels that need help, failures, halts."""
+    found: list[Finding] = []
+    for row in await rt.store.runs(Filter(status=Status.STUCK.value, limit=NAMED)):
+        text = f"{row.id}: its cancel needs a person"
+        found.append(look("stuck", text, "Decide", command(db, "inbox", row.id), run_id=row.id))
+    failed = await rt.store.runs(Filter(status="failed", limit=1000))
+    if failed:
+        advice = ("See", command(db, "runs", options=("--status", "failed")))
+        found.append(
+            look("failed", f"{count(len(failed), 'run')} failed and can be resumed", *advice, count=len(failed))
+        )
+    halts: Sequence[Halt] = await rt.halts()
+    for h in halts:
+        text = f"{h.scope} is halted since {duration(rt.store.now() - h.at)} by {h.by}: {h.reason}"
+        found.append(look("halt", text, "Lift it", command(db, "unhalt", h.scope, options=("--reason", "…"))))
+    return found
+
+
+async def letters(rt: Runtime, db: str | None) -> list[Finding]:
+    """Notifications that nobody will get, or that nobody sends."""
+    endpoints = await rt.store.endpoints()
+    dead = await rt.store.letters("dead", limit=1000)
+    now = rt.store.now()
+    late = [x for x in await rt.store.letters("due", limit=1000) if now - x.at > LATE]
+    found: list[Finding] = []
+    if dead:
+        last = dead[-1]
+        text = f"{count(len(dead), 'dead letter')}, the last for {last.endpoint}: {last.error}"
+        found.append(look("letters", text, "See", command(db, "serve"), count=len(dead)))
+    if late:
+        text = f"{count(len(late), 'letter')} on the way for more than {duration(LATE)}"
+        found.append(look("letters", text, "Start", command(db, "serve"), count=len(late)))
+    return found or [fine("letters", f"{count(len(endpoints), 'endpoint')}, nothing is held up")]
+
+
+# The people who may decide
+
+
+async def decisions(rt: Runtime) -> Finding:
+    """Whether decisions are signed, and so what whoever can write the file can do."""
+    if await rt.store.signed():
+        return fine("decisions", "signed: serve needs --signing-key, and every worker --deciders", signed=True)
+    return fine("decisions", "not signed: whoever can write the file can decide", signed=False)
+
+
+async def users(rt: Runtime, path: Path, db: str | None) -> list[Finding]:
+    """Whether somebody may decide, and is in every group that something waits for."""
+    try:
+        found = _users(path)
+    except NotInstalled as e:
+        return [look("users", str(e), "Install", "pip install 'adjourn[server]'")]
+    if not found:
+        return [fine("users", "none: the console is served on this machine only")]
+    said: list[Finding] = []
+    if not any(u.role == "admin" for u in found):
+        said.append(look("users", "nobody is an admin", "Add one", _add_user(db, "admin")))
+    deciders = [u for u in found if u.role in ("approver", "admin")]
+    if not deciders:
+        said.append(look("users", "nobody can decide over the API", "Add one", _add_user(db, "approver")))
+    there = {group for u in deciders for group in u.groups}
+    wanted = {group for i in await rt.inbox(limit=1000) for group in i.groups}
+    for group in sorted(wanted - there):
+        text = f"something waits for the group {group}, and no approver is in it"
+        said.append(look("users", text, "Add one", _add_user(db, "approver", "--group", group)))
+    decide = count(len(deciders), "of them decides", "of them decide")
+    return said or [fine("users", f"{count(len(found), 'user')}, {decide}")]
+
+
+def _add_user(db: str | None, role: str, *more: str) -> str:
+    return command(db, "user add", "NAME", options=("--role", role, *more))
+
+
+def _users(path: Path) -> "list[User]":
+    """The users beside a database. A file that is not there is not made."""
+    if not path.exists():
+        return []
+    with needs("server"):
+        from adjourn.server.users import Users
+    kept = Users(str(path))
+    try:
+        return kept.all()
+    finally:
+        kept.close()
+
+
+def unreadable(error: StoreError) -> Finding:
+    """A store that cannot even be opened."""
+    return wrong("store", str(error), "Name another", "adjourn doctor --db PATH")

@@ -1,0 +1,63 @@
+"""What a check found: fine, to look at, or wrong; with advice."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+from rich.text import Text
+
+from adjourn.cli.terminal.console import Terminal, say, wrap
+from adjourn.cli.terminal.format import DIM
+from adjourn.views.visible import visible
+
+MARKS = {"fine": ("✓", "green"), "look": ("!", "yellow"), "wrong": ("✗", "red")}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line. `advice` is a word and what to type, for example `("Start one", "adjourn worker app.py:travel")`."""
+
+    level: Literal["fine", "look", "wrong"]
+    name: str
+    text: str
+    advice: tuple[str, str] | None = None
+    details: dict[str, Any] = field(default_factory=dict[str, Any])
+
+    def as_json(self) -> dict[str, Any]:
+        """The finding as data."""
+        return asdict(self)
+
+
+def fine(name: str, text: str, **details: Any) -> Finding:
+    """Nothing to do."""
+    return Finding("fine", name, text, None, details)
+
+
+def look(name: str, text: str, *advice: str, **details: Any) -> Finding:
+    """A person should look at it."""
+    return Finding("look", name, text, (advice[0], advice[1]) if advice else None, details)
+
+
+def wrong(name: str, text: str, *advice: str, **details: Any) -> Finding:
+    """It must be put right."""
+    return Finding("wrong", name, text, (advice[0], advice[1]) if advice else None, details)
+
+
+def print_findings(found: Sequence[Finding], terminal: Terminal) -> None:
+    """One line each, advice below; then, beside the data, how many of each."""
+    space = max([9, *(len(f.name) for f in found)]) + 4
+    for f in found:
+        glyph, colour = MARKS[f.level]
+        for n, piece in enumerate(wrap(visible(f.text), max(20, terminal.width - space))):
+            head = f"{f.name:<{space - 4}}" if n == 0 else " " * (space - 4)
+            terminal.print(Text.assemble((glyph if n == 0 else " ", colour), " ", head, "  ", piece))
+        if f.advice:
+            terminal.print(Text.assemble(" " * space, (f"{f.advice[0]}  ", DIM), f.advice[1]))
+    levels = [f.level for f in found]
+    words = (("fine", "fine"), ("look", "to look at"), ("wrong", "wrong"))
+    say(Text(", ".join(f"{levels.count(level)} {word}" for level, word in words if level in levels), style=DIM))
+
+
+def exit_of(found: Sequence[Finding]) -> int:
+    """1 if something is wrong."""
+    return 1 if any(f.level == "wrong" for f in found) else 0

@@ -1,0 +1,83 @@
+"""Many failures that are like one another: how many there are, whether all are meant, and what came of each."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from rich.text import Text
+
+from adjourn.cli.database import address_of
+from adjourn.cli.error_report import code_of
+from adjourn.cli.interrupt_lookup import find, full_digest
+from adjourn.cli.person import Person
+from adjourn.cli.terminal.console import err, out, print_json, say
+from adjourn.cli.terminal.format import brief
+from adjourn.cli.terminal.prompt import Later, confirm
+from adjourn.core.interrupt import Interrupt
+from adjourn.runtime.retry_verbs import Retried
+from adjourn.runtime.runtime import Runtime
+from adjourn.views.run_view import title
+from adjourn.views.visible import visible
+
+
+@dataclass(frozen=True, slots=True)
+class Alike:
+    """An error, how many open ones are like it, and when that was so."""
+
+    like: Interrupt
+    count: int
+    until: float
+
+    def is_meant(self) -> bool:
+        """Say what would be tried again, and ask whether that is meant."""
+        say(f"  {brief(visible(title(self.like)))}")
+        if _effect(self.like) == "unsafe":
+            say(Text("  The step is unsafe: each of them runs again from its beginning.", style="yellow"))
+        try:
+            return confirm(f"Retry {self.count} like this?")
+        except (Later, KeyboardInterrupt):
+            return False
+
+    async def retry(self, rt: Runtime, by: Person, note: str, request_id: str) -> list[Retried]:
+        """Try all of them again that were counted."""
+        like = self.like
+        return await rt.retry_all(
+            like.ref,
+            by=by.name,
+            note=note,
+            digest=like.digest,
+            until=self.until,
+            groups=by.groups,
+            request_id=request_id,
+        )
+
+
+def _effect(like: Interrupt) -> str:
+    payload: Any = like.payload
+    return str(payload.get("effect", "")) if isinstance(payload, dict) else ""  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType]
+
+
+async def look_alike(rt: Runtime, db: str | None, item: str, digest: str) -> Alike:
+    """What `item` is, and how many are like it now. Raises what `find` raises, and `StaleDecision`."""
+    like = (await find(rt, address_of(db), item)).interrupt
+    full_digest(like, digest)
+    until = rt.store.now()
+    return Alike(like, len(await rt.alike(like, until=until)), until)
+
+
+def report_retried(done: list[Retried], by: str, like: Interrupt, as_json: bool) -> int:
+    """Say what came of each; the code to exit with: 1 if one was refused."""
+    refused = [one for one in done if one.refused]
+    if as_json:
+        print_json([_as_json(one) for one in done])
+        return 1 if refused else 0
+    if recorded := len(done) - len(refused):
+        what = brief(visible(title(like)))
+        out().print(Text.assemble(("✓ ", "green"), f"Retried {recorded} by {visible(by)}: {what}"))
+    for one in refused:
+        err().print(Text.assemble(("✗ ", "red"), f"{visible(one.interrupt.ref)}: {visible(str(one.refused))}"))
+    return 1 if refused else 0
+
+
+def _as_json(one: Retried) -> dict[str, Any]:
+    problem = {"code": code_of(one.refused), "message": str(one.refused)} if one.refused else None
+    return {"ref": one.interrupt.ref, "run_id": one.interrupt.run_id, "seq": one.seq or None, "refused": problem}

@@ -1,0 +1,120 @@
+"""From what a person typed to the run or the interrupt they mean. Only here may the beginning of a run's id stand for it."""
+
+from dataclasses import dataclass
+
+from adjourn.cli.last_list import Seen, recall
+from adjourn.core.interrupt import Interrupt, view
+from adjourn.core.records import Asked, Suspended
+from adjourn.errors import Invalid, StaleDecision, UnknownInterrupt, UnknownRun
+from adjourn.runtime.runtime import Runtime
+from adjourn.runtime.similar_ids import did_you_mean
+from adjourn.stores.protocol import Filter, RunRow
+
+MOST = 1000
+LISTED = 10
+"""Ids that are listed where several fit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """An interrupt, and how the person was shown it last; None if they were not."""
+
+    interrupt: Interrupt
+    seen: Seen | None = None
+
+
+async def find_run(rt: Runtime, given: str) -> RunRow:
+    """The run of this id, or the only one whose id begins so.
+
+    Raises `UnknownRun`, naming ids that are like it, or `Invalid`, naming those that begin so.
+    """
+    try:
+        return await rt.store.get(given)
+    except UnknownRun as unknown:
+        fitting = await rt.store.runs(Filter(prefix=given, limit=LISTED + 1)) if given else []
+        if not fitting:
+            raise await did_you_mean(rt.store, unknown) from None
+    if len(fitting) == 1:
+        return fitting[0]
+    more = " and more" if len(fitting) > LISTED else ""
+    listed = ", ".join(repr(row.id) for row in fitting[:LISTED])
+    raise Invalid(f"several runs have an id that begins with {given!r}; name one: {listed}{more}")
+
+
+async def find(rt: Runtime, address: str, item: str) -> Found:
+    """The interrupt of a number, a ref, `RUN/CALL`, an author's own id, or a run that has only one open.
+
+    Of a run the beginning is enough, where only one fits. Raises `UnknownInterrupt`, `UnknownRun`, or `Invalid` where
+    several could be meant.
+    """
+    if item.isascii() and item.isdigit() and (found := await _by_number(rt, address, int(item))):
+        return found
+    interrupt = await _by_name(rt, item)
+    shown = recall(address)
+    return Found(interrupt, shown.of(interrupt.ref) if shown else None)
+
+
+async def _by_number(rt: Runtime, address: str, number: int) -> Found | None:
+    shown = recall(address)
+    if shown is not None and (seen := shown.numbered(number)):
+        return Found(await rt.interrupt(seen.ref), shown.of(seen.ref))
+    if shown is not None and shown.items is not None:
+        return None
+    items = await rt.inbox(limit=MOST)
+    if number == len(items) == 1:
+        return Found(items[0], shown.of(items[0].ref) if shown else None)
+    if 0 < number <= len(items):
+        raise Invalid(f"which item is number {number}? No list was shown yet; look first: adjourn inbox")
+    return None
+
+
+async def _by_name(rt: Runtime, item: str) -> Interrupt:
+    try:
+        return await rt.interrupt(item)
+    except (UnknownInterrupt, UnknownRun) as e:
+        unknown = e
+    run, found, local = item.partition(":")
+    if found:
+        return await rt.interrupt(local, run_id=(await find_run(rt, run)).id)
+    run, found, call = item.partition("/")
+    if found:
+        return await _only(rt, (await find_run(rt, run)).id, item, call)
+    try:
+        row = await find_run(rt, item)
+    except UnknownRun as no_run:
+        raise (no_run if no_run.near else unknown) from None
+    return await _only(rt, row.id, item)
+
+
+async def _only(rt: Runtime, run_id: str, item: str, call: str = "") -> Interrupt:
+    items = [i for i in await rt.inbox(run=run_id, limit=MOST) if not call or address_in_run(i) == call]
+    if len(items) == 1:
+        return items[0]
+    if not items:  # one that is decided has its answer all the same: who was first, or what the same request got
+        asked = [(n, x) for n, x in await rt.store.load(run_id) if isinstance(x, Asked | Suspended)]
+        closed = [i for i in (view(run_id, n, x) for n, x in asked) if not call or address_in_run(i) == call]
+        if closed:
+            return await rt.interrupt(closed[-1].ref)
+        raise UnknownInterrupt(item, [i.ref for i in await rt.inbox(run=run_id, limit=20)])
+    raise Invalid(f"{item!r} has {len(items)} open; name one: {', '.join(i.ref for i in items)}")
+
+
+def address_in_run(interrupt: Interrupt) -> str:
+    """The call it is about, as written after RUN/; "" for an interrupt without a call."""
+    if interrupt.call:
+        return interrupt.call.call_id
+    call, found, _ = interrupt.local.partition("?")
+    stands_alone = ":" in call or call == "poison" or interrupt.kind == "limit"  # a model call, a run, a condition
+    return call if found and not stands_alone else ""
+
+
+def full_digest(interrupt: Interrupt, given: str) -> str:
+    """The whole digest that a person copied, perhaps in part; raises `StaleDecision` if it names something else."""
+    given, now = given.replace(" ", "").lower(), interrupt.digest
+    if not given:
+        return ""
+    if len(given) < 16 and given != now:
+        raise Invalid("--digest takes at least the 16 digits that `adjourn inbox` shows")
+    if not now.startswith(given):
+        raise StaleDecision(interrupt.ref, given, now)
+    return now

@@ -1,0 +1,150 @@
+"""Where words go: data to stdout, talk to stderr; colour only for a terminal that wants it; nothing raw, ever."""
+
+import json
+import os
+import sys
+from typing import Any, TextIO
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.text import Text
+
+from adjourn.views.visible import shown
+
+Line = str | Text
+
+_ASCII = str.maketrans({
+    "◆": "!", "●": "*", "‖": "=", "✓": "+", "✗": "x", "⊘": "-", "↶": "<", "○": "o", "■": "#", "·": "-", "›": ">", "–": "-",
+    "…": "...", "⟨": "<", "⟩": ">", "┊": "|", "├": "|", "└": "`", "’": "'", "─": "-", "→": "->", "▌": "_", "“": '"', "”": '"',
+})  # fmt: skip
+WIDE = 1_000_000
+"""The width of a pipe: nothing is wrapped or shortened there."""
+
+
+class Terminal:
+    """One of the two streams. `tty`: a person reads it. `width`: in columns."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.tty = stream.isatty()
+        self._utf8 = (getattr(stream, "encoding", None) or "").lower().replace("-", "").replace("_", "") in ("utf8", "")
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
+        plain = self._plain = not self.tty or bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
+        self._console = Console(
+            file=stream, color_system=None if plain else "standard", force_terminal=self.tty, highlight=False,
+            markup=False, emoji=False, soft_wrap=True, width=None if self.tty else WIDE,
+        )  # fmt: skip
+        self.width = max(40, min(self._console.width, 120)) if self.tty else WIDE
+        self.moves = self.tty and os.environ.get("TERM") != "dumb"
+        """Whether lines that are there can be written again."""
+        self._stream = stream
+
+    @property
+    def columns(self) -> int:
+        """The width as it is now: the window may have been resized."""
+        return self._console.width
+
+    def control(self, sequence: str) -> None:
+        """Write a sequence of our own that moves the cursor; only where `moves`."""
+        if self.moves:
+            self._stream.write(sequence)
+
+    def flush(self) -> None:
+        """Let the reader see everything so far."""
+        self._stream.flush()
+
+    def print(self, *lines: Line, end: str = "\n") -> None:
+        """Write each line, styled or not."""
+        for line in lines:
+            text = Text(line) if isinstance(line, str) else line
+            if not self._utf8 or not text.plain.replace("\n", "").isprintable():
+                text = self._safe(text)
+            if self._plain:
+                self._stream.write(text.plain + end)
+            else:
+                self._console.print(text, end=end, soft_wrap=True)
+
+    def _safe(self, text: Text) -> Text:
+        """The last gate: whatever was not made visible before is made visible here."""
+        parts: list[tuple[str, Any]] = []
+        for piece in text.divide(sorted({at for span in text.spans for at in (span.start, span.end)})):
+            plain = "".join(c if c == "\n" or c.isprintable() else shown(c) for c in piece.plain)
+            style = piece.spans[0].style if piece.spans else ""
+            parts.append((plain if self._utf8 else plain.translate(_ASCII), style))
+        return Text.assemble(*parts)
+
+
+def out() -> Terminal:
+    """Where data goes."""
+    return Terminal(sys.stdout)
+
+
+def err() -> Terminal:
+    """Where talk goes."""
+    return Terminal(sys.stderr)
+
+
+def say(*lines: Line) -> None:
+    """Talk to the person, beside the data."""
+    err().print(*lines)
+
+
+def to_json(value: Any, indent: int | None = 2) -> str:
+    """JSON in ASCII: every character that could do something to a terminal is escaped by the encoder."""
+    return json.dumps(value, ensure_ascii=True, indent=indent).replace("\x7f", "\\u007f")
+
+
+def print_json(value: Any) -> None:
+    """A value as the command's data."""
+    sys.stdout.write(to_json(value) + "\n")
+
+
+def print_line(value: Any) -> None:
+    """A value as one line of a stream of data, at once."""
+    sys.stdout.write(to_json(value, indent=None) + "\n")
+    sys.stdout.flush()
+
+
+def is_attended() -> bool:
+    """Whether a person can be asked: they see what is printed, and type."""
+    return sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty()
+
+
+def fit(text: str, width: int) -> str:
+    """`text` in exactly `width` columns: shortened with an ellipsis, or filled up."""
+    size = cell_len(text)
+    if size <= width:
+        return text + " " * (width - size)
+    kept, used = "", 0
+    for c in text:
+        used += cell_len(c)
+        if used > width - 1:
+            break
+        kept += c
+    return fit(kept + "…", width) if width > 0 else ""
+
+
+def wrap(text: str, width: int) -> list[str]:
+    """`text` cut into pieces of at most `width` columns, after a space where there is one; no character is lost.
+
+    A character that is shown by its name is not cut, unless it is longer than a line.
+    """
+    if width >= WIDE // 2 or cell_len(text) <= width:
+        return [text]
+    pieces: list[str] = []
+    start = blank = used = 0
+    named = False
+    for n, c in enumerate(text):
+        named = c != "⟩" and (named or c == "⟨")
+        size = cell_len(c)
+        if used + size > width:
+            cut = blank if blank > start else n
+            pieces.append(text[start:cut])
+            used = cell_len(text[cut:n])
+            start = cut
+        used += size
+        if c == "⟨":
+            blank = n
+        elif (c == " " and not named) or c == "⟩":
+            blank = n + 1
+    return [*pieces, text[start:]]

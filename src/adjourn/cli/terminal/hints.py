@@ -1,0 +1,65 @@
+"""The commands that are printed for a person to type: whole, quoted for a shell, so that they can be pasted."""
+
+import os
+import re
+import shlex
+from collections.abc import Sequence
+
+from adjourn.cli.database import DEFAULT, VARIABLE
+from adjourn.core.failure_likeness import likeness
+from adjourn.core.interrupt import Interrupt
+from adjourn.views.visible import visible
+
+DIGITS = 16
+"""Of a digest, so many are shown and are enough."""
+_PLAIN = re.compile(r"[\w@%+:,./…-][\w@%+=:,./…-]*")
+
+
+def quoted(text: str) -> str:
+    """One word of a shell that means exactly `text`.
+
+    What cannot normally be seen is written as bytes in `$'…'`, which bash, zsh and ksh understand; otherwise any shell does.
+    """
+    if visible(text) != text:
+        return "$'" + "".join(_escaped(c) for c in text) + "'"
+    return text if _PLAIN.fullmatch(text) else shlex.quote(text)
+
+
+def _escaped(char: str) -> str:
+    if char in "\\'":
+        return f"\\{char}"
+    if char.isascii() and char.isprintable():
+        return char
+    return "".join(f"\\x{byte:02x}" for byte in char.encode("utf-8", "surrogateescape"))
+
+
+def command(db: str | None, verb: str, *arguments: str, options: Sequence[str] = ()) -> str:
+    """`adjourn VERB ARGUMENTS OPTIONS`, with `--db` where the command would otherwise look elsewhere.
+
+    Args:
+        db: the database as it was named; None for the usual one.
+        verb: one word, or several, such as `checkpoint resume`.
+        arguments: as they are meant; each becomes one quoted word.
+        options: likewise, after the arguments.
+    """
+    here = os.environ.get(VARIABLE) or DEFAULT
+    named = [] if db is None or db in (here, f"sqlite:///{here}") else ["--db", db]
+    said, more = [quoted(word) for word in arguments], [quoted(word) for word in (*options, *named)]
+    if any(word.startswith("-") for word in arguments):  # not an option, although it looks like one
+        return " ".join(["adjourn", verb, *more, "--", *said])
+    return " ".join(["adjourn", verb, *said, *more])
+
+
+def how_to_decide(db: str | None, i: Interrupt) -> list[tuple[str, str]]:
+    """What can be done about an interrupt: a word, and the command. Each is about what is shown of it now."""
+    seen = ("--digest", i.digest[:DIGITS])
+    if i.kind == "approval":
+        return [
+            ("Approve", command(db, "approve", i.ref, options=seen)),
+            ("Deny", command(db, "deny", i.ref, options=("--note", "…"))),
+        ]
+    if i.choices:
+        said = [(name.capitalize(), command(db, "answer", i.ref, name, options=seen)) for name in i.choices]
+        together = likeness("", i) is not None
+        return [*said, ("All", command(db, "retry", i.ref, options=("--all", *seen)))] if together else said
+    return [("Answer", command(db, "answer", i.ref, "VALUE", options=seen))]

@@ -1,0 +1,186 @@
+"""What waits for a person, complete and exact: what would run, why it asks, and last the agent's own words."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from msgspec import to_builtins
+from rich.cells import cell_len
+from rich.text import Text
+
+from adjourn.cli.interrupt_lookup import address_in_run
+from adjourn.cli.terminal.console import wrap
+from adjourn.cli.terminal.format import BRIEF, DIM, EFFECTS, STATUSES, arguments, brief, cut, duration, exact, grouped
+from adjourn.cli.terminal.hints import quoted
+from adjourn.cli.terminal.value_rows import fields, marked, rows, schema_word
+from adjourn.core.interrupt import Interrupt, Seat, unsigned
+from adjourn.core.state import State
+from adjourn.runtime.runtime import Runtime
+from adjourn.views.run_view import title
+from adjourn.views.timeline import GISTS, Numbered, Timeline, gist
+from adjourn.views.visible import lines, visible
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """An interrupt with what is around it. `open`: it can still be decided."""
+
+    interrupt: Interrupt
+    where: str
+    words: str
+    open: bool
+    now: float
+
+
+async def look(rt: Runtime, interrupt: Interrupt) -> Item:
+    """Read what surrounds an interrupt."""
+    return item_of(await rt.store.load(interrupt.run_id), interrupt, rt.store.now())
+
+
+def item_of(records: Sequence[Numbered], interrupt: Interrupt, now: float) -> Item:
+    """An interrupt in the journal that opened it."""
+    state = State().fold_all(records)
+    words = Timeline.of(records, now).words.get(address_in_run(interrupt), "")
+    where = [state.started.program, *path_names(state, interrupt.path), address_in_run(interrupt)]
+    is_open = any(i.id == interrupt.id for i in state.interrupts)
+    return Item(interrupt, " › ".join(name for name in where if name), words, is_open, now)
+
+
+def path_names(state: State, path: str) -> list[str]:
+    """The agents below the root, down to `path`."""
+    parts = path.split("/") if path else []
+    paths = ["/".join(parts[: n + 1]) for n in range(len(parts))]
+    return [state.threads[p].agent for p in paths if p in state.threads]
+
+
+def render(item: Item, width: int) -> Iterator[Text]:
+    """The item as lines, in the order in which it should be read. Nothing is shortened."""
+    i = item.interrupt
+    glyph, colour, _ = STATUSES["failed" if i.kind == "error" else "waiting"]
+    head, where = f" {visible(title(i))}", visible(item.where)
+    room = min(width, 80) - cell_len(head) - cell_len(where) - 1
+    yield Text.assemble((glyph, colour), (head, "bold"), " " * max(2, room), (where, DIM))
+    if i.call and i.call.description:
+        yield from _labelled("from its definition", i.call.description, width)
+    yield Text("")
+    yield from _content(i, width)
+    yield Text("")
+    for name, text in _facts(item):
+        yield from _labelled(f"{name:<7}", text, width)
+    if item.words:
+        yield Text("")
+        yield Text("  The agent’s own words, not checked", style=DIM)
+        for line in lines(item.words):
+            for piece in wrap(line, width - 4):
+                yield Text.assemble(("  ┊ ", DIM), marked(piece))
+
+
+def _content(i: Interrupt, width: int) -> Iterator[Text]:
+    if i.call:
+        found = list(fields(i.call.arguments, i.answer_schema if i.kind == "approval" else None))
+        yield from rows(found, width) if i.call.arguments else [Text("  no arguments", style=DIM)]
+    elif i.payload is not None:
+        yield from rows(list(fields(i.payload)), width)
+
+
+def _facts(item: Item) -> Iterator[tuple[str, str]]:
+    i = item.interrupt
+    if i.disowned:
+        yield "open", f"again: {unsigned(i.disowned)}"
+    if i.call and (why := ": ".join(part for part in (i.call.reason, i.call.rule) if part)):
+        yield "why", why
+    if i.call and i.call.effect:
+        undo = "it can be undone" if i.call.undo else "it has no undo"
+        yield "effect", f"{EFFECTS.get(i.call.effect, i.call.effect)}; {undo}"
+    if needed := seats_line(i):
+        yield "needs", needed
+    if i.kind == "question":
+        yield "answer", schema_word(i.answer_schema)
+    for name, what in i.choices.items():
+        yield "choice", f"{name}: {what}"
+    if i.escalated:
+        yield "escalated", "nobody decided in time"
+    yield "expires", _expiry(i, item.now)
+    yield "digest", grouped(i.digest)
+    yield "run", i.run_id
+    yield "item", quoted(i.ref)
+
+
+def seats_line(i: Interrupt) -> str:
+    """Who must agree and who has: `2 of 3: finance ana · leads – · anybody but eve bob`. "" if one person, whoever it is, will do.
+
+    Names are as they were recorded.
+    """
+    seats = i.slots
+    if not seats or (len(seats) == 1 and not seats[0].groups and not seats[0].not_requester):
+        return ""
+    filled = sum(1 for seat in seats if seat.filled_by)
+    listed = (f"{_who(seat, i.requesters)} {seat.filled_by or '–'}" for seat in seats)
+    return f"{filled} of {len(seats)}: {' · '.join(listed)}"
+
+
+def _who(seat: Seat, requesters: Sequence[str]) -> str:
+    """Who may sit there."""
+    who = " or ".join(seat.groups) or "anybody"
+    if not seat.not_requester:
+        return who
+    return f"{who} but {', '.join(requesters) or 'whoever asked'}"
+
+
+def _expiry(i: Interrupt, now: float) -> str:
+    if not i.expires_at:
+        return "never"
+    then = {"deny": "denied by expiry", "cancel": "cancelled by expiry"}.get(i.on_expiry, f"{i.on_expiry}d")
+    if i.expires_at <= now:
+        return f"{duration(now - i.expires_at)} ago"
+    return f"in {duration(i.expires_at - now)}, then {then}"
+
+
+def _labelled(label: str, text: str, width: int) -> Iterator[Text]:
+    space = cell_len(label) + 4
+    pieces = [piece for line in lines(text) for piece in wrap(line, max(20, width - space))]
+    for n, piece in enumerate(pieces):
+        yield Text.assemble("  ", (label if n == 0 else " " * cell_len(label), DIM), "  ", piece)
+
+
+def as_json(item: Item) -> dict[str, Any]:
+    """The item as data; nothing is left out because it has its default."""
+    i = item.interrupt
+    call = i.call and {name: getattr(i.call, name) for name in i.call.__struct_fields__}
+    return {
+        **{name: getattr(i, name) for name in i.__struct_fields__}, "ref": i.ref, "digest": i.digest, "call": call,
+        "slots": to_builtins(i.slots), "open": item.open, "where": item.where, "words": item.words,
+    }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class ListLine:
+    """An item in one line of a list, and whether the line says all that would be decided about."""
+
+    text: str
+    whole: bool
+
+
+def list_line(i: Interrupt) -> ListLine:
+    """The item for a list, shortened if it is long."""
+    content = i.call.arguments if i.call else i.payload
+    kept = cut(content)
+    text = _line(i, kept)
+    again = f"{visible(unsigned(i.disowned))} · " if i.disowned else ""
+    return ListLine(again + brief(text), kept == content and len(text) <= BRIEF)
+
+
+def _line(i: Interrupt, content: Any) -> str:
+    if i.call and i.kind == "approval":
+        return f"{visible(i.call.tool)} {arguments(content)}".rstrip()
+    if i.call:
+        return f"{visible(title(i))}: {arguments(content)}"
+    if content is None:
+        return visible(title(i))
+    what = gist(content)
+    text = visible(what) if isinstance(what, str) else exact(what)
+    if what is content:
+        return text
+    named = next(name for name in GISTS if content.get(name) is what)
+    rest = {name: value for name, value in content.items() if name != named}
+    return f"{text} {exact(rest)}" if rest else text

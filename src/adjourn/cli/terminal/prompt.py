@@ -1,0 +1,240 @@
+"""Asking a person at the terminal. No prompt has a default; Enter alone is ignored; keys typed ahead are thrown away."""
+
+import select
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar, cast
+
+from rich.text import Text
+
+from adjourn.cli.terminal.console import err, say
+from adjourn.cli.terminal.format import DIM, exact
+from adjourn.cli.terminal.value_rows import fields, rows, schema_word
+from adjourn.core.codec import loads
+from adjourn.core.interrupt import Interrupt
+from adjourn.core.schema import check
+from adjourn.errors import Invalid, InvalidAnswer
+from adjourn.views.visible import visible
+
+T = TypeVar("T")
+POLL = 0.1
+"""Seconds between two looks at whether a question still stands."""
+
+
+class Later(Exception):
+    """The person does not decide now: they said so, or closed the input."""
+
+
+class Withdrawn(Exception):
+    """The question was taken back while the person looked at it."""
+
+
+class _Asked(threading.local):
+    """What ends a question that is being asked in this thread."""
+
+    withdrawn: threading.Event | None = None
+
+
+_asked = _Asked()
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What a person chose at the prompt, for the runtime's verb of that name."""
+
+    verb: Literal["approve", "deny", "answer"]
+    value: Any = None
+    edit: dict[str, Any] | None = None
+    scope: Literal["once", "run"] = "once"
+    note: str = ""
+
+
+def read(question: Text) -> str:
+    """One line from the terminal that is not empty; raises `Later` at the end of input."""
+    while True:
+        _throw_away()
+        err().print(question, end="")
+        sys.stderr.flush()
+        line = _line()
+        if not line:
+            say("")
+            raise Later
+        if line.strip():
+            return line.strip()
+
+
+def _line() -> str:
+    """The next line; raises `Withdrawn` if nobody wants it any more."""
+    if (withdrawn := _asked.withdrawn) is not None:
+        while not _typed():
+            if withdrawn.is_set():
+                raise Withdrawn
+    return sys.stdin.readline()
+
+
+def _typed() -> bool:
+    try:
+        return bool(select.select([sys.stdin], [], [], POLL)[0])
+    except (OSError, ValueError):  # not every system can wait for a terminal
+        return True
+
+
+def _throw_away() -> None:
+    """Forget keys that were pressed before the question was there."""
+    try:
+        import termios
+
+        termios.tcflush(sys.stdin, termios.TCIFLUSH)
+    except (ImportError, OSError, ValueError):
+        pass
+
+
+def pick(words: dict[str, str], *, heading: Text | None = None) -> str:
+    """One of `words` (word → what it means), typed whole or as far as it is unique; `?` explains."""
+    line = heading or Text("  ").join(Text.assemble((word[:1], "bold"), word[1:]) for word in words)
+    while True:
+        typed = read(Text.assemble(line, "  ?        ", ("› ", DIM))).lower()
+        found = [word for word in words if word.startswith(typed)]
+        if typed in words:
+            return typed
+        if len(found) == 1:
+            return found[0]
+        for word, meaning in words.items():
+            say(Text.assemble("  ", (f"{word:<10}", "bold"), visible(meaning)))
+
+
+def confirm(question: str) -> bool:
+    """A question that only `yes` and `no` answer."""
+    while True:
+        typed = read(Text.assemble(question, " ", ("yes/no › ", DIM))).lower()
+        if typed in ("yes", "no"):
+            return typed == "yes"
+
+
+def withdrawable(ask: Callable[[], T], withdrawn: threading.Event) -> T:
+    """Ask in this thread; raises `Withdrawn` once the event is set."""
+    _asked.withdrawn = withdrawn
+    try:
+        return ask()
+    finally:
+        _asked.withdrawn = None
+
+
+def decide(i: Interrupt) -> Choice:
+    """Ask until the person has decided; raises `Later`."""
+    if i.kind == "approval":
+        return _approval(i)
+    return _question(i) if i.kind == "question" else _choice(i)
+
+
+_APPROVAL = {
+    "approve": "let it run once, exactly as shown",
+    "r": "let it run, and again in this run for these exact arguments",
+    "edit": "change the arguments, then approve what you made",
+    "deny": "do not let it run; the agent reads that and goes on",
+    "later": "leave it as it is",
+}
+
+
+def _approval(i: Interrupt) -> Choice:
+    assert i.call is not None
+    tool = visible(i.call.tool)
+    heading = Text.assemble(("a", "bold"), "pprove once  ", ("r", "bold"), " for this run  ", ("e", "bold"), "dit  ",
+                            ("d", "bold"), "eny  ", ("l", "bold"), "ater")  # fmt: skip
+    while True:
+        match pick(_APPROVAL, heading=heading):
+            case "approve" if confirm(f"Approve {tool} once, exactly as shown?"):
+                return Choice("approve")
+            case "r" if confirm(f"Approve {tool} in this run whenever it comes with exactly these arguments?"):
+                return Choice("approve", scope="run")
+            case "edit":
+                edited = edit(i.call.arguments, i.answer_schema)
+                if edited != i.call.arguments and confirm("Approve the edited action, exactly as shown?"):
+                    return Choice("approve", edit=edited)
+            case "deny":
+                note = read(Text.assemble("Why? The agent reads it; - for no reason ", ("› ", DIM)))
+                return Choice("deny", note="" if note == "-" else note)
+            case "later":
+                raise Later
+            case _:
+                pass
+
+
+def edit(arguments: dict[str, Any], schema: dict[str, Any] | bool | None) -> dict[str, Any]:
+    """Change arguments one at a time, each checked against its schema, until `done`; then show the whole."""
+    edited = dict(arguments)
+    example = next(iter(edited), "name")
+    known: dict[str, Any] = schema.get("properties", {}) if isinstance(schema, dict) else {}
+    while True:
+        typed = read(Text.assemble(f"Change what? {visible(example)}=…, or done ", ("› ", DIM)))
+        if typed.lower() == "done":
+            break
+        name, found, text = (part.strip() for part in typed.partition("="))
+        if not found or (name not in edited and name not in known):
+            say(f"  Write NAME=VALUE; the names are {', '.join(map(visible, known or edited))}.")
+            continue
+        try:
+            value = parse(text, known.get(name))
+            check(schema, {**edited, name: value}, "edit")
+        except Invalid as e:
+            say(f"  {visible(str(e))}")
+            continue
+        edited[name] = value
+    terminal = err()
+    terminal.print("", *rows(list(fields(edited, schema)), terminal.width), "")
+    return edited
+
+
+def parse(text: str, schema: Any) -> Any:
+    """What a person typed for a place of this schema: text as it is where text is wanted, else JSON."""
+    wanted: Any = cast("dict[str, Any]", schema).get("type") if isinstance(schema, dict) else None
+    if wanted == "string" and not text.startswith('"'):
+        return text
+    try:
+        return loads(text, what="what you wrote")
+    except Invalid:
+        if wanted in ("integer", "number", "boolean", "array", "object", "null"):
+            raise InvalidAnswer(f"{text!r} is not {schema_word(schema)}") from None
+        return text
+
+
+def _question(i: Interrupt) -> Choice:
+    schema = i.answer_schema
+    if isinstance(schema, dict) and schema.get("type") == "boolean":
+        return Choice("answer", confirm("Your answer?"))
+    say(Text(f"The answer is {schema_word(schema)}. Ctrl-D leaves it for later.", style=DIM))
+    while True:
+        typed = read(Text.assemble("answer ", ("› ", DIM)))
+        try:
+            value = parse(typed, schema)
+            check(schema, value, "answer")
+        except Invalid as e:
+            say(f"  {visible(str(e))}")
+            continue
+        if confirm(f"Answer {exact(value)}?"):
+            return Choice("answer", value)
+
+
+def _choice(i: Interrupt) -> Choice:
+    while True:
+        name = pick({**i.choices, "later": "leave it as it is"})
+        if name == "later":
+            raise Later
+        value: dict[str, Any] = {"choice": name}
+        if i.kind == "in_doubt" and name == "happened" and "undo" not in i.choices[name]:
+            value["result"] = _json("Its result, as JSON; null if there is none")
+        if i.kind == "limit" and name == "extend":
+            value["amount"] = _json("By how much?")
+        extra = {k: v for k, v in value.items() if k != "choice"}
+        if confirm(f"{name}{' ' + exact(extra) if extra else ''}: is that it?"):
+            return Choice("answer", value)
+
+
+def _json(question: str) -> Any:
+    while True:
+        try:
+            return loads(read(Text.assemble(question, " ", ("› ", DIM))), what="what you wrote")
+        except Invalid as e:
+            say(f"  {visible(str(e))}")

@@ -1,0 +1,117 @@
+"""How a run in the foreground came to rest, told: its output as data, the rest as talk, and the commands that go on."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from rich.text import Text
+
+from adjourn.cli.terminal.console import out, print_line, say, to_json
+from adjourn.cli.terminal.format import DIM, EXIT, arguments, count, duration, sentence_mark
+from adjourn.cli.terminal.hints import command, how_to_decide
+from adjourn.cli.terminal.live_view import JsonView, View
+from adjourn.errors import RunFailed
+from adjourn.runtime.outcome import Cancelled, Completed, Outcome, Paused, Stopped
+from adjourn.views.visible import lines, visible
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a run can be found again: the database as it was named (None: the usual one), and its program."""
+
+    db: str | None
+    program: str
+    saved: bool = True
+    """False: the run lives in this process only, and what is printed names no command that could find it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """Tells of one run."""
+
+    run_id: str
+    view: View
+    place: Place
+
+    def _here(self) -> str:
+        return command(self.place.db, "run", self.place.program, options=("--resume", self.run_id))
+
+    def tell(self, outcome: Outcome[Any], now: float) -> int:
+        """Say how it rests; the code to exit with."""
+        self.view.rest()
+        match outcome:
+            case Completed():
+                self._done(outcome, now)
+            case Stopped():
+                self._output(outcome.status, outcome.partial)
+                say(Text.assemble(sentence_mark("stopped"), f"  by {visible(outcome.by)}  ", self._facts(now)))
+            case Cancelled():
+                self._cancelled(outcome)
+            case Paused():
+                self._waits(outcome)
+        return EXIT[outcome.status]
+
+    def _facts(self, now: float) -> Text:
+        usage = self.view.state.usage
+        worked = duration(self.view.timeline.worked(now))
+        return Text(f"{visible(self.run_id)} · worked {worked} · {usage.total_tokens:,} tok", style=DIM)
+
+    def _output(self, status: str, value: Any) -> None:
+        if isinstance(self.view, JsonView):
+            ended = {"event": "end", "run_id": self.run_id, "status": status, "output": value}
+            print_line(ended)
+        elif value is not None:
+            out().print(*(lines(value) if isinstance(value, str) else lines(to_json(value))))
+
+    def _done(self, outcome: Completed[Any], now: float) -> None:
+        say(Text.assemble(sentence_mark("completed"), "  ", self._facts(now)))
+        ended: Any = self.view.state.ended
+        self._output(outcome.status, ended.output)
+
+    def _cancelled(self, outcome: Cancelled) -> None:
+        self._output(outcome.status, None)
+        line = Text.assemble(sentence_mark("cancelled"), f". {len(outcome.undone)} undone")
+        if left := outcome.residue:
+            named = "; ".join(f"{visible(str(x.get('tool')))} {arguments(x.get('arguments'))}, "
+                              f"{visible(str(x.get('why', '')))}" for x in left)  # fmt: skip
+            line = Text.assemble(line, ", ", (f"{len(left)} left behind", "red"), f": {named}")
+        say(Text.assemble(line, "."))
+
+    def _waits(self, outcome: Paused) -> None:
+        self._output(outcome.status, None)
+        db, run = self.place.db, self.run_id
+        if outcome.status == "paused":
+            at = next((s.id for s in reversed(self.view.timeline.steps) if s.id), "the start")
+            where = f"step {visible(at)}" if at != "the start" else at
+            say(Text.assemble(sentence_mark("paused"), f" at {where}. Nothing is lost, nothing is running."))
+            self._hints(
+                [
+                    ("resume", command(db, "resume", run)),
+                    ("steer", command(db, "resume", run, options=("--instruction", "…"))),
+                    ("here", self._here()),
+                ]
+            )
+            return
+        waiting = [i for i in outcome.interrupts if i.kind not in ("timer", "event")]
+        say(
+            Text.assemble(
+                sentence_mark(outcome.status), f" for a person: {count(len(waiting), 'item')}. Nothing is lost."
+            )
+        )
+        for i in waiting:
+            self._hints((word.lower(), typed) for word, typed in how_to_decide(db, i))
+        self._hints([("here", self._here())])
+
+    def failed(self, failed: RunFailed) -> int:
+        """Say why it failed; the code to exit with."""
+        self.view.rest()
+        self._output("failed", None)
+        errors = [o.record.payload for o in self.view.state.open.values() if o.record.kind == "error"]
+        said = "; ".join(str(e.get("error")) for e in errors) or str(failed)
+        say(Text.assemble(sentence_mark("failed"), "  ", visible(said)))
+        self._hints([("again", self._here())])
+        return EXIT["failed"]
+
+    def _hints(self, hints: Iterable[tuple[str, str]]) -> None:
+        if self.place.saved:
+            say(*(Text.assemble((f"   {word:<8}", DIM), typed) for word, typed in hints))

@@ -1,0 +1,131 @@
+"""What a fold believes: which of people's records count. Without deciders all do, but those that a worker disowned."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from adjourn.core.authority import Vote, is_filled, objection
+from adjourn.core.ids import local_event
+from adjourn.core.record_parts import Slot
+from adjourn.core.records import AnyRecord, Asked, Decided, Disowned, Emitted, Forked, Suspended, Upgraded, disowned
+from adjourn.core.signatures import SEALED, Trust, is_genuine, prefix_digest, shown, was_accepted
+from adjourn.core.upgraded_journal import Numbered, as_upgraded
+
+if TYPE_CHECKING:
+    from adjourn.core.call import Call
+    from adjourn.core.state import State
+
+
+class FoldAgain(ValueError):
+    """A record takes an earlier one back that is folded already, or reads it differently: fold the journal again from its
+    beginning."""
+
+    def __init__(self) -> None:
+        super().__init__("a record of this run was taken back or upgraded: fold its journal again from the beginning")
+
+
+class Belief(msgspec.Struct):
+    """Of one fold: the records that do not count (`void`), and those of them that are to be disowned.
+
+    `untrusted` says why a worker must not go on with the run at all.
+    """
+
+    void: set[int] = msgspec.field(default_factory=set[int])
+    disowns: list[Disowned] = []
+    untrusted: str = ""
+    upgrades: set[int] = msgspec.field(default_factory=set[int])
+    nonces: set[str] = msgspec.field(default_factory=set[str])
+    answered: bool = False
+
+    def sifted(self, state: State, records: Iterable[Numbered]) -> Iterator[tuple[int, AnyRecord, bool]]:
+        """Every record, and whether it counts. The state must have folded all before the next is asked for."""
+        batch = records if isinstance(records, list) else list(records)
+        void = disowned(record for _, record in batch)
+        upgrades = {seq for seq, record in batch if type(record) is Upgraded}
+        if (upgrades and state.seq) or any(seq <= state.seq and seq not in self.void for seq in void):
+            raise FoldAgain
+        self.upgrades |= upgrades
+        read = as_upgraded(batch) if upgrades else batch
+        for place, (seq, record) in enumerate(read):
+            counts = seq not in void
+            if state.trust is not None and counts and isinstance(record, SEALED):
+                counts = self._counts(state, state.trust, batch, place)
+            yield seq, record, counts
+
+    def recorded(self, record: Disowned) -> None:
+        """A worker has disowned a record; raises `FoldAgain` if that one was folded."""
+        if record.seq not in self.void:
+            raise FoldAgain
+        self.disowns = [mine for mine in self.disowns if mine.seq != record.seq]
+
+    def knows(self, seq: int) -> None:
+        """Raise `FoldAgain` unless what stood before the upgrade at `seq` was read as it says."""
+        if seq not in self.upgrades:
+            raise FoldAgain
+
+    def _counts(self, state: State, trust: Trust, batch: Sequence[Numbered], place: int) -> bool:
+        """What a worker has gone on from is history: it counts. Only a call that needs an agreement asks for signatures again."""
+        seq, record = batch[place]
+        if isinstance(record, Forked):
+            self.untrusted = self.untrusted or self._kept(state, trust, batch, place, record)
+            return True
+        assert isinstance(record, Decided | Emitted)
+        about = _about(state, record)
+        if not about and isinstance(record, Emitted):  # it answers nothing, so it decides nothing
+            return True
+        used = record.seal is not None and record.seal.nonce in self.nonces
+        if about and not used and was_accepted(batch, place):
+            self.answered |= isinstance(about[0], Suspended)
+            if record.seal is not None:
+                self.nonces.add(record.seal.nonce)
+            return True
+        why = "its signature was used before" if used else self._flaw(state, trust, record, about)
+        if why:
+            i = record.i if isinstance(record, Decided) else about[0].i
+            self.disowns.append(Disowned(seq=seq, i=i, by=record.by, why=why))
+        elif record.seal is not None:
+            self.nonces.add(record.seal.nonce)
+        return not why
+
+    def _flaw(self, state: State, trust: Trust, record: Decided | Emitted, about: Sequence[Asked | Suspended]) -> str:
+        if not about:
+            return "it is about nothing that was open"
+        return trust.flaw(state.run, record, shown(state.run, about[0]) if isinstance(record, Decided) else "")
+
+    def _kept(self, state: State, trust: Trust, batch: Sequence[Numbered], place: int, record: Forked) -> str:
+        """Why a fork must not go on: it keeps people's answers, and nobody who is trusted has said so."""
+        if record.answers != "keep":
+            return "it is a fork with people's answers in it, and does not say who keeps them" if self.answered else ""
+        if batch[0][0] != 1:
+            return "it became a fork after it had begun"
+        why = trust.flaw(state.run, record, prefix_digest(record, [x for _, x in batch[:place]]))
+        return f"it is a fork that keeps people's answers, and {why}" if why else ""
+
+
+def _about(state: State, record: Decided | Emitted) -> list[Asked | Suspended]:
+    """What it decides, if that is open: one interrupt, or the questions that wait for an event."""
+    if isinstance(record, Decided):
+        opened = state.open.get(record.i)
+        return [opened.record] if opened else []
+    waiting = [opened.record for opened in state.open.values() if isinstance(opened.record, Suspended)]
+    return [x for x in waiting if x.kind == "question" and x.event and local_event(x.event) == record.event]
+
+
+def is_vouched(state: State, call: Call, gate: Sequence[Slot]) -> bool:
+    """Whether people whom a worker trusts stand behind a call that has begun, and would fill this gate.
+
+    A file can say that a call was begun which nobody agreed to. Nothing more is done on its account.
+    """
+    if state.trust is None:
+        return True
+    if call.basis is None:
+        return False
+    asked, decisions = call.basis.asked, call.basis.decisions
+    signed = [x for x in decisions if is_genuine(state.trust, state.run, asked, x)]
+    requesters = frozenset(asked.requesters)
+    if objection(state.run, call.basis.intended, asked, signed, requesters, call.basis.intended.at):
+        return False
+    return is_filled(gate, [Vote(x.by, x.groups) for x in signed], requesters)

@@ -1,0 +1,1 @@
+"""The demo: agents with scripted models, a server and a worker to play with, and the tour that checks every claim."""

@@ -1,0 +1,90 @@
+"""The card of things to try. It ticks itself: each task is read from the journals, whoever did it and however."""
+
+from itertools import pairwise
+from typing import Any
+from urllib.parse import quote
+
+from adjourn.core import records as r
+from adjourn.core.state import State
+from adjourn.runtime.runtime import Runtime
+from adjourn.views.timeline import Numbered
+
+
+async def guide(rt: Runtime) -> list[dict[str, Any]]:
+    """The four tasks, as they stand."""
+    journals = {run: await rt.store.load(run) for run in ("DEMO-1", "DEMO-2", "DEMO-3", "DEMO-4")}
+    worker = (await rt.store.get("DEMO-4")).worker
+    return [
+        _refund(journals["DEMO-1"]), _research(journals["DEMO-2"]), _deployment(journals["DEMO-3"]),
+        _worker(journals["DEMO-4"], worker),
+    ]  # fmt: skip
+
+
+def _task(id: str, title: str, text: str, done: bool, link: str, command: str = "") -> dict[str, Any]:
+    return {"id": id, "title": title, "text": text, "done": done, "link": link, "command": command}
+
+
+def _refund(journal: list[Numbered]) -> dict[str, Any]:
+    title = "Approve a refund, but less"
+    decided = next((x for _, x in journal if isinstance(x, r.Decided)), None)
+    if decided is None:
+        text = "The agent wants to pay 48250 back. Read it, change the amount, approve: only what you approved runs."
+        asked = next((x.i for _, x in journal if isinstance(x, r.Asked)), "")
+        return _task("refund", title, text, False, f"/inbox/{quote(f'DEMO-1:{asked}', safe='')}" if asked else "/inbox")
+    state = State().fold_all(journal)
+    asked: Any = next((x.args for _, x in journal if isinstance(x, r.Asked)), None)
+    if decided.edit is not None:
+        text = f"{decided.by} changed {asked['cents']} to {decided.edit.get('cents')} and approved. Only that ran."
+    elif decided.verdict == "approve":
+        text = f"{decided.by} approved it as it was. It ran once."
+    else:
+        text = f"{decided.by} denied it. Nothing ran, and the agent was told why."
+    return _task("refund", title, text, state.ended is not None, "/runs/DEMO-1")
+
+
+def _research(journal: list[Numbered]) -> dict[str, Any]:
+    title = "Pause a run, steer it, resume it"
+    told = next((x.instruction for _, x in journal if isinstance(x, r.Resumed) and x.instruction), "")
+    paused = any(isinstance(x, r.PauseAsked) for _, x in journal)
+    if told:
+        return _task(
+            "research", title, f"You said “{told}”. It read that, and nothing was done twice.", True, "/runs/DEMO-2"
+        )
+    if paused:
+        return _task(
+            "research", title, "It is paused and costs nothing. Resume it with an instruction.", False, "/runs/DEMO-2"
+        )
+    text = "A research run is writing. Pause it, tell it to finish in three lines, resume."
+    return _task("research", title, text, False, "/runs/DEMO-2")
+
+
+def _deployment(journal: list[Numbered]) -> dict[str, Any]:
+    title = "Cancel a deployment and watch it undo"
+    end = next((x for _, x in journal if isinstance(x, r.Cancelled)), None)
+    if end is None:
+        text = "It made four things. Three come down again in reverse, one stays and says why."
+        return _task("deployment", title, text, False, "/runs/DEMO-3")
+    text = f"{len(end.undone)} undone, last thing first; {len(end.residue)} left behind, and it says why."
+    return _task("deployment", title, text, True, "/runs/DEMO-3")
+
+
+def _worker(journal: list[Numbered], worker: str) -> dict[str, Any]:
+    title = "Kill the worker"
+    claims = [(seq, x) for seq, x in journal if isinstance(x, r.Claimed)]
+    pid = _pid(worker) or (_pid(claims[-1][1].worker) if claims else "")
+    taken = [
+        (seq, before, after) for (_, before), (seq, after) in pairwise(claims)
+        if not any(isinstance(x, r.Parked) for n, x in journal if n < seq and n > seq - 2)
+    ]  # fmt: skip
+    if taken:
+        seq, before, after = taken[-1]
+        gone, new = _pid(before.worker), _pid(after.worker)
+        text = f"Process {gone} was gone; process {new} went on from record {seq - 1}. Nothing was counted twice."
+        return _task("worker", title, text, True, "/runs/DEMO-4")
+    text = "Paste this in a terminal. The run stops mid-step, and another worker goes on from the last record."
+    return _task("worker", title, text, False, "/runs/DEMO-4", f"kill -9 {pid}" if pid else "")
+
+
+def _pid(worker: str) -> str:
+    parts = worker.split("|")
+    return parts[1] if len(parts) > 1 and parts[1].isdigit() else ""

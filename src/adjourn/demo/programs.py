@@ -1,0 +1,264 @@
+"""The programs of the demo in the browser. Their models are scripted, so no key is needed; their tools act on a ledger."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+from adjourn import Agent, Flow, FlowContext, MaxSteps, Policy, ToolContext, ask, gt, tool
+from adjourn.core.messages import Delta, ModelRequest, Reply, Result, Text, TextDelta, ToolCall, Usage, User
+from adjourn.demo.tour_agents import act, get_order, told
+from adjourn.testing.scripted import Scripted, ScriptedModel, call
+
+PACE = "ADJOURN_DEMO_PACE"
+"""Set to make everything faster (or slower): 1 is the pace for a person who watches."""
+SHELVES = 90
+SECTIONS = 40
+
+
+def pace(seconds: float) -> float:
+    """So many seconds, at this demo's pace."""
+    return seconds * float(os.environ.get(PACE, "1"))
+
+
+class Paced:
+    """A scripted model that writes word by word: `script` gives the text and the call, if any, of each reply."""
+
+    name = "scripted"
+
+    def __init__(self, script: Callable[[ModelRequest], tuple[str, Scripted | None]], word: float) -> None:
+        self._script, self._word = script, word
+
+    async def request(self, request: ModelRequest) -> AsyncIterator[Delta | Reply]:
+        """See `Model.request`."""
+        text, wanted = self._script(request)
+        for piece in text.split(" "):
+            await asyncio.sleep(pace(self._word))
+            yield TextDelta(piece + " ")
+        calls = [ToolCall(id=f"call_{request.index}", tool=wanted.tool, args=wanted.args)] if wanted else []
+        usage = Usage(1, 900 + 40 * len(request.messages), len(text) // 4 + 20, 0, 0.0021 + len(text) * 0.000004)
+        yield Reply((Text(text=text), *calls), usage, "scripted")
+
+
+# 1. A refund that asks
+
+
+async def _void(ctx: ToolContext, args: dict[str, Any], result: Any) -> None:
+    act(ctx, "void_refund", args)
+
+
+@tool(effect="unsafe", undo=_void)
+async def refund(ctx: ToolContext, order_id: str, cents: int, currency: str, notify: bool, memo: str) -> dict[str, Any]:
+    """Pay money back to the customer’s card."""
+    act(ctx, "refund", {"order_id": order_id, "cents": cents})
+    await asyncio.sleep(pace(0.8))
+    return {"refunded_cents": cents}
+
+
+MEMO = (
+    "Damaged on arrival, photos 1–4. Customer asked: “please send it to account "
+    "‘\N{RIGHT-TO-LEFT OVERRIDE}7140 5512 NO\N{POP DIRECTIONAL FORMATTING}’”."
+)
+
+support = Agent(
+    "support-desk",
+    model=ScriptedModel(
+        ["I will look at the order first.", call("get_order", order_id="4417")],
+        ["Every glass is broken. A full refund has been agreed with the team lead.",
+         call("refund", order_id="4417", cents=48250, currency="EUR", notify=True, memo=MEMO)],
+        told,
+    ),
+    instructions="You help customers.",
+    tools=[get_order, refund],
+    policy=Policy([ask("refund", when={"cents": gt(10_000)}, reason="large refund", expires_in=3600)], default="allow"),
+)  # fmt: skip
+
+
+# 2. Research that can be steered
+
+SUPPLIERS = (
+    "Nordvarme",
+    "Fjordpump",
+    "Havenergi",
+    "Bergen Klima",
+    "Polartek",
+    "Sol & Sjø",
+    "Varmeverket",
+    "Isfjell",
+    "Kystluft",
+)
+
+
+@tool(effect="read")
+async def fetch_page(ctx: ToolContext, supplier: str) -> dict[str, Any]:
+    """Read a supplier’s page."""
+    act(ctx, "fetch_page", {"supplier": supplier}, effect=False)
+    await asyncio.sleep(pace(1.2))
+    return {"supplier": supplier, "delivers_in_weeks": 3 + len(supplier) % 7, "noise_db": 38 + len(supplier) % 9}
+
+
+def _research(request: ModelRequest) -> tuple[str, Scripted | None]:
+    told = [m.text for m in request.messages if isinstance(m, User)][1:]
+    seen = [m for m in request.messages if isinstance(m, Result)]
+    if told:
+        best = SUPPLIERS[len(seen) % len(SUPPLIERS)]
+        so = f"So, of the {len(seen)} suppliers that I have read, {best} delivers first."
+        return f"You said: {told[-1]}\n{so}\nThe others are not worth the wait.", None
+    if len(seen) >= SECTIONS:
+        return "That is all of them.", None
+    name = SUPPLIERS[len(seen) % len(SUPPLIERS)]
+    text = (
+        f"Section {len(seen) + 1}. Of the nine suppliers, {name} comes next. Its own page says that it delivers to the whole "
+        "coast, that the outdoor unit can stand in salt air, and that somebody answers the telephone in winter. I will read the "
+        "page before I believe any of it, and compare the noise at night with what the others promise."
+    )
+    return text, call("fetch_page", supplier=name)
+
+
+researcher = Agent(
+    "researcher", model=Paced(_research, 0.09), instructions="You compare suppliers.", tools=[fetch_page], stop=MaxSteps(60)
+)  # fmt: skip
+
+
+# 3. A deployment that can be taken back
+
+
+def _undo(name: str) -> Callable[[ToolContext, dict[str, Any], Any], Any]:
+    async def undo(ctx: ToolContext, args: dict[str, Any], result: Any) -> None:
+        act(ctx, name, args)
+        await asyncio.sleep(pace(0.7))
+
+    undo.__name__ = undo.__qualname__ = name
+    return undo
+
+
+@tool(effect="idempotent", undo=_undo("delete_dns_record"))
+async def create_dns_record(ctx: ToolContext, name: str) -> dict[str, Any]:
+    """Point a name at the new machines."""
+    act(ctx, "create_dns_record", {"name": name})
+    await asyncio.sleep(pace(0.6))
+    return {"record": name}
+
+
+@tool(effect="idempotent", undo=_undo("delete_load_balancer"))
+async def create_load_balancer(ctx: ToolContext, name: str) -> dict[str, Any]:
+    """Put a load balancer in front."""
+    act(ctx, "create_load_balancer", {"name": name})
+    await asyncio.sleep(pace(0.9))
+    return {"balancer": name}
+
+
+@tool(effect="idempotent", undo=_undo("revoke_tls_cert"))
+async def create_tls_cert(ctx: ToolContext, name: str) -> dict[str, Any]:
+    """Have a certificate made."""
+    act(ctx, "create_tls_cert", {"name": name})
+    await asyncio.sleep(pace(0.5))
+    return {"certificate": name}
+
+
+@tool(effect="unsafe")
+async def announce(ctx: ToolContext, channel: str, text: str) -> str:
+    """Tell people. What was read cannot be taken back."""
+    act(ctx, "announce", {"channel": channel})
+    return "told"
+
+
+@tool(effect="read")
+async def wait_healthy(ctx: ToolContext, regions: int) -> str:
+    """Wait until every region answers."""
+    for _ in range(regions):
+        await asyncio.sleep(150)
+    return f"{regions} of {regions} regions answer"
+
+
+deployer = Agent(
+    "deploy",
+    model=ScriptedModel(
+        ["The name first.", call("create_dns_record", name="kestrel.example")],
+        [call("create_load_balancer", name="kestrel-lb")],
+        [call("create_tls_cert", name="kestrel.example")],
+        ["Now the team may know.", call("announce", channel="#kestrel", text="Staging comes up.")],
+        [call("wait_healthy", regions=6)],
+        "Staging for team Kestrel is up.",
+    ),
+    instructions="You provision environments.",
+    tools=[create_dns_record, create_load_balancer, create_tls_cert, announce, wait_healthy],
+)
+
+
+# 4. Work that goes on in another process
+
+
+@tool(effect="idempotent")
+async def count_shelf(ctx: ToolContext, shelf: int) -> dict[str, Any]:
+    """Count what lies on a shelf; the scanner knows which counts it has had."""
+    act(ctx, "count_shelf", {"shelf": shelf})
+    await asyncio.sleep(pace(1.5))
+    return {"shelf": shelf, "items": 12 + shelf * 7 % 30}
+
+
+def _stocktaking(request: ModelRequest) -> tuple[str, Scripted | None]:
+    done = sum(isinstance(m, Result) for m in request.messages)
+    if done >= shelves():
+        return f"All {done} shelves are counted.", None
+    return f"Shelf {done + 1} of {shelves()}.", call("count_shelf", shelf=done + 1)
+
+
+def shelves() -> int:
+    """How many there are, at this demo's pace."""
+    return SHELVES if pace(1) >= 1 else 24
+
+
+stocktaker = Agent(
+    "stocktaker", model=Paced(_stocktaking, 0.2), instructions="You count.", tools=[count_shelf], stop=MaxSteps(2 * SHELVES)
+)  # fmt: skip
+
+
+# 5. A flow, for its picture
+
+newsletter = Flow("newsletter")
+
+
+@newsletter.chunk
+async def draft(ctx: FlowContext) -> dict[str, Any]:
+    """Write it."""
+    return {"title": "What is new in November", "words": 420}
+
+
+@newsletter.chunk
+async def check_links(ctx: FlowContext) -> str:
+    """Every link leads somewhere."""
+    await asyncio.sleep(pace(0.5))
+    return "14 links, all fine"
+
+
+@newsletter.chunk
+async def editor_reads(ctx: FlowContext) -> Any:
+    """A person reads it."""
+    return ctx.pause_for(
+        "edit", {"question": "Send “What is new in November” to 1,204 people?"}, resume_to="next",
+        answer_schema={
+            "type": "object", "required": ["send"],
+            "properties": {"send": {"type": "boolean", "title": "Send it"}, "subject": {"type": "string", "title": "Another subject"}},
+        },
+    )  # fmt: skip
+
+
+@newsletter.chunk
+async def send_out(ctx: FlowContext) -> str:
+    """Send it, or not."""
+    answer: Any = ctx.input.get("reads") if isinstance(ctx.input, dict) else ctx.input  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+    return "sent" if isinstance(answer, dict) and answer.get("send") else "not sent"  # pyright: ignore[reportUnknownMemberType]
+
+
+newsletter.to(draft).batch(links=check_links, reads=editor_reads).to(send_out)
+
+CAST = (support, researcher, deployer, stocktaker, newsletter)
+
+RUNS = {
+    "DEMO-1": ("support-desk", "Order 4417 arrived broken: make it right and answer the customer"),
+    "DEMO-2": ("researcher", "Compare heat-pump suppliers in Norway"),
+    "DEMO-3": ("deploy", "Provision staging for team Kestrel"),
+    "DEMO-4": ("stocktaker", "Count every shelf in the warehouse"),
+    "DEMO-5": ("newsletter", "The November newsletter"),
+}

@@ -1,0 +1,42 @@
+"""Results that come when nobody waits for them any more."""
+
+import asyncio
+import logging
+
+from adjourn.core.records import Faulted, Late, Returned
+from adjourn.core.status import ENDED
+from adjourn.stores.protocol import Journals, Lease
+
+log = logging.getLogger("adjourn.driver")
+
+_recording: set[asyncio.Task[None]] = set()
+
+
+def record_late(store: Journals, lease: Lease, fact: Returned | Faulted, *, seen: int) -> None:
+    """Record how a body ended that was left at work: as its result, or behind the run's end.
+
+    Args:
+        store: where the run is.
+        lease: under which the body began; if another worker has the run by now, nothing is recorded.
+        fact: how it ended.
+        seen: the last record that its driver knew.
+    """
+    recording = asyncio.get_running_loop().create_task(_record(store, lease, fact, seen), name="adjourn-late")
+    _recording.add(recording)
+    recording.add_done_callback(_recording.discard)
+
+
+async def all_recorded(timeout: float) -> None:
+    """Wait until what has ended by now is recorded, `timeout` seconds at most."""
+    if mine := {task for task in _recording if task.get_loop() is asyncio.get_running_loop()}:
+        await asyncio.wait(mine, timeout=timeout)
+
+
+async def _record(store: Journals, lease: Lease, fact: Returned | Faulted, seen: int) -> None:
+    call, value = (fact.call, fact.value) if isinstance(fact, Returned) else (fact.step, None)
+    try:
+        ended = (await store.get(lease.run)).status in ENDED
+        late = Late(call=call, value=value, error=fact.error) if ended else fact
+        await store.commit(lease, [late], [], seen=seen)
+    except Exception as e:
+        log.warning("run %s: call %s ended when nobody waited for it any more; %s", lease.run, call, e)

@@ -1,0 +1,119 @@
+"""What watchers see: records as they are appended, and what is live."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Literal
+
+import msgspec
+
+from adjourn.core.interrupt import Interrupt, PendingToolCall, view
+from adjourn.core.records import AnyRecord, Asked, Broke, Cancelled, Completed, Erased, Replied
+from adjourn.core.status import ENDED
+from adjourn.driver.feed import Feed, Published, TextArrived
+from adjourn.stores.protocol import Store
+
+
+class Recorded(msgspec.Struct, frozen=True):
+    """A record was appended."""
+
+    run_id: str
+    seq: int
+    record: AnyRecord
+
+    @property
+    def type(self) -> str:
+        """The record's word, for example `"returned"`."""
+        return str(self.record.__struct_config__.tag)
+
+
+class ToolCallApprovalRequired(msgspec.Struct, frozen=True):
+    """A policy stopped a call before it ran; a person must decide. Follows the record that asked."""
+
+    run_id: str
+    seq: int
+    interrupt: Interrupt
+    type: Literal["approval_required"] = "approval_required"
+
+    @property
+    def call(self) -> PendingToolCall:
+        """The call, exactly as it would run."""
+        assert self.interrupt.call is not None
+        return self.interrupt.call
+
+
+FEW, MANY, TOGETHER = 64, 10_000, 4096
+"""How many items a watcher may be behind: until text grows together (to so many characters), until items are dropped."""
+
+Load = Callable[[str, int], Awaitable[list[tuple[int, AnyRecord]]]]
+Event = Recorded | ToolCallApprovalRequired | TextArrived | Published
+
+
+def keep(live: list[TextArrived | Published], item: TextArrived | Published) -> None:
+    """Keep an item for a watcher who is behind: then text grows together, and what bodies published is dropped at last."""
+    last = live[-1] if len(live) > FEW else None
+    if isinstance(item, Published):
+        if len(live) < MANY:
+            live.append(item)
+    elif isinstance(last, TextArrived) and _goes_on(last, item):
+        live[-1] = msgspec.structs.replace(last, text=last.text + item.text)
+    else:
+        live.append(item)
+
+
+def _goes_on(last: TextArrived, item: TextArrived) -> bool:
+    same = (item.path, item.thinking, item.upto) == (last.path, last.thinking, last.upto)
+    return same and not item.whole and len(last.text) < TOGETHER
+
+
+async def watch(
+    store: Store,
+    feed: Feed,
+    run: str,
+    after: int = 0,
+    *,
+    until: Callable[[], bool] = lambda: False,
+    load: Load | None = None,
+) -> AsyncIterator[Event]:
+    """Every record after `after`, once and in order, and live items as they come; ends with the run, or when `until()`.
+
+    `load` reads records instead of `store.load`.
+    """
+    load = load or store.load
+    bell = asyncio.Event()
+    live: list[TextArrived | Published] = []
+    written: dict[str, int] = {}  # text from another process may come later than the record of the whole reply
+
+    def hear(item: object) -> None:
+        if isinstance(item, TextArrived | Published):
+            keep(live, item)
+            bell.set()
+
+    ends = [store.subscribe(run, bell.set), feed.listen(run, hear)]
+    try:
+        row = await store.get(run)
+        if row.status in ENDED and row.seq <= after:
+            return
+        while True:
+            bell.clear()
+            last = until()
+            records = await load(run, after)
+            while live:
+                item = live.pop(0)
+                if isinstance(item, Published) or item.upto > written.get(item.path, -1):
+                    yield item
+            for seq, record in records:
+                after = seq
+                if isinstance(record, Replied | Broke):
+                    written[record.path] = record.upto
+                yield Recorded(run, seq, record)
+                if isinstance(record, Asked) and record.kind == "approval":
+                    yield ToolCallApprovalRequired(run, seq, view(run, seq, record))
+                if isinstance(record, Completed | Cancelled | Erased):
+                    return
+            if last:
+                return
+            if not live:
+                await bell.wait()
+    finally:
+        for end in ends:
+            end()

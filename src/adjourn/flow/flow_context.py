@@ -1,0 +1,278 @@
+"""What a chunk may use while it runs."""
+
+import logging
+from collections.abc import Iterator, Mapping, MutableMapping
+from typing import Any, Literal, NoReturn, overload
+
+from adjourn.bodies.tool_context import ToolContext
+from adjourn.core.call import Call
+from adjourn.core.codec import decode, encode, plain
+from adjourn.core.duration import Duration, seconds
+from adjourn.core.flow_state import Scope
+from adjourn.core.graph import Graph
+from adjourn.core.ids import local_event
+from adjourn.core.state_changes import changes
+from adjourn.driver.program import Desk
+from adjourn.errors import InvalidDefinition, MissingResource, PauseRequest
+from adjourn.flow.chunk import checked_event
+
+log = logging.getLogger("adjourn.flow")
+_warned: set[tuple[str, str, str]] = set()
+"""Flow, chunk and event of every warning that was given."""
+
+
+class Resume:
+    """The answer that let a chunk run again. Reading `value` takes it: a `pause_for` after that asks anew.
+
+    Nothing compares it with the question that the body would ask now: look at `type` and `payload`, or let
+    `pause_for(resume_to="self")` return the answer, which compares them.
+    """
+
+    def __init__(self, context: "FlowContext", answer: dict[str, Any]) -> None:
+        self._context, self._answer = context, answer
+
+    @property
+    def value(self) -> Any:
+        """The latest answer; None if there is none."""
+        self._context._take_answers()
+        return self._answer.get("value")
+
+    @property
+    def type(self) -> str:
+        """The type of the question that was answered; "" if none was."""
+        return self._answer.get("type", "")
+
+    @property
+    def payload(self) -> Any:
+        """What the person who answered was shown."""
+        return self._answer.get("payload")
+
+
+class FlowState(MutableMapping[str, Any]):
+    """A flow's state as one chunk sees it: plain JSON, changed in place or by assignment; recorded with the result."""
+
+    # So that `state.key = value`, which would not be recorded, raises.
+    __slots__ = ("_before", "_data", "_defaults", "_gone", "_now")
+
+    def __init__(self, data: dict[str, Any]) -> None:
+        self._data = data
+        self._before: dict[str, bytes] = {}
+        self._now: dict[str, Any] = {}
+        self._gone: dict[str, None] = {}
+        self._defaults: dict[str, bytes] = {}
+
+    def __getitem__(self, key: str) -> Any:
+        if key in self._gone:
+            raise KeyError(key)
+        if key not in self._now:
+            value = self._data[key]
+            if not isinstance(value, list | dict):
+                return value
+            self._before[key] = encode(value)
+            self._now[key] = decode(self._before[key])
+        return self._now[key]
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        if not isinstance(key, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidDefinition(f"a key of the state is a text, not {key!r:.80}")
+        recorded = plain(value, f"state.{plain(key, 'a key of the state')}")
+        # The same list or dict, if it is plain already: what is done to it afterwards counts as well.
+        self._now[key] = value if isinstance(value, list | dict) and recorded == value else recorded
+        self._forget(key)
+        self._gone.pop(key, None)
+
+    def _forget(self, key: str) -> None:
+        self._before.pop(key, None)
+        self._defaults.pop(key, None)
+
+    def __delitem__(self, key: str) -> None:
+        if key not in self:
+            raise KeyError(key)
+        self._now.pop(key, None)
+        self._forget(key)
+        self._gone[key] = None
+
+    def __contains__(self, key: object) -> bool:
+        return key not in self._gone and (key in self._now or key in self._data)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter([k for k in {**self._data, **self._now} if k not in self._gone])
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
+
+    def __repr__(self) -> str:
+        return repr({k: self._now.get(k, self._data.get(k)) for k in self})
+
+    def setdefault(self, key: str, default: Any = None) -> Any:
+        """See `dict.setdefault`: what it gives is part of the state. Of several chunks that do it at the same time the first
+        sets it, and what the others add to it is added."""
+        if key not in self:
+            gone = key in self._gone
+            self[key] = default
+            if not gone:
+                self._before[key] = self._defaults[key] = encode(self._now[key])
+        return self[key]
+
+    def changes(self) -> list[Any]:
+        """What the chunk changed; raises `NotJSON`, naming the path, for what cannot be recorded."""
+        found: list[Any] = [["del", [key]] for key in self._gone]
+        for key, value in self._now.items():
+            now = plain(value, f"state.{key}")
+            if key not in self._before:
+                found.append(["set", [key], now])
+                continue
+            if key in self._defaults:
+                found.append(["default", [key], decode(self._defaults[key])])
+            if encode(now) != self._before[key]:
+                found += changes(decode(self._before[key]), now, [key])
+        return found
+
+
+class Resources(dict[str, Any]):
+    """The live objects that were passed; one that was not is missed by its name."""
+
+    def __missing__(self, name: str) -> Any:
+        raise MissingResource([name], "this chunk (declare it: @flow.chunk(resources=[…]))")
+
+
+class FlowContext(ToolContext):
+    """What a chunk may use: its input, the flow's state, and everything a tool has."""
+
+    def __init__(self, desk: Desk, call: Call, scope: Scope) -> None:
+        super().__init__(desk, call)
+        flow = desk.state.flow
+        assert flow is not None
+        # A copy: what the chunk does to it is its own affair.
+        self.input: Any = decode(encode(call.args)) if type(call.args) in (list, dict) else call.args
+        self.state = FlowState(scope.data)
+        self.notes = list(flow.notes)
+        self.emitted: list[Any] = []
+        self._scope, self._graph = scope, flow.graph_of(scope)
+        self._event = ""
+        self._waits = 0
+        self._looked = False
+        answers = [v for k, v in call.memo.items() if k.startswith("?") and "value" in v]
+        self._resumed = bool(answers)
+        self._resume = Resume(self, answers[-1] if answers else {})
+
+    @property
+    def resources(self) -> Mapping[str, Any]:
+        """The live objects that were passed with `resources=`."""
+        return Resources(super().resources)
+
+    @property
+    def is_resume(self) -> bool:
+        """Whether the chunk runs again because a `pause_for` of it was answered."""
+        self._looked = True
+        return self._resumed
+
+    @property
+    def resume(self) -> Resume:
+        """The latest answer: `resume.value`."""
+        return self._resume
+
+    def _take_answers(self) -> None:
+        """The body has its answers from `resume.value`: a `pause_for` from here on is another question."""
+        self._looked = True
+        self._pauses = max(self._pauses, sum(1 for k in self._memo if k[:1] == "?" and k[1:].isdigit()))
+
+    def leftover(self) -> list[str]:
+        """See `ToolContext.leftover`. A body that looked whether it is resumed knows of its answers."""
+        return [k for k in super().leftover() if not (self._looked and k.startswith("?"))]
+
+    def emit(self, event: str, value: Any = None) -> None:
+        """Emit an event; it takes effect with this chunk's result, or not at all."""
+        self.emitted.append([self._scope.label + checked_event(event), plain(value, "event value")])
+
+    @overload  # type: ignore[override]
+    def pause_for(
+        self, type: str = ..., payload: Any = ..., *, resume_to: Literal["next"] = ..., resume_event: str | None = ...,
+        interrupt_id: str | None = ..., answer_schema: Any = ..., expires_in: Duration | None = ..., on_expiry: str = ...,
+    ) -> NoReturn: ...  # fmt: skip
+    @overload
+    def pause_for(
+        self, type: str = ..., payload: Any = ..., *, resume_to: str | dict[str, str], resume_event: str | None = ...,
+        interrupt_id: str | None = ..., answer_schema: Any = ..., expires_in: Duration | None = ..., on_expiry: str = ...,
+    ) -> Any: ...  # fmt: skip
+    def pause_for(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self,
+        type: str = "question",
+        payload: Any = None,
+        *,
+        resume_to: str | dict[str, str] = "next",
+        resume_event: str | None = None,
+        interrupt_id: str | None = None,
+        answer_schema: Any = None,
+        expires_in: Duration | None = None,
+        on_expiry: str = "deny",
+    ) -> Any:
+        """Stop here and wait. `"next"`: the answer is the chunk's result. `"self"`: run again; this returns the answer, and
+        `resume.value` has it. `{"event": name}` (or `resume_event=name`): the answer is that event."""
+        if not isinstance(type, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidDefinition(
+                f"pause_for takes a type, a word of your own such as 'approval', and then the payload; not {type!r:.80}"
+            )
+        if resume_event is not None:
+            if resume_to != "next":
+                raise InvalidDefinition("resume_event= is short for resume_to={'event': name}; pass one of them")
+            resume_to = {"event": resume_event}
+        if isinstance(resume_to, dict):
+            if set(resume_to) != {"event"}:
+                raise _no_such_way(resume_to)
+            self._event, resume_to = self._scope.label + checked_event(resume_to["event"]), "next"
+            _warn_if_unheard(self._graph, self._call.tool, self._event)
+        elif resume_to not in ("next", "self"):
+            raise _no_such_way(resume_to)
+        else:
+            self._event = ""
+        if self._call.kind == "test" and resume_to == "next" and not self._event:
+            # The answer is what the condition says: then it has to be True or False, whoever gives it.
+            if answer_schema not in (None, bool):
+                raise InvalidDefinition('a condition is answered with True or False; else use resume_to="self"')
+            answer_schema = bool
+        return super().pause_for(
+            type, payload, resume_to=resume_to, interrupt_id=interrupt_id, answer_schema=answer_schema,
+            expires_in=expires_in, on_expiry=on_expiry,
+        )  # fmt: skip
+
+    async def wait_for(self, event: str, *, expires_in: Duration | None = None) -> Any:
+        """Wait for an event and give its value. Anybody who may control the run can send it: `run.emit(event, value)`.
+
+        The run parks and costs nothing; the body runs again when the event has come. For what a person decides, use
+        `pause_for`: that is a question, and answering it needs the right to decide.
+
+        Args:
+            event: the event's name.
+            expires_in: how long to wait; `InterruptClosed` is raised when that time is over.
+        """
+        name = self._scope.label + checked_event(event)
+        key = self._use(f"@{self._waits}", "ctx.wait_for")
+        self._waits += 1
+        if key in self._memo and self._is_same(key, "event", name):
+            return self._answer(key)
+        expires = 0.0 if expires_in is None else self._desk.now() + seconds(expires_in, "expires_in")
+        self._event = name
+        raise self._stop(kind="event", type="event", payload=name, key=key, resume_to="self", expires=expires)
+
+    def _stop(self, **fields: Any) -> PauseRequest:
+        if self._event and fields.get("kind") != "timer":
+            fields["event"] = self._event
+        return super()._stop(**fields)
+
+
+def _warn_if_unheard(graph: Graph, chunk: str, event: str) -> None:
+    """Say, once, that an answer would begin nothing. A flow's bodies are not looked into before they run."""
+    name, flow = local_event(event), graph.name
+    if any(name in chain.any or name in chain.all for chain in graph.chains) or (flow, chunk, name) in _warned:
+        return
+    _warned.add((flow, chunk, name))
+    log.warning(
+        "chunk %r of flow %r waits with resume_event=%r, but no when(%r) hears it: an answer ends the chain and begins "
+        'nothing. Add flow.when(%r), or leave resume_event out: then the answer goes to the next chunk',
+        chunk, flow, name, name, name,
+    )  # fmt: skip
+
+
+def _no_such_way(resume_to: Any) -> InvalidDefinition:
+    return InvalidDefinition(f"resume_to is 'next', 'self' or {{'event': name}}, not {resume_to!r:.80}")

@@ -1,0 +1,165 @@
+"""Real providers, through pydantic-ai. It takes seconds to import: nothing of it is loaded before the first request."""
+
+import asyncio
+import importlib
+import os
+import re
+import sys
+from collections.abc import AsyncGenerator, AsyncIterator
+from typing import TYPE_CHECKING, cast
+
+from adjourn.core.messages import Delta, ModelRequest, Reply, TextDelta
+from adjourn.errors import AdjournError, InvalidDefinition, ModelError
+from adjourn.models.model import Model
+
+if TYPE_CHECKING:
+    from pydantic_ai.models import Model as ProviderModel
+
+EXTRAS = ("anthropic", "bedrock", "google", "groq", "mistral", "openai")
+"""The providers with an extra of our own. Most others speak OpenAI's protocol and need that one."""
+
+
+def resolve(model: object) -> Model:
+    """Whatever a user may pass as `model=`, as a `Model`; raises `InvalidDefinition` for anything else.
+
+    A provider string is taken on trust: whether its provider exists, is installed and has a key shows at the first
+    request, so that a process that only reads and decides needs none of them.
+    """
+    if isinstance(model, str):
+        provider, colon, name = model.partition(":")
+        if model != "test" and not (provider and colon and name):
+            raise InvalidDefinition(
+                f"model {model!r} does not name its provider; write 'provider:model', for example 'openai:gpt-5-mini'"
+            )
+        return PydanticAIModel(model)
+    # Whoever holds one of its models has imported pydantic-ai already.
+    theirs = sys.modules.get("pydantic_ai.models")
+    if theirs is not None and isinstance(model, theirs.Model):
+        return PydanticAIModel(cast("ProviderModel", model))
+    if isinstance(model, Model) and not isinstance(model, type):
+        return model
+    what = f"the class {model.__name__}" if isinstance(model, type) else f"an object of type {type(model).__name__}"
+    raise InvalidDefinition(
+        f"{what} is not a model; pass a string such as 'openai:gpt-5-mini', a pydantic-ai Model object, "
+        f"or any object with `name` and `request` (adjourn.Model)"
+    )
+
+
+class PydanticAIModel:
+    """A provider string, or any pydantic-ai `Model` object, as our `Model`.
+
+    The provider's own retries are switched off for each request (`max_retries=0`), without touching the object that
+    was passed in, unless `settings` ask for them. Models that cannot do that (Bedrock, Hugging Face, xAI) keep
+    whatever their client was built with. An object that was passed in stays its owner's to close; connections that
+    are made for a string are shared by all its users on one event loop, and closed with that loop.
+    """
+
+    def __init__(self, model: "str | ProviderModel") -> None:
+        self._given = model
+
+    @property
+    def name(self) -> str:
+        """The string it was made from, or `system:model`."""
+        return self._given if isinstance(self._given, str) else self._given.model_id
+
+    def __repr__(self) -> str:
+        return f"PydanticAIModel({self.name!r})"
+
+    async def request(self, request: ModelRequest) -> AsyncIterator[Delta | Reply]:
+        """See `Model.request`. A model that cannot stream gives its whole text as one delta."""
+        await _load(self.name)
+        from adjourn.models.pydantic_ai import messages as translate
+
+        try:
+            model = await _opened(self._given) if isinstance(self._given, str) else self._given
+            translate.refresh(model)
+            question = translate.Question.of(model, request)
+            response = None
+            if question.streams:
+                opened = False
+                try:
+                    async with question.stream() as stream:
+                        opened = True
+                        async for event in stream:
+                            if (delta := translate.delta(event)) is not None:
+                                yield delta
+                        response = stream.get()
+                except NotImplementedError:
+                    if opened:
+                        raise
+            whole = response or await question.whole()
+            reply = translate.reply(whole, request, self.name)
+            if response is None and reply.text:
+                yield TextDelta(reply.text)
+        except AdjournError:
+            raise
+        except Exception as e:
+            raise translate.failure(self.name, e) from e
+        yield reply
+
+
+_open: dict[tuple[asyncio.AbstractEventLoop, str, int], tuple["ProviderModel", AsyncGenerator[None]]] = {}
+
+
+async def _opened(name: str) -> "ProviderModel":
+    """The one model of that name on this event loop, with its connections. Agents are often made anew for each run."""
+    loop = asyncio.get_running_loop()
+    key = loop, name, hash(frozenset(os.environ.items()))  # the environment says where it is, and the key
+    if key not in _open:
+        # In a thread: it imports the provider's library, and other runs of this loop have leases to renew.
+        model = await asyncio.to_thread(_build, name)
+        if key not in _open:
+            for closed in [k for k in _open if k[0].is_closed()]:
+                del _open[closed]
+            kept = _kept_open(model)
+            _open[key] = model, kept
+            await anext(kept)
+    return _open[key][0]
+
+
+async def _kept_open(model: "ProviderModel") -> AsyncGenerator[None]:
+    """Keeps the connections of `model` for the next request. A loop that ends closes its generators, and so these."""
+    async with model:
+        yield
+
+
+_loaded = False
+
+
+async def _load(name: str) -> None:
+    """Import pydantic-ai, once, without holding up the event loop."""
+    global _loaded  # noqa: PLW0603
+    if not _loaded:
+        try:
+            await asyncio.to_thread(importlib.import_module, "adjourn.models.pydantic_ai.messages")
+        except ImportError as e:
+            provider = name.partition(":")[0]
+            raise _not_installed(name, next((x for x in EXTRAS if provider.startswith(x)), "openai"), e) from e
+        _loaded = True
+
+
+def _build(name: str) -> "ProviderModel":
+    from pydantic_ai.exceptions import UserError
+    from pydantic_ai.models import infer_model
+
+    try:
+        return infer_model(name)
+    except ImportError as e:
+        wanted = re.search(r"pydantic-ai-slim\[([\w-]+)\]", str(e))
+        raise _not_installed(name, wanted[1] if wanted else "openai", e) from e
+    except UserError as e:
+        said = str(e).partition(" To try Pydantic AI")[0]
+        if said.startswith("Unknown model"):
+            raise InvalidDefinition(
+                f"model {name!r}: no such provider ({said}); write it as 'provider:model', for example "
+                f"'openai:gpt-5-mini' (pip install 'adjourn[openai]')"
+            ) from e
+        kind = "auth" if re.search(r"api.?key|credential", said, re.IGNORECASE) else "invalid_request"
+        raise ModelError(f"{name} cannot be used: {said}", kind=kind) from e
+
+
+def _not_installed(name: str, extra: str, error: ImportError) -> InvalidDefinition:
+    package = "adjourn" if extra in EXTRAS else "pydantic-ai-slim"
+    return InvalidDefinition(
+        f"model {name!r} needs a package that is missing ({error}): pip install '{package}[{extra}]'"
+    )

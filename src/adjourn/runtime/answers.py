@@ -1,0 +1,123 @@
+"""Answers, validated: what people say becomes commands here, before anything is recorded."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from adjourn.core.authority import chosen
+from adjourn.core.codec import plain
+from adjourn.core.decision import Decision
+from adjourn.core.ids import local_event, public_id
+from adjourn.core.interrupt import Interrupt, decided
+from adjourn.core.records import Decided, Suspended
+from adjourn.core.schema_document import EndlessDefaults, filled
+from adjourn.core.state import State
+from adjourn.core.status import Status
+from adjourn.driver.schema_check import check_value
+from adjourn.driver.worker_mark import check_outside
+from adjourn.errors import AnswerRequired, InterruptClosed, Invalid, InvalidAnswer, UnknownInterrupt
+
+
+class Missing:
+    """No answer was given (None is an answer)."""
+
+    def __repr__(self) -> str:
+        return "..."
+
+
+MISSING: Final = Missing()
+
+
+async def answered(interrupt: Interrupt, answer: Any, *, by: str = "", digest: str = "") -> Decided:
+    """`answer` as a checked command; raises `InvalidAnswer` (or `NotJSON`), with nothing recorded.
+
+    An edit is completed with the defaults of the recorded schema, so that what its author agrees to is what runs.
+    """
+    if not isinstance(answer, Decision):
+        answer = plain(answer, "answer")
+    command = decided(interrupt, answer, by, digest)
+    if interrupt.kind == "question":
+        await check_value(interrupt.answer_schema, command.value, "answer")
+    elif (
+        interrupt.kind == "in_doubt"
+        and chosen(command).get("choice") == "happened"
+        and interrupt.answer_schema is not None
+    ):
+        await check_value(interrupt.answer_schema, chosen(command).get("result"), "result")
+    elif command.edit is not None:
+        command = msgspec.structs.replace(command, edit=_completed(interrupt.answer_schema, command.edit))
+        await check_value(interrupt.answer_schema, command.edit, "edit")
+    return command
+
+
+def _completed(schema: Any, edit: dict[str, Any]) -> dict[str, Any]:
+    try:
+        return filled(schema, edit)
+    except EndlessDefaults as e:
+        raise InvalidAnswer(f"edit: {e}; nothing was recorded") from None
+
+
+async def check_event(state: State, event: str, value: Any, by: str = "", *, named: bool = True) -> None:
+    """Raise unless this event may be sent: where it would answer a question it is a person's answer, and must fit.
+
+    `named`: whether answers here are always somebody's, as in a store that people share.
+    """
+    asked = [opened.record for opened in state.open.values() if isinstance(opened.record, Suspended)]
+    for question in asked:
+        if question.kind != "question" or not question.event or local_event(question.event) != event:
+            continue
+        check_outside("answer a question")
+        if named and not by:
+            raise Invalid(
+                f"the event {event!r} answers {public_id(state.run, question.i)!r}, so it needs by=: who answers. "
+                "For an event that nobody decides, wait with ctx.wait_for(event)"
+            )
+        if question.schema is not None:
+            await check_value(question.schema, value, f"the event {event!r}")
+
+
+async def answers_for(
+    state: State, answer: Any, answers: Mapping[str, Any] | None, approved: bool | None, by: str, now: float
+) -> list[Decided]:
+    """The commands for a run that is resumed with these; all are checked before any is delivered."""
+    if approved is not None and not isinstance(approved, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidAnswer(f"approved= is True or False, not {approved!r:.80}")
+    given = [x for x in (answer is not MISSING, answers is not None, approved is not None) if x]
+    if len(given) > 1:
+        raise InvalidAnswer("pass one of answer=, answers= and approved=, not several")
+    waiting = {i.id: i for i in state.interrupts if i.kind not in ("timer", "event")}
+    if answers is not None:
+        return [await _answer(_find(waiting, id), value, by, now) for id, value in answers.items()]
+    if not given:
+        return [await answered(i, "retry", by=by) for i in waiting.values() if i.kind == "error"]
+    if not waiting:
+        raise InvalidAnswer(f"the run waits for no answer: it is {state.view}")
+    if len(waiting) > 1:
+        raise AnswerRequired([(i.id, i.kind) for i in waiting.values()])
+    [interrupt] = waiting.values()
+    return [await _answer(interrupt, answer if approved is None else approved, by, now)]
+
+
+def is_answer_needed(state: State, now: float) -> bool:
+    """Whether nothing happens without a person: it waits for more than time, and no deadline has passed."""
+    due = state.parked is not None and 0 < state.parked.wake_at <= now
+    return state.status == Status.WAITING and any(i.kind != "timer" for i in state.interrupts) and not due
+
+
+async def _answer(interrupt: Interrupt, answer: Any, by: str, now: float) -> Decided:
+    if interrupt.expires_at and interrupt.expires_at <= now:
+        raise InterruptClosed(interrupt.id, "it expired")
+    return await answered(interrupt, answer, by=by)
+
+
+def _find(waiting: Mapping[str, Interrupt], id: str) -> Interrupt:
+    found = next((i for i in waiting.values() if id in (i.id, i.local, i.ref)), None)
+    if found is None:
+        raise UnknownInterrupt(id, list(waiting))
+    return found
+
+
+def describe(state: State) -> list[tuple[str, str]]:
+    """The open interrupts as (id, what), for messages."""
+    return [(i.id, i.type if i.kind == "question" else i.kind) for i in state.interrupts]

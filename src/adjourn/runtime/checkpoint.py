@@ -1,0 +1,191 @@
+"""A checkpoint as users hold it: a run's journal, sealed."""
+
+import hashlib
+import logging
+import os
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from adjourn.core.codec import encode
+from adjourn.core.envelope import seal, unseal
+from adjourn.core.interrupt import Interrupt
+from adjourn.core.messages import Message, Usage
+from adjourn.core.records import AnyRecord, Started, dump
+from adjourn.core.state import State
+from adjourn.core.transcript import Transcript
+from adjourn.errors import CheckpointInvalid, InvalidDefinition
+
+if TYPE_CHECKING:
+    from adjourn.core.sent_request import SentRequest
+
+log = logging.getLogger("adjourn.checkpoint")
+
+SECRET = "ADJOURN_SECRET"
+KEY_BYTES = 32
+_MAKE = "make one with `openssl rand -hex 32`"
+_said: set[str] = set()
+"""What this process has said once and need not say again."""
+
+
+def key_ring(secret: str | None = None) -> tuple[bytes, ...]:
+    """The keys of `secret`, or of the environment, read now: comma-separated; the first signs, all verify.
+
+    No keys only if neither is set: a secret that is empty, or a key that is short, is `InvalidDefinition`.
+    """
+    text = os.environ.get(SECRET) if secret is None else secret
+    if text is None:
+        return ()
+    if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidDefinition(f"secret= is a text, not {type(text).__name__}: {_MAKE}")
+    name = SECRET if secret is None else "secret="
+    keys = tuple(key.strip().encode() for key in text.split(",") if key.strip())
+    if not keys:
+        raise InvalidDefinition(
+            f"{name} is set, but empty: nothing would be signed or verified. Give it a key ({_MAKE}), or do not set it"
+        )
+    if short := [len(key) for key in keys if len(key) < KEY_BYTES]:
+        raise InvalidDefinition(f"{name} has a key of {short[0]} bytes; a key has at least {KEY_BYTES}: {_MAKE}")
+    return keys
+
+
+class Checkpoint:
+    """A run, as data: it waits for weeks at no cost and goes on in another process. `to_json()` is all of it."""
+
+    def __init__(
+        self, records: Sequence[AnyRecord], *, secret: str | None = None, before: Transcript | None = None
+    ) -> None:
+        self.records, self.before = tuple(records), before
+        self._secret = secret
+
+    @classmethod
+    def from_json(
+        cls, data: "str | bytes | Mapping[str, Any] | Checkpoint", *, secret: str | None = None
+    ) -> "Checkpoint":
+        """Read a checkpoint back: its JSON text, or that text already parsed. Verified first; `CheckpointInvalid` if wrong."""
+        if isinstance(data, Checkpoint):
+            return data
+        if not isinstance(data, str | bytes | Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+            hint = "; give its .checkpoint" if hasattr(data, "checkpoint") else ""
+            raise CheckpointInvalid(
+                f"a checkpoint is its JSON text, the parsed dict, or a Checkpoint, not {type(data).__name__}{hint}"
+            )
+        opened = unseal(data, key_ring(secret))
+        envelope, before = opened.envelope, Transcript(opened.before) if opened.before else None
+        checkpoint = cls(opened.records, secret=secret, before=before)
+        try:
+            status = checkpoint.status
+        except Exception as e:  # whatever a forged journal makes the fold stumble over
+            raise CheckpointInvalid(f"the checkpoint's records do not make a run: {e}") from None
+        if status != envelope.status:
+            raise CheckpointInvalid(f"the checkpoint says {envelope.status!r:.40}, its records say {status!r}")
+        return checkpoint
+
+    def to_json(self) -> str:
+        """The checkpoint as text: for Redis, S3, a table, a file. Signed if a secret is set."""
+        s = self.started
+        fields = {
+            "run_id": s.run, "program": s.program, "kind": s.kind, "session": s.session, "seq": self.seq,
+            "status": self.status, "fingerprint": encode(self.state.fingerprint).decode(),
+        }  # fmt: skip
+        return seal(fields, self.records, key_ring(self._secret), self._said_before())
+
+    @cached_property
+    def state(self) -> State:
+        """The fold of its records. Don't change it; fold the records again instead."""
+        return State(before=self.before).fold_all(enumerate(self.records, 1))
+
+    def _said_before(self) -> Sequence[Message]:
+        """What its first record only names: so that a checkpoint is whole by itself."""
+        if self.started.before is None:
+            return ()
+        if self.before is None:
+            raise CheckpointInvalid(f"run {self.run_id!r} goes on with another, whose conversation is not at hand here")
+        return self.before
+
+    def by_itself(self) -> "Checkpoint":
+        """The same run with the turns before it in its own first record: for a place that does not have those turns."""
+        before = self._said_before()
+        if not before:
+            return self
+        first = msgspec.structs.replace(self.started, history=msgspec.to_builtins(tuple(before)))
+        return Checkpoint([first, *self.records[1:]], secret=self._secret)
+
+    @property
+    def started(self) -> Started:
+        """The first record."""
+        first = self.records[0]
+        assert isinstance(first, Started)
+        return first
+
+    @property
+    def run_id(self) -> str:
+        """The run's id."""
+        return self.started.run
+
+    @property
+    def session(self) -> str:
+        """The session it was started in, or ""."""
+        return self.started.session
+
+    @property
+    def status(self) -> str:
+        """The run's status when the checkpoint was taken."""
+        return self.state.status.value if self.state.status else ""
+
+    @property
+    def seq(self) -> int:
+        """How many records it has."""
+        return len(self.records)
+
+    @property
+    def head(self) -> bytes:
+        """The hash that its journal's chain ends in."""
+        head = b""
+        for record in self.records:
+            head = hashlib.sha256(head + dump(record).encode()).digest()
+        return head
+
+    @property
+    def input(self) -> Any:
+        """What the run was started with."""
+        return self.started.input
+
+    @property
+    def interrupts(self) -> list[Interrupt]:
+        """What it waits for."""
+        return self.state.interrupts
+
+    @property
+    def messages(self) -> list[Message]:
+        """The conversation so far."""
+        return self.state.messages
+
+    @property
+    def requests(self) -> "list[SentRequest]":
+        """The exact request of every model call so far; see `Run.requests`."""
+        from adjourn.core.sent_request import requests
+
+        return list(requests(enumerate(self.records, 1), self.before))
+
+    @property
+    def usage(self) -> Usage:
+        """Tokens and cost so far."""
+        return self.state.usage
+
+    def __repr__(self) -> str:
+        return f"Checkpoint(run_id={self.run_id!r}, status={self.status!r}, seq={self.seq})"
+
+
+def taken_over(data: "str | bytes | Mapping[str, Any] | Checkpoint", *, secret: str | None = None) -> Checkpoint:
+    """`Checkpoint.from_json`, to go on with it. That it is not signed is said once per process."""
+    saved = Checkpoint.from_json(data, secret=secret)
+    if not isinstance(data, Checkpoint) and not key_ring(secret) and "unsigned" not in _said:
+        _said.add("unsigned")
+        log.warning(
+            "the checkpoint of run %s is not signed: whoever can write where checkpoints are kept can change what a run "
+            "believes, and agree to calls in somebody's name; set %s (this is said once)", saved.run_id, SECRET,
+        )  # fmt: skip
+    return saved

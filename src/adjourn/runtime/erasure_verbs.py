@@ -1,0 +1,120 @@
+"""The verb of a runtime that erases a run."""
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import msgspec
+
+from adjourn.core.hold import check_hold
+from adjourn.core.records import AnyRecord, Erased
+from adjourn.core.tombstone import tombstone
+from adjourn.driver.worker_mark import check_outside
+from adjourn.errors import Invalid, RunErased, RunPruned, UnknownRun
+from adjourn.runtime.checkpoint import Checkpoint
+from adjourn.runtime.pruner import PruneVerbs
+from adjourn.stores.erasure import Erasure, Hold
+from adjourn.stores.protocol import Filter, Store
+from adjourn.stores.rules.prune import PRUNE
+
+LISTED = 1000
+"""So many later runs of its session are looked at."""
+
+
+class _Forgets(Protocol):
+    def forget(self, run: str) -> None: ...
+
+
+class _Live(Protocol):
+    async def forget(self, run: str) -> bool: ...
+
+
+class ErasureVerbs(PruneVerbs):
+    """What `Runtime` can do about what is to be known no more, or must stay known."""
+
+    _live: Any
+
+    async def erase(self, run_id: str, *, by: str, reason: str, whole: bool = False, scrub: bool = True) -> Erasure:
+        """Remove everything that was in a run that has ended; who wanted it, and why, stays. It cannot be undone.
+
+        Args:
+            run_id: the whole id of the run.
+            by: who wants it.
+            reason: why. It stays, like `by`: in the run's last record, in its title and in the audit.
+            whole: with it, all runs of its conversation: those that it goes on with, and those that go on with it. If one of them has
+                not ended, or is on hold, none is erased.
+            scrub: also get it out of the bytes of the store's files, at once. SQLite writes the whole file anew for that, so
+                whoever erases many runs does it with the last of them.
+        """
+        if not by or not reason:
+            raise Invalid("erasing needs by= and reason=: they are what stays")
+        check_outside("erase a run")
+        try:
+            done = await self.store.erase(run_id, by=by, reason=reason, whole=whole, origin=self.origin)
+        except UnknownRun:
+            await self._check_pruned(run_id)
+            raise
+        forgets: _Forgets = self.worker
+        live: _Live | None = self._live
+        silent = True
+        for run in (run_id, *done.turns):
+            forgets.forget(run)
+            silent = (live is None or await live.forget(run)) and silent
+        scrubbed = scrub and await self.store.scrub()
+        row = await self.store.get(run_id)
+        found = (
+            await self.store.runs(Filter(session=row.session, since=row.created_at, limit=LISTED))
+            if row.session
+            else []
+        )
+        others = tuple(x.id for x in found if x.id != run_id and not x.erased)
+        return msgspec.structs.replace(done, scrubbed=scrubbed and silent, others=others)
+
+    async def _check_pruned(self, run_id: str) -> None:
+        """Raise `RunPruned`, with where its archive is, if there was such a run."""
+        lines = await self.store.audit(run_id, limit=LISTED)
+        entry = next((x.entry for x in reversed(lines) if x.entry["verb"] == PRUNE), None)
+        if entry is not None:
+            raise RunPruned(run_id, entry.get("archive", ""))
+
+    async def scrub(self) -> bool:
+        """Get what was erased or pruned out of the bytes of the store's files, which gives room back to the disk as well.
+        False: somebody who reads holds a part of it; try again."""
+        return await self.store.scrub(pruned=True)
+
+    async def hold(self, scope: str, *, by: str, reason: str = "", lift: bool = False) -> list[Hold]:
+        """Put one run (`"run:ID"`), or all that have a label, now or later (`"label:KEY=VALUE"`), under a legal hold, or `lift`
+        it: what is under one is neither erased nor pruned. The holds that are on then.
+
+        Args:
+            scope: what is held.
+            by: who wants it.
+            reason: why; whoever is refused reads it. Lifting needs none.
+            lift: end it.
+        """
+        if not by or not (reason or lift):
+            raise Invalid("a hold needs by= and reason=, and lifting it by=")
+        check_outside("lift a hold" if lift else "set a hold")
+        return await self.store.hold(check_hold(scope), by=by, reason=reason, lift=lift, origin=self.origin)
+
+    async def holds(self) -> list[Hold]:
+        """The legal holds that are on."""
+        return await self.store.hold("")
+
+
+async def check_turn(store: Store, saved: Checkpoint) -> Checkpoint:
+    """The conversation that goes on; raises `RunErased` if it was erased here."""
+    try:
+        row = await store.get(saved.run_id)
+    except UnknownRun:
+        return saved
+    if row.erased:
+        raise RunErased(row.id, row.title)
+    return saved
+
+
+def check_content(run_id: str, records: Sequence[tuple[int, AnyRecord]]) -> list[AnyRecord]:
+    """The records of a journal; raises `RunErased` if all that is left of it is who erased it."""
+    found = [record for _, record in records]
+    if found and isinstance(last := found[-1], Erased):
+        raise RunErased(run_id, tombstone(last))
+    return found

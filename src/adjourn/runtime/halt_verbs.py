@@ -1,0 +1,36 @@
+"""The verbs of a runtime that are the kill switch: halt, unhalt, and what is halted."""
+
+from collections.abc import Sequence
+
+from adjourn.core.halt import check_scope
+from adjourn.driver.worker_mark import check_outside
+from adjourn.errors import Invalid
+from adjourn.stores.protocol import Halt, Store
+
+
+class HaltVerbs:
+    """What `Runtime` can do with halts."""
+
+    origin: str
+
+    @property
+    def store(self) -> Store:
+        """The store."""
+        raise NotImplementedError
+
+    async def halt(self, scope: str, *, reason: str, by: str) -> list[Halt]:
+        """Stop everything (`"*"`), one agent (`"agent:NAME"`) or one tool (`"tool:NAME"`): no new call, no new model call."""
+        if not reason or not by:
+            raise Invalid("a halt needs reason= and by=")
+        return await self.store.halt(check_scope(scope), by=by, reason=reason, origin=self.origin)
+
+    async def unhalt(self, scope: str, *, by: str, reason: str = "") -> list[Halt]:
+        """Lift a halt; held runs go on."""
+        if not by:
+            raise Invalid("an unhalt needs by=: who lifts it")
+        check_outside("lift a halt")
+        return await self.store.halt(check_scope(scope), by=by, reason=reason, lift=True, origin=self.origin)
+
+    async def halts(self) -> Sequence[Halt]:
+        """The halts that are on."""
+        return await self.store.halt("")

@@ -1,0 +1,121 @@
+"""How a call to `run`, `resume` or `wait` ended."""
+
+from typing import TYPE_CHECKING, Any, Generic, Never
+
+import msgspec
+from typing_extensions import TypeIs, TypeVar
+
+from adjourn.core.doubt import left_behind
+from adjourn.core.interrupt import Interrupt
+from adjourn.core.messages import Usage
+from adjourn.core.records import Cancelled as CancelledRecord
+from adjourn.core.records import Completed as CompletedRecord
+from adjourn.core.state import State
+from adjourn.errors import NoOutput, RunFailed
+from adjourn.runtime.checkpoint import Checkpoint
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+T = TypeVar("T", default=str)
+
+
+class Ending(msgspec.Struct, frozen=True, kw_only=True):
+    """What every outcome has."""
+
+    status: str
+    run_id: str
+    checkpoint: Checkpoint
+    usage: Usage
+
+    def __repr__(self) -> str:
+        shown = [name for name in self.__struct_fields__ if name not in ("checkpoint", "usage")]
+        return f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"
+
+
+class Completed(Ending, Generic[T], frozen=True, kw_only=True):
+    """The run has ended, with its output."""
+
+    output: T
+    by: str = ""
+
+
+class Paused(Ending, frozen=True, kw_only=True):
+    """The run waits: for answers (`status` "waiting"), for a person who paused it ("paused"), or for help with a cancel ("stuck")."""
+
+    interrupts: list[Interrupt]
+
+    @property
+    def output(self) -> Never:
+        """There is none yet."""
+        raise NoOutput(
+            f"run {self.run_id!r} is {self.status}: answer its interrupts and resume it; until then there is no output"
+        )
+
+
+class Stopped(Ending, frozen=True, kw_only=True):
+    """A limit ended the run. `by` is the condition that tripped, `partial` the last text."""
+
+    by: str
+    partial: str
+
+    @property
+    def output(self) -> Never:
+        """There is none."""
+        raise NoOutput(
+            f"run {self.run_id!r} was stopped by {self.by}: see .partial for what it had, or raise the limit"
+        )
+
+
+class Cancelled(Ending, frozen=True, kw_only=True):
+    """The run was cancelled. `undone` are the calls that were taken back, `residue` is what stays."""
+
+    undone: list[str]
+    residue: list[dict[str, Any]]
+
+    @property
+    def output(self) -> Never:
+        """There is none."""
+        raise NoOutput(f"run {self.run_id!r} was cancelled; see .undone and .residue")
+
+
+Outcome = Completed[T] | Paused | Stopped | Cancelled
+"""Every way a run can end or come to rest."""
+
+
+def is_paused(outcome: "Outcome[Any]") -> TypeIs[Paused]:
+    """Whether the run waits for a person."""
+    return isinstance(outcome, Paused)
+
+
+def outcome_of(
+    state: State, checkpoint: Checkpoint, load: "Callable[[Any], Any]", cause: BaseException | None = None
+) -> "Outcome[Any]":
+    """The outcome of a run at rest; raises `RunFailed` if only errors are open."""
+    common: dict[str, Any] = {"run_id": state.run, "checkpoint": checkpoint, "usage": state.usage}
+    ended = state.ended
+    if isinstance(ended, CancelledRecord):
+        return Cancelled(status="cancelled", undone=list(ended.undone), residue=left_behind(state), **common)
+    if isinstance(ended, CompletedRecord):
+        if ended.stopped:
+            return Stopped(status="stopped", by=ended.stopped, partial=ended.output or "", **common)
+        return Completed(
+            status="completed", output=ended.output if ended.by else load(ended.output), by=ended.by, **common
+        )
+    if state.failed:
+        raise failure(state, checkpoint) from cause
+    return Paused(status=state.status.value if state.status else "", interrupts=state.interrupts, **common)
+
+
+def failure(state: State, checkpoint: Checkpoint) -> RunFailed:
+    """The error of a failed run."""
+    payloads = [o.record.payload for o in state.open.values() if o.record.kind == "error"]
+    errors = "; ".join(str(p.get("error")) for p in payloads)
+    resumable = all(p.get("can_resume", True) for p in payloads)
+    how = "agent.resume(error.checkpoint)" if state.flow is None else "resume()"
+    return RunFailed(
+        f"run {state.run!r} failed: {errors}. {how} goes on at that step",
+        checkpoint,
+        run_id=state.run,
+        resumable=resumable,
+    )

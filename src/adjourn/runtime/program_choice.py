@@ -1,0 +1,200 @@
+"""Which program goes on with a run here, and whether it may: asked before the run is taken, so that its answers stay for a
+worker that fits."""
+
+import logging
+from collections.abc import Mapping
+from typing import Any, get_args
+
+import msgspec
+
+from adjourn.core.fingerprint import changes
+from adjourn.core.plan import distrusted
+from adjourn.core.records import Accepted, CancelAsked, Command, Fact, Move, Released, Upgraded
+from adjourn.core.state import State
+from adjourn.core.status import CANCELS
+from adjourn.driver.cold_start import folded
+from adjourn.driver.decider_keys import StoreTrust
+from adjourn.driver.program import Program
+from adjourn.errors import AdjournError, BrokenHistory, MissingResource, NotTrusted, ProgramChanged, Refused
+from adjourn.runtime.upgraders import Upgrade, upgrade_of, upgrader_of
+from adjourn.stores.misfit import Misfit
+from adjourn.stores.protocol import Lease, RunRow, Store
+
+log = logging.getLogger("adjourn.worker")
+
+REFUSED = 10_000
+"""So many refusals are remembered; what is forgotten is looked at once more."""
+FITTING = (Accepted, Upgraded, CancelAsked)
+"""Records by which a run may fit a program that is another than its own: whatever else happens to it changes nothing."""
+DUE = 100
+MISFITS = (ProgramChanged, MissingResource, NotTrusted, BrokenHistory)
+"""Why a run that has a program of its name here cannot go on with it."""
+
+
+class Refusal(msgspec.Struct):
+    """A run that does not fit, as it was at `seq`. `changed`: its program is another."""
+
+    seq: int
+    program: str
+    upgrader: Upgrade | None
+    changed: bool
+
+
+class Fitness:
+    """Looks whether runs fit the programs of one worker, and upgrades those that do."""
+
+    def __init__(
+        self,
+        store: Store,
+        worker: str,
+        *,
+        resources: Mapping[str, Any],
+        on_change: str,
+        trust: StoreTrust | None,
+    ) -> None:
+        self.programs: dict[str, Program] = {}
+        self._store, self._worker, self._trust = store, worker, trust
+        self._resources, self._on_change = resources, on_change
+        self._refused: dict[str, Refusal] = {}
+
+    def register(self, program: Program) -> None:
+        """Know this program from now on; what was refused may fit it."""
+        self.programs[program.name] = program
+        self._refused.clear()
+
+    def is_refused(self, row: RunRow) -> bool:
+        """Whether this run did not fit, and has not moved since."""
+        known = self._refused.get(row.id)
+        return known is not None and known.seq == row.seq and known.upgrader is upgrader_of(row.program)
+
+    async def refused(self) -> list[str]:
+        """The runs that do not fit, and of which nobody has said anything since by which they could: not to be taken."""
+        for run, known in [*self._refused.items()]:
+            if known.upgrader is not upgrader_of(known.program):
+                del self._refused[run]
+        if self._refused:
+            for row in await self._store.due(list(self.programs), len(self._refused) + DUE):
+                if row.id in self._refused and not self.is_refused(row):
+                    await self._look_again(row)
+        return list(self._refused)
+
+    async def _look_again(self, row: RunRow) -> None:
+        tail = [record for _, record in await self._store.load(row.id, self._refused[row.id].seq)]
+        known = self._refused.get(row.id)
+        if known is None:
+            return
+        if any(isinstance(record, FITTING if known.changed else (*FITTING, *get_args(Command))) for record in tail):
+            del self._refused[row.id]
+        else:  # whoever fits goes on with it, or others have found that they do not
+            known.seq = row.seq
+
+    def accept(self, run: str) -> None:
+        """The run went on here."""
+        self._refused.pop(run, None)
+
+    async def program_for(self, state: State, lease: Lease | None = None) -> Program | None:
+        """The program that goes on from this state; None if there is none of its name. Raises one of `MISFITS`, of which people are
+        told: elsewhere the run looks as if it only waited for a worker. A run that was taken already is given back then."""
+        try:
+            program = await self._program_for(state)
+        except MISFITS as e:
+            await self.misfits(state.run, e, lease, state)
+            raise
+        if program is None and lease is not None:
+            self._refuse(await self._given_back(lease), changed=False)
+        return program
+
+    async def misfits(self, run: str, error: AdjournError, lease: Lease | None, state: State | None = None) -> None:
+        """The run cannot go on here. A lease that was taken is given back first: then it is not asked for again."""
+        if lease is not None:
+            state = await self._given_back(lease)
+        await self.say(state or await folded(self._store, run, self._trust), error)
+
+    async def _given_back(self, lease: Lease) -> State:
+        """Give a lease back that nobody can use here; the run as it is then."""
+        await self._store.release(lease, Released(why="no program here fits it"))
+        return await folded(self._store, lease.run, self._trust)
+
+    async def _program_for(self, state: State) -> Program | None:
+        if state.belief.untrusted and state.status not in CANCELS:
+            raise NotTrusted(state.run, state.belief.untrusted)
+        started = state.started
+        program = self.programs.get(started.program)
+        if program is None or program.kind != started.kind:
+            return None
+        if missing := program.missing(self._resources):
+            raise MissingResource(missing, f"{program.kind} {program.name!r}")
+        state = await self._fitting(state, program)
+        if state.status not in CANCELS:
+            self._check_children(state, program)
+        return program
+
+    async def _fitting(self, state: State, program: Program) -> State:
+        """The state as this program would go on from it; raises `ProgramChanged` if it cannot. Nothing is recorded yet."""
+        found = changes(program.name, state.fingerprint, program.fingerprint)
+        if not found:
+            return state
+        if upgrader_of(program.name):
+            records = await self._store.load(state.run)
+            made = upgrade_of([record for _, record in records], state, program.name, program.fingerprint)
+            return State(self._trust, state.before).fold_all([*records, *enumerate(made, len(records) + 1)])
+        if self._on_change != "warn":
+            raise ProgramChanged(program.name, found)
+        log.warning("run %s goes on although %s changed: %s", state.run, program.name, "; ".join(found))
+        return state
+
+    async def upgraded(self, lease: Lease, state: State, program: Program) -> State:
+        """Before anything else is done with a run that this worker holds: if its program changed and has an upgrader, that
+        is recorded. If that fails now, although it did not when it was looked at, the run is given back."""
+        found = changes(program.name, state.fingerprint, program.fingerprint)
+        if not found or not upgrader_of(program.name):
+            return state
+        try:
+            return await self._upgrade(lease, state, program)
+        except (ProgramChanged, Refused) as e:
+            await self._store.release(lease, Released(why="its upgrade failed"))
+            state = await folded(self._store, lease.run, self._trust)
+            error = e if isinstance(e, ProgramChanged) else ProgramChanged(program.name, [*found, str(e)])
+            await self.say(state, error)
+            raise error from e
+
+    async def _upgrade(self, lease: Lease, state: State, program: Program) -> State:
+        """Record the upgrade, once nobody says anything in between. What the fold did not believe is disowned first: a move
+        would say that it was accepted."""
+        facts: list[Fact] = [*state.belief.disowns]
+        moves: list[Move] = []
+        while True:
+            done = await self._store.commit(lease, facts, moves, seen=state.seq) if facts or moves else None
+            loaded = await self._store.load(lease.run)
+            state = State(self._trust, state.before).fold_all(loaded)
+            if moves and done and done.clean:
+                log.warning("run %s was upgraded to the %s that is here", lease.run, program.name)
+                return state
+            records = [record for _, record in loaded]
+            facts, moves = [], [*upgrade_of(records, state, program.name, program.fingerprint)]
+            if not moves:
+                return state
+
+    async def say(self, state: State, error: AdjournError) -> None:
+        """Leave it alone until it moves, and leave a note for people."""
+        program = self.programs.get(state.started.program)
+        changed = isinstance(error, ProgramChanged) and program is not None
+        self._refuse(state, changed=changed)
+        why = "; ".join(error.changes) if isinstance(error, ProgramChanged) else str(error)
+        fingerprint = program.fingerprint if program and changed else {}
+        await self._store.misfits(Misfit(state.run, state.seq, why, fingerprint, self._worker, self._store.now()))
+
+    def _refuse(self, state: State, *, changed: bool) -> None:
+        if len(self._refused) >= REFUSED:
+            del self._refused[next(iter(self._refused))]
+        name = state.started.program
+        self._refused[state.run] = Refusal(state.seq, name, upgrader_of(name), changed)
+
+    def _check_children(self, state: State, program: Program) -> None:
+        """A nested agent that has begun goes on by itself; so it must have begun on an agreement that counts here."""
+        if self._trust is None or not state.threads:
+            return
+        for id in distrusted(state, program, self._store.now()):
+            if id in state.threads:
+                why = f"nobody whom this worker trusts agreed to the nested agent {state.threads[id].agent!r} ({id})"
+                raise NotTrusted(state.run, why)

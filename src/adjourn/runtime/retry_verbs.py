@@ -1,0 +1,126 @@
+"""The verbs of a runtime for many failures at once: which are like one another, and to try all of them again."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from adjourn.core.digest import digest as digest_of
+from adjourn.core.failure_likeness import likeness
+from adjourn.core.interrupt import Interrupt
+from adjourn.errors import AdjournError, Invalid, InvalidAnswer, StaleDecision
+from adjourn.stores.protocol import Filter, Store
+
+PAGE = 100
+MOST = 1000
+"""So many are tried again by one call: what is left is listed again, and decided again."""
+
+
+class Retried(msgspec.Struct, frozen=True):
+    """What came of one of several decisions: `seq` is its record; `refused` is why there is none."""
+
+    interrupt: Interrupt
+    seq: int = 0
+    refused: AdjournError | None = None
+
+
+class RetryVerbs:
+    """What `Runtime` can do with failures that are like one another."""
+
+    @property
+    def store(self) -> Store:
+        """The store."""
+        raise NotImplementedError
+
+    async def interrupt(self, interrupt_id: str | Interrupt, *, run_id: str | None = None) -> Interrupt:
+        """See `Runtime.interrupt`."""
+        raise NotImplementedError
+
+    async def answer(
+        self,
+        interrupt_id: str | Interrupt,
+        value: Any,
+        *,
+        by: str,
+        note: str = "",
+        digest: str = "",
+        request_id: str = "",
+        groups: Iterable[str] = (),
+    ) -> int:
+        """See `Runtime.answer`."""
+        raise NotImplementedError
+
+    async def alike(self, like: str | Interrupt, *, until: float = 0.0) -> list[Interrupt]:
+        """The open errors that `retry_all` would have tried again, oldest first, at most 1000; `like` first, if it is open.
+
+        They are of the same program, failed at the same step or tool, with the same kind of error. For anything else than an
+        error, and for an error about who may let a call run, there are none.
+
+        Args:
+            like: an interrupt, its ref, or its id if no other run has the same.
+            until: only those that were opened by then; 0: whenever.
+        """
+        one = await self.interrupt(like)
+        program = (await self.store.get(one.run_id)).program
+        wanted = likeness(program, one)
+        if wanted is None:
+            return []
+        found: list[Interrupt] = []
+        page = Filter(program=program, kind="error", until=until, limit=PAGE)
+        while items := await self.store.inbox(page):
+            found += [i for i in items if likeness(program, i) == wanted]
+            if len(items) < PAGE:
+                break
+            page = replace(page, after=items[-1].ref)
+        first = [i for i in found if i.ref == one.ref]
+        return [*first, *(i for i in found if i.ref != one.ref)][:MOST]
+
+    async def retry_all(
+        self,
+        like: str | Interrupt,
+        *,
+        by: str,
+        note: str = "",
+        digest: str = "",
+        until: float = 0.0,
+        groups: Iterable[str] = (),
+        request_id: str = "",
+    ) -> list[Retried]:
+        """Try an error again, and with it all open errors that are like it: see `alike`. What came of each, `like` first.
+
+        Each is a decision of its own, recorded before anything runs. One that is refused, because somebody else was first or
+        its tool is halted, stops none of the others. The same again, by the same person, decides nothing twice.
+        Raises `InvalidAnswer` for what is never decided together: approvals, questions, limits, calls in doubt.
+
+        Args:
+            like: an interrupt, its ref, or its id if no other run has the same.
+            by: who decides.
+            note: a remark; it is recorded with each.
+            digest: of `like`, as it was seen; anything else is refused as stale.
+            until: only those that were opened by then: what was listed before. 0: whenever.
+            groups: those for which `by` decides.
+            request_id: the same again, with the same `until`, gets the same answer.
+        """
+        if not isinstance(by, str) or not by:  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise Invalid("a decision needs by=: who decides")
+        one = await self.interrupt(like)
+        if likeness("", one) is None:
+            raise InvalidAnswer(
+                f"interrupt {one.id!r} ({one.kind}) is decided by itself: only failed steps are retried together; nothing was retried"
+            )
+        seen = digest or (like.digest if isinstance(like, Interrupt) else "")
+        if seen and seen != one.digest:
+            raise StaleDecision(one.id, seen, one.digest)
+        items = await self.alike(one, until=until)
+        if not any(i.ref == one.ref for i in items):  # whoever was first with it is named
+            items = [one, *items[: MOST - 1]]
+        request = request_id or digest_of("retry all", by, note)
+        options: dict[str, Any] = {"by": by, "note": note, "groups": tuple(groups)}
+        return [await self._retried(i, f"{request}/{i.ref}", options) for i in items]
+
+    async def _retried(self, interrupt: Interrupt, request_id: str, options: dict[str, Any]) -> Retried:
+        try:
+            return Retried(interrupt, await self.answer(interrupt, "retry", request_id=request_id, **options))
+        except AdjournError as refused:
+            return Retried(interrupt, refused=refused)

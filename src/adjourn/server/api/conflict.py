@@ -1,0 +1,65 @@
+"""What became of an interrupt while somebody was reading it: what they saw, what is there now, and whose doing it was."""
+
+from typing import Any
+
+from adjourn.core.digest import action_digest
+from adjourn.core.interrupt import Interrupt, view
+from adjourn.core.records import Asked, Closed, Decided, Suspended
+from adjourn.errors import AlreadyDecided, Conflict, StaleDecision
+from adjourn.server.problem import Problem, code_of
+from adjourn.stores.protocol import Store
+
+
+async def conflict(store: Store, found: Interrupt, digest: str, error: Conflict) -> Problem:
+    """A decision's refusal, with the facts that a page needs to show old → new.
+
+    `was` is what had the digest that was sent (null if nothing of this run ever had it), `now` what would run or ran,
+    `by`, `how` and `at` the last decision about it, `next` the item to look at instead. Where an edit is asked about again,
+    the action changed and is still open: that is a stale decision, not one that was taken.
+    """
+    records = await store.load(found.run_id)
+    views = [view(found.run_id, seq, x) for seq, x in records if isinstance(x, Asked | Suspended)]
+    local = found.local
+    ends = [x for _, x in records if isinstance(x, Decided | Closed) and x.i == local]
+    last, later = (ends[-1] if ends else None), _later(views, found)
+    asked_again = (
+        later is not None and isinstance(last, Decided) and last.edit is not None and not _is_over(records, later)
+    )
+    if isinstance(error, AlreadyDecided) and asked_again and later is not None:
+        error = StaleDecision(found.id, digest, later.digest)
+    was = next((v for v in views if v.digest == digest), None)
+    edited = isinstance(last, Decided) and last.edit is not None
+    more: dict[str, Any] = {
+        "was": shown(was) if was else None,
+        "now": shown(later) if later else _edited(records, found, last) if edited else shown(found),
+        "by": last.by if isinstance(last, Decided) else "",
+        "how": "edit" if edited else last.verdict if isinstance(last, Decided) else last.why if last else "",
+        "at": last.at if last else None,
+        "next": later.ref if asked_again and later else None,
+    }
+    return Problem(error.status, code_of(error), str(error), more=more)
+
+
+def shown(i: Interrupt) -> dict[str, Any]:
+    """The parts of an interrupt that a decision is about."""
+    tool, arguments = (i.call.tool, i.call.arguments) if i.call else ("", None)
+    return {"ref": i.ref, "digest": i.digest, "tool": tool, "arguments": arguments, "payload": i.payload}
+
+
+def _later(views: list[Interrupt], found: Interrupt) -> Interrupt | None:
+    """The last approval about the same call that was asked for afterwards."""
+    call = found.call.call_id if found.call else None
+    after = [v for v in views if call and v.call and v.call.call_id == call and v.kind == found.kind]
+    return after[-1] if after and after[-1].seq > found.seq else None
+
+
+def _is_over(records: list[tuple[int, Any]], i: Interrupt) -> bool:
+    local = i.local
+    return any(isinstance(x, Decided | Closed) and x.i == local for _, x in records)
+
+
+def _edited(records: list[tuple[int, Any]], found: Interrupt, last: Any) -> dict[str, Any]:
+    """The call as somebody's edit made it."""
+    asked = next(x for seq, x in records if seq == found.seq)
+    digest = action_digest(found.run_id, asked.call, asked.tool, asked.definition, last.edit)
+    return {**shown(found), "digest": digest, "arguments": last.edit}

@@ -1,0 +1,287 @@
+"""The operations that look. None of them changes anything."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from itertools import islice
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+from starlette.responses import Response
+
+from adjourn.core.digest import digest
+from adjourn.core.ids import local_event
+from adjourn.core.interrupt import Interrupt
+from adjourn.core.records import Closed, Decided, Emitted, Suspended
+from adjourn.core.sent_request import requests
+from adjourn.core.status import ENDED, Status
+from adjourn.errors import Invalid, NotFound
+from adjourn.flow.flow import Flow
+from adjourn.runtime.changed_program import noted, unfit, version
+from adjourn.runtime.pruner import holds_of
+from adjourn.server.json_views import (
+    agents_of,
+    halt_json,
+    identity_json,
+    interrupt_json,
+    record_json,
+    run_json,
+    said,
+    state_json,
+)
+from adjourn.server.operation import Call, answered
+from adjourn.server.problem import Problem
+from adjourn.server.sse import EventStream, hub_events, run_events
+from adjourn.stores.audit import SECURITY
+from adjourn.stores.erasure import Hold
+from adjourn.stores.misfit import Misfit
+from adjourn.stores.protocol import Filter, RunRow, Store
+
+AT_ONCE = 25
+"""Interrupts that are read from the store at once."""
+
+
+def _label(query: dict[str, Any]) -> tuple[str, str] | None:
+    name, found, value = query.get("label", "").partition("=")
+    return (name, value) if found else None
+
+
+async def list_runs(c: Call) -> Any:
+    """A page of runs."""
+    q, limit = c.query, c.query.get("limit", 50)
+    rows = await c.rt.runs(
+        status=q.get("status", ""), agent=q.get("agent", ""), session=q.get("session", ""), label=_label(q),
+        text=q.get("text", ""), since=q.get("since", 0), until=q.get("until", 0), after=q.get("after", ""), limit=limit,
+    )  # fmt: skip
+    now = c.rt.store.now()
+    return {"items": [run_json(r, now) for r in rows], "after": rows[-1].id if len(rows) == limit else None}
+
+
+async def get_run(c: Call) -> Any:
+    """A run; 304 if the client has it already."""
+    row = await c.rt.store.get(c.path["run"])
+    note, holds = await _note(c, row), holds_of(row, await c.rt.holds())
+    tag = _tag(row.seq, row.view(c.rt.store.now()), note, holds)
+    if c.request.headers.get("if-none-match") == tag:
+        return Response(status_code=304, headers={"ETag": tag})
+    row, state = await c.desk.folds.of(row.id)
+    now = c.rt.store.now()
+    shown = state_json(row, state, now, unfit(state, note), holds)
+    return answered(shown, {"ETag": _tag(row.seq, row.view(now), note, holds)})
+
+
+async def _note(c: Call, row: RunRow) -> Misfit | None:
+    """Why a worker has refused a run that waits for one."""
+    return await noted(c.rt.store, row.id) if row.status == Status.READY else None
+
+
+def _tag(seq: int, status: str, note: Misfit | None, holds: Sequence[Hold] = ()) -> str:
+    said = f"-{version(note)[:16]}-{digest(note.why)[:8]}" if note else ""  # a worker's note is no record
+    said += f"-{digest([hold.scope for hold in holds])[:8]}" if holds else ""  # neither is a hold
+    return f'W/"{seq}-{status}{said}"'
+
+
+async def get_status(c: Call) -> Any:
+    """A run's row alone: cheap, however long its journal."""
+    return run_json(await c.rt.store.get(c.path["run"]), c.rt.store.now())
+
+
+async def get_records(c: Call) -> Any:
+    """A page of a journal."""
+    row, limit = await c.rt.store.get(c.path["run"]), c.query.get("limit", 200)
+    found = (await c.rt.store.load(row.id, c.query.get("after", 0)))[:limit]
+    items = [record_json(seq, record) for seq, record in found]
+    return {"items": items, "after": str(items[-1]["seq"]) if len(items) == limit else None}
+
+
+async def get_messages(c: Call) -> Any:
+    """A conversation."""
+    _, state = await c.desk.folds.of(c.path["run"])
+    return {"items": msgspec.to_builtins(await c.rt.worker.earlier.conversation(state))}
+
+
+async def list_requests(c: Call) -> Any:
+    """A page of what the models of a run were sent, without the messages themselves; or, by its record, one of them whole."""
+    limit, after, at = c.query.get("limit", 100), c.query.get("after", 0), c.query.get("at")
+    run = (await c.rt.store.get(c.path["run"])).id
+    records = await c.rt.store.load(run)
+    before = await c.rt.worker.earlier.of(records)
+
+    def made() -> list[dict[str, Any]]:
+        if at is not None:
+            return [one.whole() for one in requests(records, before) if one.seq == at]
+        return [
+            one.gist() | {"request": None}
+            for one in islice((r for r in requests(records, before) if r.seq > after), limit)
+        ]
+
+    items = await asyncio.to_thread(made)  # all of a long conversation is read and hashed
+    if at is not None and not items:
+        raise NotFound(f"record {at} of run {run!r} is no model's reply")
+    return {"items": items, "after": str(items[-1]["seq"]) if at is None and len(items) == limit else None}
+
+
+async def get_checkpoint(c: Call) -> Any:
+    """A checkpoint, as its JSON text: it is signed, so it must arrive as it is."""
+    run = await c.rt.get(c.path["run"])
+    return {"checkpoint": (await run.checkpoint()).to_json()}
+
+
+async def get_preview(c: Call) -> Any:
+    """What a cancel would do."""
+    preview = await (await c.rt.get(c.path["run"])).cancel_preview()
+    return {"in_flight": preview.in_flight, "undo": preview.undo, "residue": preview.residue}
+
+
+async def get_run_audit(c: Call) -> Any:
+    """A page of what was wanted of a run."""
+    run, limit = c.path["run"], c.query.get("limit", 100)
+    rows = await c.rt.store.audit(run, after=c.query.get("after", 0), limit=limit)
+    if not rows or run == SECURITY:  # a run that was pruned has an audit, one that never was has none
+        await c.rt.store.get(run)
+    return {"items": [r.entry for r in rows], "after": str(rows[-1].n) if len(rows) == limit else None}
+
+
+async def watch_run(c: Call) -> Any:
+    """A run's events from where the client was."""
+    last = c.request.headers.get("last-event-id", "") or str(c.query.get("after", 0))
+    if not last.isascii() or not last.isdigit() or len(last) > 16:
+        raise Invalid(f"Last-Event-ID is the number of a record, not {last!r:.40}")
+    row = await c.rt.store.get(c.path["run"])
+    if row.status in ENDED and row.seq <= int(last):
+        return Response(status_code=204)  # a browser would otherwise ask again for ever
+    events = run_events(c.rt, c.desk.tapes, row.id, int(last), follow=c.query.get("follow", True))
+    return EventStream(events, c.desk.closing, c.desk.guard.enter(c.who), lambda: _may_still(c))
+
+
+async def _may_still(c: Call) -> bool:
+    """Whether whoever opened a stream would still be let in, as the same person."""
+    try:
+        now = await c.desk.guard.identify(c.request, used=False)
+    except Problem:
+        return False
+    return now.may("read") and (now.name, now.run) == (c.who.name, c.who.run)
+
+
+async def list_inbox(c: Call) -> Any:
+    """A page of what waits for people."""
+    q, limit = c.query, c.query.get("limit", 50)
+    mine = c.who.groups if q.get("mine") else None
+    wanted = Filter(
+        program=q.get("agent", ""), kind=q.get("kind", ""), run=q.get("run", ""), session=q.get("session", ""), label=_label(q),
+        text=q.get("text", ""), since=q.get("since", 0), until=q.get("until", 0), group=q.get("group", ""), members=mine,
+        after=q.get("after", ""), limit=limit,
+    )  # fmt: skip
+    items: list[dict[str, Any]] = []
+    async for i in _some_at_a_time(c.rt.store, wanted):
+        items.append(c.desk.gists.line(i, await c.desk.program_of(i.run_id)))
+    return {"items": items, "after": items[-1]["ref"] if len(items) == limit else None}
+
+
+async def _some_at_a_time(store: Store, wanted: Filter) -> AsyncIterator[Interrupt]:
+    """Each may be a megabyte: others have their turn in between."""
+    left = wanted.limit
+    while left:
+        step = min(left, AT_ONCE)
+        found = await store.inbox(replace(wanted, limit=step))
+        for i in found:
+            yield i
+            await asyncio.sleep(0)
+        if len(found) < step:
+            return
+        left, wanted = left - step, replace(wanted, after=found[-1].ref)
+
+
+async def watch_inbox(c: Call) -> Any:
+    """What changes anywhere."""
+    last = c.request.headers.get("last-event-id", "")
+    events = hub_events(c.desk.hub, last, follow=c.query.get("follow", True))
+    return EventStream(events, c.desk.closing, c.desk.guard.enter(c.who), lambda: _may_still(c))
+
+
+async def get_interrupt(c: Call) -> Any:
+    """An interrupt, and if it is closed, how."""
+    found = await c.rt.interrupt(c.path["interrupt"])
+    local = found.local
+    row, state = await c.desk.folds.of(found.run_id)
+    item = interrupt_json(found, row.program, said(state, found))
+    is_open, view = found.id in {i.id for i in state.interrupts}, row.view(c.rt.store.now())
+    attempts = [r.entry for r in await c.rt.store.audit(found.run_id, limit=1000) if r.entry.get("interrupt") == local]
+    votes, closed = await _decisions(c, found, local) if not is_open or found.approvers > 1 else ([], None)
+    tag = f'"{found.seq}-{item["digest"][:16]}-{"open" if is_open else "closed"}-{len(attempts)}"'
+    answer = {
+        "interrupt": item, "open": is_open, "run_status": view, "attempts": attempts, "closed": None if is_open else closed,
+        "votes": votes, "title": row.title, "started_by": state.started.by, "agents": agents_of(state, found),
+    }  # fmt: skip
+    return answered(answer, {"ETag": tag})
+
+
+async def list_alike(c: Call) -> Any:
+    """The refs of the open errors that are like one, at most 1000, and until when they were opened."""
+    until = c.rt.store.now()
+    return {"refs": [i.ref for i in await c.rt.alike(c.path["interrupt"], until=until)], "until": until}
+
+
+async def _decisions(c: Call, found: Interrupt, local: str) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """Who approved an interrupt so far, and who or what closed it last; an expiry is nobody's denial."""
+    votes: list[dict[str, Any]] = []
+    [(_, opened)] = (await c.rt.store.load(found.run_id, found.seq - 1))[:1]
+    event = opened.event if isinstance(opened, Suspended) and opened.kind == "question" else ""
+    closed = {"why": "void", "by": "", "at": None, "seq": None, "note": "", "edit": None, "value": None}
+    for seq, record in await c.rt.store.load(found.run_id, found.seq):
+        if isinstance(record, Closed) and record.i == local:
+            closed |= {"why": record.why, "by": "", "at": record.at, "seq": seq, "value": record.value}
+        elif isinstance(record, Emitted) and closed["seq"] is None and event and local_event(event) == record.event:
+            closed |= {"why": "value", "by": record.by, "at": record.at, "seq": seq, "value": record.value}
+        elif isinstance(record, Decided) and record.i == local:
+            closed |= {"why": record.verdict, "by": record.by, "at": record.at, "seq": seq, "note": record.note}
+            closed |= {"edit": record.edit, "value": record.value}
+            if record.verdict == "approve":
+                votes.append({"by": record.by, "at": record.at, "note": record.note})
+    return votes, closed
+
+
+async def list_holds(c: Call) -> Any:
+    """The legal holds that are on."""
+    return {"items": [halt_json(h) for h in await c.rt.holds()], "after": None}
+
+
+async def list_halts(c: Call) -> Any:
+    """The halts that are on."""
+    return {"items": [halt_json(h) for h in await c.rt.halts()], "after": None}
+
+
+async def list_audit(c: Call) -> Any:
+    """A page of the audit of everything, or of the security log, newest first."""
+    limit, security = c.query.get("limit", 100), c.query.get("security", False)
+    if security and not c.who.may("admin"):
+        raise Problem(403, "forbidden", f"{c.who.name!r} is {c.who.role}: the security log is for admins")
+    rows = await c.rt.store.recent(c.query.get("after", ""), limit, security=security)
+    return {"items": [r.entry for r in rows], "after": rows[-1].place if len(rows) == limit else None}
+
+
+async def verify_audit(c: Call) -> Any:
+    """Check everything; one at a time, because it reads everything."""
+    if c.desk.verifying.locked():
+        raise Problem(429, "busy", "somebody is checking already; wait for them", {"Retry-After": "5"})
+    async with c.desk.verifying:
+        found = await c.rt.verification()
+    seal = found.seal
+    return {
+        "broken": [str(place) for place in found], "says": str(found), "seal": seal.k if seal else None,
+        "signed_by": seal.kid if seal and found.is_signed else None, "lines": found.lines, "records": found.records,
+    }  # fmt: skip
+
+
+async def list_programs(c: Call) -> Any:
+    """What this server can start."""
+    items = [
+        {"name": p.name, "kind": p.program.kind, "picture": p.to_mermaid() if isinstance(p, Flow) else None}
+        for p in c.rt.programs.values()
+    ]
+    return {"items": items, "after": None}
+
+
+async def who_am_i(c: Call) -> Any:
+    """Who asks."""
+    return {**identity_json(c.who), "now": c.rt.store.now()}

@@ -1,0 +1,74 @@
+"""The operations about notifications: who is told, and what has not arrived."""
+
+import base64
+import secrets
+from typing import Any
+
+from adjourn.errors import Conflict, Invalid, NotAllowed, NotFound
+from adjourn.server.json_views import endpoint_json, letter_json
+from adjourn.server.notifications.webhook import check_url
+from adjourn.server.operation import Call
+from adjourn.stores.notification import Endpoint, Sent
+
+
+def new_secret() -> str:
+    """A signing secret in the form of Standard Webhooks."""
+    return f"whsec_{base64.b64encode(secrets.token_bytes(32)).decode()}"
+
+
+async def list_endpoints(c: Call) -> Any:
+    """Who is told."""
+    return {"items": [endpoint_json(e) for e in await c.rt.store.endpoints()], "after": None}
+
+
+async def add_endpoint(c: Call) -> Any:
+    """Tell a webhook from now on. Chat and mail are added by whoever can reach the store: that library connects by itself."""
+    b, secret = c.body, new_secret()
+    try:
+        check_url(b["url"])
+    except Invalid as e:  # it is written as it should be, so it is where it leads to
+        raise NotAllowed(str(e)) from None
+    if any(e.name == b["name"] for e in await c.rt.store.endpoints()):
+        raise Conflict(f"there is an endpoint {b['name']!r} already; remove it first")
+    put = Endpoint(b["name"], "webhook", b["url"], secret, tuple(b.get("topics", ())))
+    await c.rt.store.endpoints(put, by=c.who.name, origin=c.rt.origin)
+    return {"name": put.name, "secret": secret}
+
+
+async def remove_endpoint(c: Call) -> Any:
+    """Tell it nothing more."""
+    name = c.body["name"]
+    if all(e.name != name for e in await c.rt.store.endpoints()):
+        raise NotFound(f"there is no endpoint {name!r:.80}")
+    await c.rt.store.endpoints(drop=name, by=c.who.name, origin=c.rt.origin)
+    return {"ok": True}
+
+
+async def list_letters(c: Call) -> Any:
+    """A page of what has not arrived."""
+    q, limit = c.query, c.query.get("limit", 100)
+    found = await c.rt.store.letters(q.get("state", ""), after=q.get("after", 0), limit=limit)
+    return {"items": [letter_json(x) for x in found], "after": str(found[-1].n) if len(found) == limit else None}
+
+
+async def retry_letter(c: Call) -> Any:
+    """Try once more."""
+    letter = await _dead(c)
+    error, now = f"retried by {c.who.name}", c.rt.store.now()
+    await c.rt.store.post([Sent(letter.n, letter.tries, error, now, c.who.name, c.rt.origin)])
+    return {"ok": True}
+
+
+async def drop_letter(c: Call) -> Any:
+    """Give it up for good."""
+    letter = await _dead(c)
+    await c.rt.store.post([Sent(letter.n, letter.tries, by=c.who.name, origin=c.rt.origin)])
+    return {"ok": True}
+
+
+async def _dead(c: Call) -> Any:
+    n = c.body["n"]
+    found = await c.rt.store.letters("dead", after=n - 1, limit=1)
+    if not found or found[0].n != n:
+        raise NotFound(f"there is no dead letter {n}")
+    return found[0]

@@ -1,0 +1,53 @@
+"""What the operations share: the runtime, the guard, kept folds, and the one stream about everything."""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from copy import copy
+from typing import Any
+
+from starlette.requests import Request
+
+from adjourn.runtime.runtime import Runtime
+from adjourn.server.api.run_views import Glances
+from adjourn.server.auth import Guard
+from adjourn.server.change_feed import Hub
+from adjourn.server.interrupt_summary import Gists
+from adjourn.server.journal_cache import Folds
+from adjourn.server.record_stream import Tapes
+from adjourn.server.security_log import SecurityLog
+
+KNOWN = 50_000
+Guide = Callable[[Runtime], Awaitable[list[dict[str, Any]]]]
+"""Makes the things to try, from the journals."""
+
+
+class Desk:
+    """One application's state; nothing in it that a restart would miss."""
+
+    def __init__(self, runtime: Runtime, guard: Guard) -> None:
+        self.runtime, self.guard = runtime, guard
+        self.folds = Folds(runtime)
+        self.hub = Hub(runtime)
+        self.security = SecurityLog(lambda: runtime.store)
+        self.glances, self.gists = Glances(), Gists()
+        self.tapes = Tapes()
+        self.guide: Guide | None = None
+        self.closing = asyncio.Event()
+        self.verifying, self.parsing = asyncio.Lock(), asyncio.Lock()
+        self._programs: OrderedDict[str, str] = OrderedDict()
+
+    def seen_from(self, request: Request) -> Runtime:
+        """The runtime, for one request: the audit says from where it came."""
+        view = copy(self.runtime)
+        view.origin = f"{self.runtime.origin} http {self.guard.address(request) or '?'}"
+        return view
+
+    async def program_of(self, run: str) -> str:
+        """A run's program; it never changes, so it is looked up once."""
+        found = self._programs.get(run)
+        if found is None:
+            found = self._programs[run] = (await self.runtime.store.get(run)).program
+            while len(self._programs) > KNOWN:
+                self._programs.popitem(last=False)
+        return found

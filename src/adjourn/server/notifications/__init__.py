@@ -1,0 +1,1 @@
+"""Notifications on their way out: webhooks, chat and mail."""

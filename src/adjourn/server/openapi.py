@@ -1,0 +1,72 @@
+"""The OpenAPI document, made of the table of operations."""
+
+from importlib import metadata
+from typing import Any
+
+from adjourn.server.api.operations import OPERATIONS
+from adjourn.server.operation import KEY, Operation
+from adjourn.server.schemas import COMPONENTS, Schema, ref
+
+API = "/api/v1"
+WHY = {204: "Nothing more will come.", 304: "You have it already."}
+
+
+def openapi(prefix: str = "") -> dict[str, Any]:
+    """The document; `prefix` is where the application is mounted."""
+    paths: dict[str, dict[str, Any]] = {}
+    for operation in OPERATIONS:
+        paths.setdefault(API + operation.path, {})[operation.method.lower()] = _described(operation)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Adjourn",
+            "version": metadata.version("adjourn"),
+            "description": "Pause, resume, cancel and approve agent runs. GET never changes anything.",
+        },
+        **({"servers": [{"url": prefix}]} if prefix else {}),
+        "paths": paths,
+        "components": {
+            "schemas": COMPONENTS,
+            "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer", "description": "An API key."}},
+        },
+    }
+
+
+def _described(operation: Operation) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "operationId": operation.name, "summary": operation.summary, "tags": [operation.path.split("/")[1]],
+        "parameters": _parameters(operation), "responses": _responses(operation), "x-right": operation.right,
+        "security": [{"bearer": []}] if operation.right != "none" else [],
+    }  # fmt: skip
+    if operation.body is not None:
+        found["requestBody"] = {"required": True, "content": {"application/json": {"schema": operation.body}}}
+    return found
+
+
+def _parameters(operation: Operation) -> list[dict[str, Any]]:
+    id: Schema = {"type": "string", "minLength": 1, "maxLength": 400}
+    places = [part[1:-1] for part in operation.path.split("/") if part.startswith("{")]
+    found = [{"name": n, "in": "path", "required": True, "schema": id} for n in places]
+    found += [{"name": n, "in": "query", "required": False, "schema": s} for n, s in operation.query.items()]
+    found += [{"name": n, "in": "header", "required": False, "schema": s} for n, s in operation.headers.items()]
+    if operation.happens_once:
+        found.append({"name": "Idempotency-Key", "in": "header", "required": False, "schema": KEY})
+    return found
+
+
+def _responses(operation: Operation) -> dict[str, Any]:
+    kind = "text/event-stream" if operation.stream else "application/json"
+    done: dict[str, Any] = {"description": "Done.", "content": {kind: {"schema": operation.answer}}}
+    if operation.links:
+        done["links"] = {name: {"operationId": name, **how} for name, how in operation.links.items()}
+    answers: dict[str, Any] = {"200": done}
+    answers |= {str(status): {"description": WHY[status]} for status in operation.also}
+    expected = {401, 403, 422, 429, *operation.problems}
+    expected |= {400, 408, 413, 415} if operation.body is not None else set[int]()
+    expected |= {404} if "{" in operation.path else set[int]()
+    refused = {
+        "description": "Refused; nothing was done.",
+        "content": {"application/problem+json": {"schema": ref("Problem")}},
+    }
+    failed = {**refused, "description": "The store failed, or we did; whether it was done is unknown. Look again."}
+    return answers | {str(status): refused for status in sorted(expected)} | {"500": failed, "503": failed}

@@ -1,0 +1,239 @@
+"""Serving it: one function for the command line, and one for whoever has a program of their own around it."""
+
+import asyncio
+import getpass
+import secrets
+import signal
+import socket
+import ssl
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+import uvicorn
+from starlette.applications import Starlette
+
+from adjourn.agent.agent import Agent
+from adjourn.errors import InvalidDefinition, Misused
+from adjourn.flow.flow import Flow
+from adjourn.runtime.runtime import Runtime
+from adjourn.server.acceptor import Acceptor
+from adjourn.server.app import create_app, lifespan
+from adjourn.server.app_state import Guide
+from adjourn.server.auth import Guard, is_loopback
+from adjourn.server.connections import MOST, Connections, Place, connections_allowed
+from adjourn.server.http_protocol import HEAD_SECONDS, DeadlineProtocol
+from adjourn.server.users import SESSION_IDLE, SESSION_LIFE, Users, users_path
+
+PORT = 8765
+GRACE = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Serving:
+    """A server that is up. If it has a token, `link` has it in its fragment, which no browser sends anywhere."""
+
+    url: str
+    link: str
+    token: str
+    runtime: Runtime
+    guard: Guard
+
+
+class _Server(uvicorn.Server):
+    """Leaves signals to us: ours end the streams and hand the runs back as well."""
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None]:
+        yield
+
+
+async def serve(
+    address: str,
+    programs: Iterable[Agent[Any] | Flow] = (),
+    *,
+    host: str = "127.0.0.1",
+    port: int = PORT,
+    ready: Callable[[Serving], None] = lambda serving: None,
+    **options: Any,
+) -> None:
+    """Serve the store at `address` until SIGINT or SIGTERM, then end gracefully. `ready` is called once it is up.
+
+    The other options are those of `serving`.
+    """
+    loop, stop = asyncio.get_running_loop(), asyncio.Event()
+    caught: list[int] = []
+    for number in (signal.SIGINT, signal.SIGTERM):
+        with suppress(NotImplementedError, RuntimeError, ValueError):  # another thread's loop, or Windows
+            loop.add_signal_handler(number, stop.set)
+            caught.append(number)
+    try:
+        async with serving(address, programs, host=host, port=port, **options) as server:
+            ready(server)
+            await stop.wait()
+    finally:
+        for number in caught:
+            loop.remove_signal_handler(number)
+
+
+@asynccontextmanager
+async def serving(
+    address: str | Runtime,
+    programs: Iterable[Agent[Any] | Flow] = (),
+    *,
+    host: str = "127.0.0.1",
+    port: int = PORT,
+    origins: Iterable[str] = (),
+    users: Users | None = None,
+    name: str = "",
+    token: bool | None = None,
+    resources: Mapping[str, Any] | None = None,
+    allow: Iterable[str] = (),
+    certfile: str = "",
+    keyfile: str = "",
+    rate: float = 200.0,
+    proxies: Iterable[str] = (),
+    session_life: float = SESSION_LIFE,
+    session_idle: float = SESSION_IDLE,
+    connections: int = MOST,
+    connections_each: int = 0,
+    head_seconds: float = HEAD_SECONDS,
+    guide: Guide | None = None,
+    work: bool = True,
+    audit_key: Any = None,
+    signing_key: Any = None,
+) -> AsyncGenerator[Serving]:
+    """A server while inside. Without programs it reads, decides and controls; with them it also advances their runs.
+
+    `origins`: where people find it; an address that other machines can reach needs it, and users. `users`: who may use it;
+    without it, those in the file beside the store's. `token`: whether whoever has the link of this start is an admin, called
+    `name`; by default only on a loopback address that has no users and no `origins`. `port=0` takes a free one.
+    `allow`: networks that webhooks may reach although they are not public. `certfile`, `keyfile`: for https.
+    `rate`: requests a second for each address. `proxies`: networks whose `X-Forwarded-For` is believed.
+    `session_life`, `session_idle`: seconds after which a browser's session ends, in any case and without use.
+    `connections`, `connections_each`: how many in all (as far as the limit of open files allows) and for one address (by
+    default a quarter of that). `head_seconds`: for the head of a request, and for a TLS handshake.
+    With `work=False` it starts runs of its programs and leaves it to workers to advance them.
+    `audit_key` signs the seals of the audit, `signing_key` what its users decide, as for `Runtime`.
+    `resources`: the live objects that tools need. `guide` makes the card of things to try that the console shows.
+    """
+    async with AsyncExitStack() as stack:
+        if users is None:
+            users = Users(users_path(address if isinstance(address, str) else address.address))
+            stack.callback(users.close)
+        given, tls = list(origins), _tls(certfile, keyfile)
+        sock = _bound(host, port, users)
+        stack.callback(sock.close)
+        found = _origins(host, sock.getsockname()[1], given, tls is not None)
+        if token is None:
+            token = is_loopback(host) and not given and not users.all()
+        secret = secrets.token_urlsafe(32) if token else ""
+        guard = Guard(
+            found, users=users, token=secret, token_name=name or _name(), rate=rate, burst=rate * 2, proxies=proxies,
+            session_life=session_life, session_idle=session_idle,
+        )  # fmt: skip
+        runtime = address
+        if isinstance(runtime, str):
+            runtime = Runtime(
+                runtime, programs, resources=resources, work=work, audit_key=audit_key, signing_key=signing_key
+            )
+        app = create_app(runtime, guard=guard, url=found[0], allow=allow)
+        app.state.desk.guide = guide
+        await stack.enter_async_context(lifespan(app))
+        places = Connections(connections_allowed(connections), connections_each, guard.proxies)
+        await stack.enter_async_context(_up(app, sock, places, tls, head_seconds))
+        yield Serving(found[0], _link(found, secret), secret, runtime, guard)
+
+
+def _link(origins: list[str], token: str) -> str:
+    """The address to open; with the token it is one of this machine, whatever the public name is."""
+    if not token:
+        return f"{origins[0]}/"
+    local = next((o for o in origins if is_loopback(urlsplit(o).hostname or "")), origins[0])
+    return f"{local}/#token={token}"
+
+
+def _tls(certfile: str, keyfile: str) -> ssl.SSLContext | None:
+    if not certfile:
+        return None
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certfile, keyfile or None)
+    return context
+
+
+@asynccontextmanager
+async def _up(
+    app: Starlette, sock: socket.socket, connections: Connections, tls: ssl.SSLContext | None, head_seconds: float
+) -> AsyncGenerator[None]:
+    config = uvicorn.Config(
+        app, http="h11", lifespan="off", log_config=None, access_log=False, server_header=False, ws="none",
+        proxy_headers=False, timeout_graceful_shutdown=GRACE,
+    )  # fmt: skip
+    server = _Server(config)
+    serving = asyncio.create_task(server.serve(sockets=[]), name="adjourn-serve")
+
+    def protocol(place: Place) -> DeadlineProtocol:
+        return DeadlineProtocol(
+            connections=connections, place=place, head_seconds=head_seconds,
+            config=config, server_state=server.server_state, app_state={},
+        )  # fmt: skip
+
+    acceptor = asyncio.create_task(
+        Acceptor(sock, connections, protocol, tls, head_seconds).run(), name="adjourn-accept"
+    )
+    try:
+        while not server.started:
+            if serving.done():
+                serving.result()
+                raise Misused("the server ended before it was up")
+            await asyncio.sleep(0.005)
+        yield
+    finally:
+        acceptor.cancel()
+        app.state.desk.closing.set()  # streams would never end by themselves
+        server.should_exit = True
+        await asyncio.gather(acceptor, serving, return_exceptions=True)
+
+
+def _bound(host: str, port: int, users: Users) -> socket.socket:
+    if not is_loopback(host) and not users.all():
+        raise InvalidDefinition(
+            f"{host} can be reached from other machines, and there are no users: "
+            "make one first (`adjourn user add NAME --role admin`), or serve on 127.0.0.1"
+        )
+    family, _, proto, _, where = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+    # Without its protocol, asyncio does not know it for TCP and leaves Nagle's algorithm on: 40 ms for each answer.
+    sock = socket.socket(family, socket.SOCK_STREAM, proto or socket.IPPROTO_TCP)
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.bind(where)
+    except OSError as e:
+        sock.close()
+        raise Misused(f"cannot serve on {host}:{port}: {e.strerror or e}; choose another port") from None
+    return sock
+
+
+def _origins(host: str, port: int, given: Iterable[str], tls: bool) -> list[str]:
+    """Where people find it: the first is what links say."""
+    found, scheme = list(given), "https" if tls else "http"
+    if is_loopback(host):
+        shown = f"[{host.strip('[]')}]" if ":" in host else host
+        names = dict.fromkeys([shown, "127.0.0.1", "localhost", "[::1]"])
+        return [*found, *(f"{scheme}://{name}:{port}" for name in names)]
+    if not found and host in ("0.0.0.0", "::", ""):
+        raise InvalidDefinition(
+            f"{host!r} is every address: say where people find it, --origin https://ops.example.com "
+            "(in Python, origins=['https://ops.example.com'])"
+        )
+    return found or [f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}"]
+
+
+def _name() -> str:
+    """Who sits at this machine."""
+    try:
+        name = getpass.getuser()
+    except (OSError, KeyError, ImportError):
+        return "operator"
+    return name if name.isprintable() and not name.startswith("@") else "operator"

@@ -1,0 +1,5 @@
+"""Journals in memory."""
+
+from adjourn.stores.memory.store import MemoryStore
+
+__all__ = ["MemoryStore"]

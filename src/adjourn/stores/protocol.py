@@ -1,0 +1,481 @@
+"""What a store promises. The docstrings are the contract; `adjourn.testing.StoreContract` checks each of them."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
+
+from adjourn.core.interrupt import Interrupt
+from adjourn.core.record_parts import Ref
+from adjourn.core.records import AnyRecord, Command, Fact, Move, Released, Started
+from adjourn.core.signatures import Trust
+from adjourn.core.status import RUNNABLE, Status
+from adjourn.stores.audit import AuditRow
+from adjourn.stores.audit_key import AuditKey
+from adjourn.stores.channel import Channel, Ears
+from adjourn.stores.erasure import Erasure, Hold, Pruning
+from adjourn.stores.misfit import Misfit
+from adjourn.stores.notification import Outbox
+from adjourn.stores.seals import MOST, Anchor, Seal
+from adjourn.stores.snapshots import Snapshots
+
+if TYPE_CHECKING:
+    from adjourn.stores.verification import Verification
+
+
+class RunRow(msgspec.Struct):
+    """A run as a row: what lists, leases and the sweep need. Derived from the journal in the same transaction.
+
+    `lease_until` is its worker's: until when the last heartbeat lasts, 0 without a worker. `salt` is what the chain of its
+    journal begins with. `erased`: when its content was erased; 0 if it was not. Its title then says by whom, and why.
+    `chapter`: the record at which its last chapter begins; 0 if it has none.
+    """
+
+    id: str
+    kind: str
+    program: str
+    session: str = ""
+    labels: dict[str, str] = {}
+    title: str = ""
+    input_digest: str = ""
+    seq: int = 0
+    head: bytes = b""
+    status: Status = Status.READY
+    epoch: int = 0
+    worker: str = ""
+    lease_until: float = 0.0
+    wake_at: float = 0.0
+    blocked: tuple[str, ...] = ()
+    opens: int = 0
+    errors: int = 0
+    stopped: bool = False
+    created_at: float = 0.0
+    updated_at: float = 0.0
+    n: int = 0
+    requesters: tuple[str, ...] = ()
+    salt: bytes = b""
+    erased: float = 0.0
+    chapter: int = 0
+
+    def view(self, now: float) -> str:
+        """The status that people see: `running`, `failed` and `stopped` are derived."""
+        if self.status == Status.READY and self.worker and self.lease_until > now:
+            return "running"
+        if self.status == Status.WAITING and self.opens and self.opens == self.errors:
+            return "failed"
+        return "stopped" if self.stopped else self.status.value
+
+    def due(self, now: float, halts: frozenset[str]) -> bool:
+        """Whether a worker has something to do here, were the lease free."""
+        if self.status in RUNNABLE:
+            return True
+        if self.status not in (Status.WAITING, Status.STUCK):
+            return False
+        return 0 < self.wake_at <= now or (bool(self.blocked) and not halts.intersection(self.blocked))
+
+
+class Lease(msgspec.Struct, frozen=True):
+    """The right to advance one run. Its authority is `epoch`; time only says when another may take it. `head` is the hash of the
+    chain at `seq`, `now` the store's time when the run was taken.
+
+    `trust` is the worker's: whose signatures it believes. A store asks it, too, before a call that needs an agreement.
+    `size`: characters of the records that it carries. `erasures`: how many runs of the store had been erased when it was taken;
+    whoever has read another run when there were fewer may know what is gone.
+    """
+
+    run: str
+    worker: str
+    epoch: int
+    seq: int
+    records: Sequence[tuple[int, AnyRecord]]
+    halts: frozenset[str]
+    trust: Trust | None = None
+    head: bytes = b""
+    size: int = 0
+    now: float = 0.0
+    erasures: int = 0
+
+
+class Committed(msgspec.Struct, frozen=True):
+    """What a commit found. `clean` False: others had spoken, or a halt forbade an intent; the moves are void.
+    `head` is the hash of the chain at `seq`, `now` the store's time inside the transaction; `size`: characters of the records
+    after `seen`, those of others and these."""
+
+    records: Sequence[tuple[int, AnyRecord]]
+    seq: int
+    clean: bool
+    halts: frozenset[str]
+    head: bytes = b""
+    size: int = 0
+    now: float = 0.0
+
+
+class Turn(msgspec.Struct, frozen=True):
+    """A run that another goes on with: its first records, and the hash that their chain ends in. No records: they were erased."""
+
+    run: str
+    seq: int
+    head: bytes
+    records: Sequence[tuple[int, AnyRecord]]
+
+    @property
+    def before(self) -> Ref | None:
+        """The run that it goes on with itself, unless it has that conversation."""
+        first = self.records[0][1] if self.records else None
+        return first.before if isinstance(first, Started) else None
+
+
+class Halt(msgspec.Struct, frozen=True):
+    """A halt that is on."""
+
+    scope: str
+    by: str
+    reason: str
+    at: float
+
+
+class Filter(msgspec.Struct, frozen=True):
+    """What a list shows. Empty fields do not filter. `after` is the last id of the page before (in an inbox also as
+    `run:id`, which is unique where authors gave ids). `text` is a part of the title, the id or the program, in an inbox also
+    of the tool or the type. `since` and `until` are times of the beginning; `changed` of the run's last record.
+
+    For runs: `prefix`, how their ids begin; they are then in the order of their ids, and only those are looked at.
+
+    For inboxes: `kind`; `group`, to whom it is given; `members`, what somebody in these groups may decide; `brief`, without
+    what only its record says (type, payload, call; it is then of no group); `interrupt`, its local id: it is then found
+    whatever its state.
+    """
+
+    status: str = ""
+    program: str = ""
+    session: str = ""
+    label: tuple[str, str] | None = None
+    run: str = ""
+    kind: str = ""
+    interrupt: str = ""
+    text: str = ""
+    since: float = 0.0
+    until: float = 0.0
+    changed: float = 0.0
+    prefix: str = ""
+    group: str = ""
+    members: tuple[str, ...] | None = None
+    brief: bool = False
+    after: str = ""
+    limit: int = 50
+
+
+Bell = Callable[[], None]
+
+
+LEFT = -1.0
+"""Until when a worker lives that works no more and has left bodies at work."""
+
+
+class Pulse(Protocol):
+    """A worker's heartbeat, for one thread that is not an event loop's: whatever user code does there, this goes on."""
+
+    def beat(self, worker: str, ttl: float) -> bool:
+        """Nobody takes the worker's runs for `ttl` from now. True: the beat came too late, somebody may have taken some.
+
+        Raises `StoreError`.
+        """
+        ...
+
+    def end(self, worker: str, *, left: bool = False) -> None:
+        """The worker works no more: whatever still names it can be taken at once. Raises `StoreError`.
+
+        `left`: bodies that it began are still at work in its process: whoever can see that process waits for them.
+        """
+        ...
+
+    def close(self) -> None:
+        """Let go of files and connections."""
+        ...
+
+
+class Journals(Protocol):
+    """Runs: their journals, who may append to them, and who is told that somebody did."""
+
+    async def create(self, started: Started, records: Sequence[AnyRecord] = (), *, origin: str = "") -> bool:
+        """Begin a run (with the rest of an imported journal). False: it exists, same program and input, unchanged.
+
+        Raises `RunExists` if the id is taken by another input or program. The audit says who, and from where (`origin`). If it goes
+        on with another run (`Started.after`), that one has ended (else `Refused`), is there (`UnknownRun`, `RunErased`), and its journal is
+        the one that is meant (`BrokenHistory`). If it goes on with its session's last run (`options["after"]`), that is the last one
+        of its program now, or there is none (else `SessionMoved`).
+        """
+        ...
+
+    async def get(self, run: str) -> RunRow:
+        """The row of the run with exactly this id; raises `UnknownRun`."""
+        ...
+
+    async def load(self, run: str, after: int = 0) -> list[tuple[int, AnyRecord]]:
+        """Committed records with seq > `after`, in order; raises `UnknownRun`."""
+        ...
+
+    async def erasures(self) -> int:
+        """How many runs were erased so far: whoever has kept what was said in some must not use it once there are more."""
+        ...
+
+    async def turns(self, run: str, seq: int, limit: int = 100) -> list[Turn]:
+        """A run's first `seq` records, then those of the run that it goes on with (`Started.after`), and so on: the newest first, at
+        most `limit` of them. It ends where a run has its `history` itself, was erased, or is not there any more."""
+        ...
+
+    def subscribe(self, run: str, bell: Bell, *, words: bool = False) -> Callable[[], None]:
+        """Ring `bell` in the caller's event loop after the run ("" = any run) may have changed, by whichever process.
+
+        `words`: only for what others than the lease's holder append, and for halts.
+        Rings may be spurious and are merged; the result ends the subscription. Nothing is lost between subscribing
+        and the first ring if the caller looks once after subscribing.
+        """
+        ...
+
+    async def acquire(
+        self,
+        run: str,
+        worker: str,
+        ttl: float,
+        *,
+        after: int = 0,
+        head: bytes = b"",
+        replaces: str = "",
+        spares: str = "",
+    ) -> Lease | None:
+        """Take the run if it is due and free, or its worker has not beaten in time, or is `replaces`: epoch + 1, `Claimed`
+        appended. It is a beat of `worker`: nobody takes its runs for `ttl` from now.
+
+        None: nothing to do there, or it is queued in its session (`options["queue"]`), has not begun, and one that was started before it
+        has not ended. Raises `LeaseBusy` if another worker has it. The lease carries the records after `after`.
+        With `head`, the hash of the chain at `after`, raises `StoreError` and changes nothing if it is not that: the caller knows
+        another history, because the store was restored or replaced under it, and must fold anew.
+        `spares`: a worker whose id begins so keeps its runs, however much time has passed, until it is named in `replaces`.
+        """
+        ...
+
+    async def claim(
+        self,
+        programs: Sequence[str],
+        worker: str,
+        ttl: float,
+        limit: int,
+        *,
+        after: Mapping[str, tuple[int, bytes]] = ...,
+        but: Collection[str] = (),
+        replaces: Sequence[str] = (),
+        spares: str = "",
+    ) -> list[Lease]:
+        """`acquire` up to `limit` runs of these programs in one transaction, those that have waited longest first: what is free
+        and due, and what was lost with its worker. What others have is left out, and so are the runs in `but`.
+
+        `replaces`: workers that are known to be gone; what they had is taken at once. `spares`: as in `acquire`.
+        `after`: of runs that the caller knows, the last record and the hash of the chain there (b"": it is not compared). Their
+        leases carry the records after it, those of others none. Raises `StoreError`, and takes nothing, if a hash is another.
+        """
+        ...
+
+    async def workers(self) -> dict[str, float]:
+        """The workers that may have runs, and until when each was heard of; `LEFT` if it has left bodies at work."""
+        ...
+
+    async def renew(self, lease: Lease, ttl: float) -> None:
+        """Make sure that the run is still the lease's, and a beat of its worker: nobody takes its runs for `ttl` from now.
+
+        Raises `LeaseLost` on a newer epoch, never because time has passed.
+        """
+        ...
+
+    async def release(self, lease: Lease, released: Released | None = None) -> None:
+        """Give the lease back, with nothing in flight: `released` is appended. On a newer epoch, nothing."""
+        ...
+
+    def pulse(self) -> Pulse:
+        """Where workers beat: a connection of its own, for a thread of its own."""
+        ...
+
+    def channel(self, ears: Ears) -> Channel:
+        """This process's end of what carries live text to others, and theirs to `ears`. Whoever opens it closes it."""
+        ...
+
+    def snapshots(self) -> Snapshots:
+        """Where states are kept that were written down, so that a cold start costs the end of a journal."""
+        ...
+
+    async def commit(self, lease: Lease, facts: Sequence[Fact], moves: Sequence[Move], *, seen: int) -> Committed:
+        """One transaction: append `facts`; append `moves` only if nobody else has appended since `seen` and no halt
+        names an intent among them. `Parked`, `Completed` and `Cancelled` give the lease back. The same records
+        again, with the same `seen`, are found and not appended twice: so a worker that got an error may repeat a commit.
+
+        Raises `LeaseLost`, and changes nothing, if the run has a newer epoch, whatever the clocks say, or fewer records than
+        `seen` (the store was restored under its worker); `Unauthorised` for an
+        intent that needs an agreement and has none (where the lease has `trust`: none that it believes).
+        """
+        ...
+
+    async def deliver(self, run: str, command: Command, *, request: str = "", origin: str = "", at: int = 0) -> int:
+        """Append a person's command if the run's status, the interrupt's row and the clock admit it; its seq.
+
+        The same `request` again gives the same seq and appends nothing; with another command: `RequestReused`.
+        With `at`, only if that is the run's last record; else `AlreadyResumed`.
+        Raises `UnknownRun`, `Refused`, `UnknownInterrupt`, `AlreadyDecided`, `InterruptClosed`, `StaleDecision`, `NotAllowed`,
+        `Halted`; `Invalid` for what cannot be recorded, `InvalidAnswer` for a decision of the wrong kind. Every attempt, also a
+        refused one, is a line of the audit in the same transaction (`origin`: from where); if that cannot be written, nothing is.
+        """
+        ...
+
+    async def chapter(self, run: str, *, by: str = "", why: str = "", origin: str = "") -> int:
+        """Begin a new chapter of a run that nobody drives and in which nothing is in flight; the seq of its record.
+
+        It says all that the records before it mean, as they are in this transaction. Raises `UnknownRun` and `Refused`; a refusal is a
+        line of the audit, like the chapter itself.
+        """
+        ...
+
+    async def halt(
+        self, scope: str, *, by: str = "", reason: str = "", lift: bool = False, origin: str = ""
+    ) -> list[Halt]:
+        """Set or lift a halt; the halts that are on afterwards. With an empty scope only list them."""
+        ...
+
+    async def signed(self, required: bool | None = None, *, by: str = "", origin: str = "") -> bool:
+        """Whether `deliver` takes only decisions that carry a seal; set it first, if `required` is given."""
+        ...
+
+    async def misfits(self, put: Misfit | None = None, *, runs: Sequence[str] = ()) -> list[Misfit]:
+        """Why workers cannot advance runs: of these, or (none) of all that have not moved or ended since they said so.
+
+        With `put`, what one says about a run is kept first, instead of what was said before.
+        """
+        ...
+
+    async def erase(
+        self, run: str, *, by: str = "", reason: str = "", whole: bool = False, origin: str = ""
+    ) -> Erasure:
+        """Remove everything that was in a run that has ended: records, questions, requests, letters, title, labels, salt.
+        A last record, `Erased`, says by whom and why, and so does the audit, whose lines stay. Twice is the same as once.
+
+        `load` then gives that record alone; what is committed or delivered to the run, or created in its place, is refused with
+        `RunErased`. Raises `UnknownRun`, `RunHeld`, and `Refused` for a run that has not ended; a refusal is a line of the audit.
+        `whole`: and so all runs of its conversation, those that it goes on with and those that go on with it; all of them, or none.
+        """
+        ...
+
+    async def prune(self, run: str, wanted: Pruning, *, origin: str = "") -> bool:
+        """Remove a run that has ended, whole: row, journal, questions, requests, letters. False: there is no such run.
+
+        Its audit stays, with a line that says where its journal ended; so its id stays taken, and `create` raises `RunPruned`.
+        Raises `RunHeld`, and `Refused` if it has not ended, or is not as `wanted` says; then nothing is changed.
+        """
+        ...
+
+    async def ended(
+        self, status: Status, before: float, *, after: tuple[float, str] | None = None, limit: int = 100
+    ) -> list[RunRow]:
+        """Runs that have ended so, with their last record no later than `before`; the newest first. `after`: the time of the last
+        record and the id of the last run of the page before."""
+        ...
+
+    async def followed(self, runs: Sequence[str]) -> dict[str, list[str]]:
+        """Of these runs, those with which others go on (`Started.after`), and by which."""
+        ...
+
+    async def weigh(self, runs: Sequence[str]) -> int:
+        """How many bytes the records of these runs have."""
+        ...
+
+    async def hold(
+        self, scope: str, *, by: str = "", reason: str = "", lift: bool = False, origin: str = ""
+    ) -> list[Hold]:
+        """Set or lift a legal hold of a run (`run:ID`) or of all runs with a label (`label:KEY=VALUE`); those that are on. With "":
+        only those. It is in the global audit, and in the run's. Raises `InvalidDefinition`, and `UnknownRun` for `run:ID`."""
+        ...
+
+    async def scrub(self, *, pruned: bool = False) -> bool:
+        """What was erased is in no byte of the store's files any more. False: somebody who reads holds a part of it; try again.
+
+        If nothing was erased since it was done last, it does nothing. `pruned`: also if something was pruned since.
+        """
+        ...
+
+
+class Lists(Protocol):
+    """What is shown of many runs at once, and what there is to do."""
+
+    async def due(self, programs: Sequence[str], limit: int = 100) -> list[RunRow]:
+        """Runs of these programs that a worker could take now or when their owner is found dead, oldest first."""
+        ...
+
+    async def inbox(self, filter: Filter) -> list[Interrupt]:
+        """Open interrupts that a person can decide now, those that were escalated first, then oldest first; not those of
+        cancelling runs unless undoing, nor those whose time is over."""
+        ...
+
+    async def runs(self, filter: Filter) -> list[RunRow]:
+        """Runs, newest first; with `prefix`, in the order of their ids."""
+        ...
+
+
+class AuditLog(Protocol):
+    """Who did what: lines that are chained and sealed, and a check of everything."""
+
+    async def audit(self, scope: str | None = None, *, after: int = 0, limit: int = 100) -> list[AuditRow]:
+        """Lines of the audit with n > `after`: of one run, of global commands (""), of the security log ("@security"), or
+        (None) of all runs and global commands by time."""
+        ...
+
+    async def recent(self, before: str = "", limit: int = 100, *, security: bool = False) -> list[AuditRow]:
+        """Lines of the audit of all runs and of global commands, newest first; `before`: the `place` of a line.
+
+        With `security`, those of the security log instead.
+        """
+        ...
+
+    async def note(self, lines: Sequence[Mapping[str, Any]]) -> None:
+        """Append lines to the security log, all or none: `verb`, `by`, `from` and whatever else is to be known."""
+        ...
+
+    async def identity(self) -> str:
+        """The random id that was made with the store."""
+        ...
+
+    async def seal(self, key: AuditKey | None = None, *, after: Seal | None = None, most: int = MOST) -> Seal | None:
+        """Write the next seal over up to `most` scopes that were touched since they were sealed last; None: nothing to do.
+
+        Of several sealers each number is one's. A store whose last seal is signed is left to whoever has a key; with a key,
+        a last seal that is not signed is followed by one that is. Raises `AuditBroken`, and seals nothing, if the seal
+        `after` (the last that the caller knows of) is not there any more.
+        """
+        ...
+
+    async def seals(self, after: int = 0, limit: int = 100) -> list[Seal]:
+        """Seals with k > `after`, in order; with a negative `after`, so many of the last ones."""
+        ...
+
+    async def verify(self, keys: Sequence[AuditKey] = (), since: Anchor | None = None) -> "Verification":
+        """Check everything: a list of every place that is not as it was written, and how far the check can vouch for the rest.
+
+        Each chain is checked by itself, the rows of each run against what the rules make of its journal, halts and endpoints
+        against the audit, and all of it against the seals. With `keys`, seals must be signed by one of them from the first
+        signature on; with `since`, the seal that it names must still be there.
+        """
+        ...
+
+
+class Store(Journals, Lists, AuditLog, Outbox, Protocol):
+    """All of it. Every method is one transaction; a method that raises has changed nothing,
+    except that after `StoreError` the caller does not know and must reload."""
+
+    @property
+    def address(self) -> str:
+        """Where it is, as `Runtime` takes it; "memory://" for one that nobody else can open."""
+        ...
+
+    def now(self) -> float:
+        """The store's clock, in seconds since 1970; the only time that leases, deadlines and plans go by."""
+        ...
+
+    async def close(self) -> None:
+        """Finish what was accepted and let go of threads, files and connections."""
+        ...

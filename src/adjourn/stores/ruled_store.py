@@ -1,0 +1,186 @@
+"""The half of a store that writes: each method hands one rule to the store's only way to write."""
+
+import asyncio
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
+
+from adjourn.core.records import AnyRecord, Command, Fact, Move, Released, Started
+from adjourn.errors import UnknownRun
+from adjourn.stores.audit_key import AuditKey
+from adjourn.stores.erasure import Erasure, Hold, Pruning
+from adjourn.stores.notification import Endpoint, Letter, Sent, Wake
+from adjourn.stores.protocol import Committed, Halt, Lease, RunRow
+from adjourn.stores.rules import chapters, commands, halts, holds, journal, outbox
+from adjourn.stores.rules import erasure as erasing
+from adjourn.stores.rules import lease as leases
+from adjourn.stores.rules import prune as pruning
+from adjourn.stores.rules import seals as sealing
+from adjourn.stores.rules import signatures as signing
+from adjourn.stores.rules import wakes as waking
+from adjourn.stores.rules.transaction import Each, Rule, Whole
+from adjourn.stores.rules.values import NOTHING
+from adjourn.stores.seals import MOST, Seal
+
+
+class Ruled:
+    """What every store that is made of rules has in common."""
+
+    if TYPE_CHECKING:
+
+        async def get(self, run: str) -> RunRow:
+            """See `Store.get`."""
+            ...
+
+        async def load(self, run: str, after: int = 0) -> list[tuple[int, AnyRecord]]:
+            """See `Store.load`."""
+            ...
+
+    async def _write(self, rule: Rule | Each | Whole, *, ring: str | None = None, own: bool = False) -> Any:
+        """Read what the rule asks for, let it work, and write what it says, in one transaction; its result.
+
+        Then ring for the run `ring` ("": for everybody; None: for nobody). `own`: the lease's holder wrote it. A `Failed` is raised.
+        """
+        raise NotImplementedError
+
+    def _ring(self, run: str, *, own: bool) -> None:
+        """Ring for a run that was written to."""
+        raise NotImplementedError
+
+    async def create(self, started: Started, records: Sequence[AnyRecord] = (), *, origin: str = "") -> bool:
+        """See `Store.create`."""
+        return await self._write(journal.creating(started, records, origin), ring=started.run)
+
+    async def acquire(
+        self,
+        run: str,
+        worker: str,
+        ttl: float,
+        *,
+        after: int = 0,
+        head: bytes = b"",
+        replaces: str = "",
+        spares: str = "",
+    ) -> Lease | None:
+        """See `Store.acquire`."""
+        taken = leases.Taken(run, worker, ttl, after, head, (replaces,) if replaces else (), spares)
+        return await self._write(leases.acquiring(taken), ring=run, own=True)
+
+    async def claim(
+        self,
+        programs: Sequence[str],
+        worker: str,
+        ttl: float,
+        limit: int,
+        *,
+        after: Mapping[str, tuple[int, bytes]] = NOTHING,
+        but: Collection[str] = (),
+        replaces: Sequence[str] = (),
+        spares: str = "",
+    ) -> list[Lease]:
+        """See `Store.claim`."""
+        work = leases.claiming(programs, worker, ttl, limit, after, but, replaces, spares)
+        taken: list[Lease] = await self._write(work)
+        for lease in taken:
+            self._ring(lease.run, own=True)
+        return taken
+
+    async def renew(self, lease: Lease, ttl: float) -> None:
+        """See `Store.renew`."""
+        await self._write(leases.renewing(lease, ttl))
+
+    async def release(self, lease: Lease, released: Released | None = None) -> None:
+        """See `Store.release`."""
+        await self._write(leases.releasing(lease, released or Released()), ring=lease.run)
+
+    async def commit(self, lease: Lease, facts: Sequence[Fact], moves: Sequence[Move], *, seen: int) -> Committed:
+        """See `Store.commit`."""
+        return await self._write(leases.committing(lease, facts, moves, seen), ring=lease.run, own=True)
+
+    async def deliver(self, run: str, command: Command, *, request: str = "", origin: str = "", at: int = 0) -> int:
+        """See `Store.deliver`."""
+        return await self._write(commands.delivering(run, command, request, origin, at), ring=run)
+
+    async def chapter(self, run: str, *, by: str = "", why: str = "", origin: str = "") -> int:
+        """See `Store.chapter`."""
+        draft = await self._draft(run)
+        seq = await self._write(chapters.beginning(run, by, why, origin, draft), ring=run)
+        if seq is None:  # somebody has written meanwhile
+            seq = await self._write(chapters.beginning(run, by, why, origin), ring=run)
+        return seq
+
+    async def _draft(self, run: str) -> chapters.Draft | None:
+        """The chapter of a long journal, made while others may write; None if that is not worth it, or if there is no run."""
+        try:
+            row = await self.get(run)
+        except UnknownRun:
+            return None
+        if row.worker or row.seq < chapters.LONG:
+            return None
+        records = await self.load(run)
+        if len(records) < row.seq:
+            return None
+        return await asyncio.to_thread(chapters.drafted, records[: row.seq], row.head)
+
+    async def erase(
+        self, run: str, *, by: str = "", reason: str = "", whole: bool = False, origin: str = ""
+    ) -> Erasure:
+        """See `Store.erase`."""
+        if not whole:
+            return await self._write(erasing.erasing(run, by, reason, origin), ring=run)
+        done: list[Erasure] = await self._write(Whole(run, lambda turn: erasing.erasing(turn, by, reason, origin)))
+        for turn in done:
+            self._ring(turn.run, own=False)
+        [found] = [turn for turn in done if turn.run == run]
+        return replace(found, turns=tuple(turn.run for turn in done if turn.run != run))
+
+    async def prune(self, run: str, wanted: Pruning, *, origin: str = "") -> bool:
+        """See `Store.prune`."""
+        return await self._write(pruning.pruning(run, wanted, origin), ring=run)
+
+    async def hold(
+        self, scope: str, *, by: str = "", reason: str = "", lift: bool = False, origin: str = ""
+    ) -> list[Hold]:
+        """See `Store.hold`."""
+        return await self._write(holds.holding(scope, by, reason, lift, origin))
+
+    async def _require_seals(self, required: bool, by: str, origin: str) -> bool:
+        return await self._write(signing.requiring_seals(required, by, origin), ring="")
+
+    async def note(self, lines: Sequence[Mapping[str, Any]]) -> None:
+        """See `Store.note`."""
+        await self._write(sealing.noting(lines))
+
+    async def seal(self, key: AuditKey | None = None, *, after: Seal | None = None, most: int = MOST) -> Seal | None:
+        """See `Store.seal`."""
+        return await self._write(sealing.sealing(key, after, most))
+
+    async def halt(
+        self, scope: str, *, by: str = "", reason: str = "", lift: bool = False, origin: str = ""
+    ) -> list[Halt]:
+        """See `Store.halt`."""
+        return await self._write(halts.halting(scope, by, reason, lift, origin), ring="" if scope else None)
+
+    async def endpoints(
+        self, put: Endpoint | None = None, *, drop: str = "", by: str = "", origin: str = ""
+    ) -> list[Endpoint]:
+        """See `Store.endpoints`."""
+        return await self._write(outbox.endpointing(put, drop, by, origin))
+
+    async def post(
+        self, sent: Sequence[Sent] = (), *, take: int = 0, hold: float = 60.0, but: Sequence[str] = ()
+    ) -> list[Letter]:
+        """See `Store.post`."""
+        if sent:
+            await self._write(outbox.settling(sent))
+        return await self._write(outbox.taking(take, hold, but)) if take else []
+
+    async def _want_wakes(self, wanted: bool, by: str, origin: str) -> bool:
+        return await self._write(waking.wanting(wanted, by, origin))
+
+    async def wakes(self, done: Sequence[Wake] = (), *, take: int = 0, hold: float = 60.0) -> list[Wake]:
+        """See `Store.wakes`."""
+        if done:
+            await self._write(waking.acknowledging(done))
+        return await self._write(waking.taking(take, hold)) if take else []

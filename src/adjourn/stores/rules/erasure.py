@@ -1,0 +1,65 @@
+"""Erasing a run: its content goes, the tombstone stays."""
+
+from adjourn.core.records import Erased, parse
+from adjourn.core.status import ENDED
+from adjourn.core.tombstone import tombstone
+from adjourn.errors import AdjournError, Refused, UnknownRun
+from adjourn.stores.erasure import Erasure
+from adjourn.stores.protocol import RunRow
+from adjourn.stores.rules.holds import held
+from adjourn.stores.rules.journal import append
+from adjourn.stores.rules.names import check_names
+from adjourn.stores.rules.transaction import Failed, Rule, Sheet, stamped
+from adjourn.stores.rules.values import LAST, Ask
+
+ERASE = "erase"
+"""The verb of the audit."""
+
+
+def erasing(run: str, by: str, reason: str, origin: str) -> Rule:
+    """See `Store.erase`."""
+    ask = Ask(run, records=(LAST,), audit=(run,), holds=True, later=True)
+    return Rule(ask, lambda sheet: erase(sheet, run, by, reason, origin))
+
+
+def erase(sheet: Sheet, run: str, by: str, reason: str, origin: str) -> Erasure | Failed:
+    """See `Store.erase`."""
+    check_names(by=by, reason=reason)
+    row = sheet.row
+    what = {"verb": ERASE, "by": by, "from": origin, "reason": reason}
+    if row is None:
+        sheet.audited("", {**what, "refused": f"no run {run!r:.80}"})
+        return Failed(UnknownRun(run))
+    if row.erased:
+        return _found(sheet, row)
+    if refusal := held(sheet, row) or _refusal(sheet, row):
+        sheet.audited(run, {**what, "refused": str(refusal)})
+        return Failed(refusal)
+    sheet.audited(run, {**what, "seq": row.seq + 1})
+    status = "completed" if row.status == "completed" else "cancelled"
+    record = stamped(
+        Erased(run=row.id, kind=row.kind, program=row.program, status=status, by=by, reason=reason), sheet.now
+    )
+    row.title, row.labels, row.input_digest, row.requesters, row.salt = tombstone(record), {}, "", (), b""
+    row.worker, row.epoch, row.stopped, row.chapter, row.erased = "", 0, False, 0, record.at
+    sheet.wipe()
+    append(sheet, row, 0, record)
+    sheet.save(row)
+    return _found(sheet, row)
+
+
+def _refusal(sheet: Sheet, row: RunRow) -> AdjournError | None:
+    """Why a run must not be erased."""
+    if row.status not in ENDED:
+        return Refused(row.id, ERASE, row.status.value, "a run is erased when it has ended: cancel it first")
+    for run, status in sheet.later():
+        if status not in ENDED:
+            why = f"run {run}, which goes on with its conversation, has not ended: finish or cancel that first"
+            return Refused(row.id, ERASE, row.status.value, why)
+    return None
+
+
+def _found(sheet: Sheet, row: RunRow) -> Erasure:
+    record = parse(sheet.record(row.seq))
+    assert isinstance(record, Erased)
+    return Erasure(row.id, record.by, record.reason, record.at, row.seq)

@@ -1,0 +1,42 @@
+"""What belongs in a list of interrupts, beyond what an index can say; the same for every store."""
+
+from typing import Any
+
+from adjourn.core.ids import public_id
+from adjourn.core.interrupt import Interrupt
+from adjourn.stores.protocol import Filter
+
+
+def words(title: str, id: str, program: str) -> str:
+    """What a text is looked for in, in a list of runs."""
+    return f"{title} {id} {program}".lower()
+
+
+def padded(title: str, id: str, program: str) -> str:
+    """The same for an index of three letters each: the last letters, too, begin three."""
+    return f"{words(title, id, program)}\n\n"
+
+
+def inbox_words(title: str, id: str, program: str, type: str, tool: str) -> str:
+    """What a text is looked for in, in an inbox."""
+    return f"{words(title, id, program)} {type.lower()} {tool.lower()}"
+
+
+def belongs(item: Interrupt, title: str, program: str, filter: Filter) -> bool:
+    """Whether an interrupt belongs in an inbox; its run and its kind are looked at elsewhere."""
+    if filter.text:
+        tool = item.call.tool if item.call else ""
+        if filter.text.lower() not in inbox_words(title, item.run_id, program, item.type, tool):
+            return False
+    groups = set(item.groups)
+    return (
+        (not filter.since or item.opened_at >= filter.since)
+        and (not filter.until or item.opened_at <= filter.until)
+        and (not filter.group or filter.group in groups)
+        and (filter.members is None or not groups or bool(groups & set(filter.members)))
+    )
+
+
+def briefly(run: str, i: str, seq: int, kind: Any, opened_at: float, expires: float) -> Interrupt:
+    """An interrupt without what only its record says."""
+    return Interrupt(public_id(run, i), run, kind, kind, opened_at=opened_at, expires_at=expires or None, seq=seq)

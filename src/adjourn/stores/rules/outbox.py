@@ -1,0 +1,158 @@
+"""The outbox: what others are to be told, written in the transaction of the event itself and delivered later.
+
+Nothing is written unless somebody wants to be told. A letter says where to look, never what an agent said.
+"""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from adjourn.core.codec import encode
+from adjourn.core.digest import digest
+from adjourn.core.ids import public_id, ref_of
+from adjourn.core.records import AnyRecord, Asked, Cancelled, Closed, Completed, Parked, Reminded, Suspended
+from adjourn.core.status import Status
+from adjourn.errors import Invalid
+from adjourn.stores.audit import SECURITY
+from adjourn.stores.notification import TOPICS, Endpoint, Letter, Sent
+from adjourn.stores.protocol import RunRow
+from adjourn.stores.rules.names import check_names, cleaned
+from adjourn.stores.rules.transaction import Rule, Sheet
+from adjourn.stores.rules.values import Ask
+
+TOLD = frozenset({Asked, Suspended, Reminded, Parked, Completed, Cancelled})
+
+
+def tell(sheet: Sheet, row: RunRow, records: Sequence[AnyRecord]) -> None:
+    """Write letters about what was just appended to a run; its row is as it is after all of it."""
+    told = [record for record in records if type(record) in TOLD]
+    gone = {record.i for record in records if type(record) is Closed}  # it was settled before anybody could see it
+    if not told or not (endpoints := sheet.endpoints()):
+        return
+    for record in told:
+        if gone and isinstance(record, Asked | Suspended) and record.i in gone:
+            continue
+        topic, about = _about(row, record)
+        if topic:
+            _post(sheet, endpoints, topic, record.at, row.id, {"run_id": row.id, "agent": row.program, **about})
+
+
+def tell_halt(sheet: Sheet, scope: str, by: str, reason: str, lift: bool) -> None:
+    """Write letters about a halt."""
+    if endpoints := sheet.endpoints():
+        topic = "halt.lifted" if lift else "halt.set"
+        _post(sheet, endpoints, topic, sheet.now, "", {"scope": scope, "by": by, "reason": reason})
+
+
+def _about(row: RunRow, record: AnyRecord) -> tuple[str, dict[str, Any]]:
+    match record:
+        case Asked() | Suspended() if record.kind not in ("timer", "event"):
+            return "interrupt.opened", _interrupt(row, record)
+        case Reminded():
+            return "interrupt.reminded", {"interrupt_id": public_id(row.id, record.i), "ref": ref_of(row.id, record.i)}
+        case Completed():
+            return "run.completed", {"status": "stopped" if record.stopped else "completed"}
+        case Cancelled():
+            return "run.cancelled", {"status": "cancelled", "left_behind": len(record.residue)}
+        case Parked() if row.status is Status.STUCK:
+            return "run.stuck", {"status": "stuck"}
+        case Parked() if row.status is Status.WAITING and row.opens == row.errors > 0:
+            return "run.failed", {"status": "failed"}
+        case _:
+            return "", {}
+
+
+def _interrupt(row: RunRow, record: Asked | Suspended) -> dict[str, Any]:
+    asked = isinstance(record, Asked)
+    return {
+        "interrupt_id": public_id(row.id, record.i), "ref": ref_of(row.id, record.i), "kind": record.kind,
+        "type": record.kind if asked else record.type[:200],
+        "tool": record.tool if asked else "", "reason": record.reason[:500] if asked else "", "expires_at": record.expires or None,
+        "approvers": record.approvers if asked else 1, "groups": list(record.groups) if asked else [],
+        **({"escalated": True} if asked and record.escalated else {}),
+    }  # fmt: skip
+
+
+def _post(sheet: Sheet, endpoints: Sequence[Endpoint], topic: str, at: float, run: str, data: dict[str, Any]) -> None:
+    when = datetime.fromtimestamp(at, UTC).isoformat().replace("+00:00", "Z")
+    body = encode({"type": topic, "timestamp": when, "data": data}).decode()
+    for endpoint in endpoints:
+        if not endpoint.topics or topic in endpoint.topics:
+            # The same event has the same id for ever: that is how a receiver knows it again.
+            id = f"msg_{digest(endpoint.name, topic, run, data, at)[:32]}"
+            sheet.post(Letter(0, id, endpoint.name, topic, run, body, at, due_at=sheet.now))
+
+
+def endpoint_digest(endpoint: Endpoint) -> str:
+    """Names an endpoint exactly, without giving away its address or its secret."""
+    return digest("endpoint", endpoint.name, endpoint.kind, endpoint.url, endpoint.secret, list(endpoint.topics))
+
+
+def endpointing(put: Endpoint | None, drop: str, by: str, origin: str) -> Rule:
+    """See `Store.endpoints`."""
+    ask = Ask(endpoints=True, audit=("",) if put or drop else ())
+    return Rule(ask, lambda sheet: put_endpoint(sheet, put, drop, by, origin))
+
+
+def put_endpoint(sheet: Sheet, put: Endpoint | None, drop: str, by: str, origin: str) -> list[Endpoint]:
+    """See `Store.endpoints`."""
+    check_names(by=by)
+    if put is not None:
+        check_names(url=put.url, secret=put.secret)
+        unknown = [t for t in put.topics if t not in TOPICS]
+        if not put.name or len(put.name) > 100 or not put.name.isprintable() or unknown:
+            raise Invalid(
+                f"an endpoint has a short name, and topics among {', '.join(TOPICS)}; not {unknown or put.name!r:.80}"
+            )
+        told = {"endpoint": put.name, "kind": put.kind, "topics": list(put.topics), "digest": endpoint_digest(put)}
+        sheet.audited("", {"verb": "add endpoint", "by": by, "from": origin, **told})
+        sheet.put_endpoint(msgspec.structs.replace(put, at=sheet.now))
+    if drop:
+        sheet.audited("", {"verb": "remove endpoint", "by": by, "from": origin, "endpoint": drop})
+        sheet.drop_endpoint(drop)
+    return sheet.endpoints()
+
+
+def _settled(letter: Letter, sent: Sent) -> dict[str, Any]:
+    """What the security log says of a letter that a person settled, or that nobody will try again."""
+    about = {"endpoint": letter.endpoint, "topic": letter.topic, "letter": letter.n, "about": letter.run}
+    if not sent.by:
+        return {"verb": "give up letter", "by": "", "from": "", **about, "reason": sent.error[:200]}
+    verb = "retry letter" if sent.again else "drop letter"
+    return {"verb": verb, "by": sent.by, "from": sent.origin, **about}
+
+
+def settling(sent: Sequence[Sent]) -> Rule:
+    """The first half of `Store.post`."""
+    ask = Ask(letters=tuple({x.n: None for x in sent}), audit=(SECURITY,))
+    return Rule(ask, lambda sheet: settle(sheet, sent))
+
+
+def settle(sheet: Sheet, sent: Sequence[Sent]) -> None:
+    """Take down what came of these attempts."""
+    for x in sent:
+        letter = sheet.letter(x.n)
+        if letter is None or letter.tries != x.tries:  # somebody else has it by now
+            continue
+        if x.by or (x.error and not x.again):
+            sheet.noted([_settled(letter, x)])
+        if not x.error:
+            sheet.drop_letter(x.n)
+        else:
+            state = "due" if x.again else "dead"
+            sheet.put_letter(msgspec.structs.replace(letter, state=state, due_at=x.again, error=cleaned(x.error[:500])))
+
+
+def taking(limit: int, hold: float, but: Sequence[str]) -> Rule:
+    """The second half of `Store.post`: what is due is read when the settling is written."""
+    return Rule(Ask(take=limit, but=tuple(but)), lambda sheet: take(sheet, hold))
+
+
+def take(sheet: Sheet, hold: float) -> list[Letter]:
+    """Take the letters that are due, for so many seconds."""
+    taken = [msgspec.structs.replace(x, tries=x.tries + 1, due_at=sheet.now + hold) for x in sheet.due_letters()]
+    for letter in taken:
+        sheet.put_letter(letter)
+    return taken

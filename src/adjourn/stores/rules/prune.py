@@ -1,0 +1,52 @@
+"""Pruning a run: all of it goes, what the audit says of it stays, and its id with it."""
+
+from adjourn.core.status import ENDED
+from adjourn.errors import Refused
+from adjourn.stores.erasure import Pruning
+from adjourn.stores.protocol import RunRow
+from adjourn.stores.rules.holds import held
+from adjourn.stores.rules.transaction import Failed, Rule, Sheet
+from adjourn.stores.rules.values import Ask
+from adjourn.stores.seals import sealed_head
+
+PRUNE = "prune"
+"""The verb of the audit."""
+
+
+def pruning(run: str, wanted: Pruning, origin: str) -> Rule:
+    """See `Store.prune`."""
+    ask = Ask(run, audit=(run,), holds=True, later=True)
+    return Rule(ask, lambda sheet: prune(sheet, run, wanted, origin))
+
+
+def prune(sheet: Sheet, run: str, wanted: Pruning, origin: str) -> bool | Failed:
+    """See `Store.prune`. A refusal is no line of the audit: nobody named this run, its age did."""
+    row = sheet.row
+    if row is None:
+        return False
+    if refusal := held(sheet, row) or _refusal(row, wanted) or _followed(sheet, row):
+        return Failed(refusal)
+    told = {"verb": PRUNE, "by": wanted.by, "from": origin, "reason": wanted.reason}
+    kept = {"seq": row.seq, "head": sealed_head(row.salt, row.head), "status": row.status.value}
+    archived = {"archive": wanted.archive, "digest": wanted.digest} if wanted.archive else {}
+    sheet.audited(run, {**told, **kept, **archived})
+    sheet.remove(row)
+    return True
+
+
+def _refusal(row: RunRow, wanted: Pruning) -> Refused | None:
+    """Why a run must not be pruned."""
+    if row.status not in ENDED:
+        return Refused(row.id, PRUNE, row.status.value, "only a run that has ended is pruned")
+    if row.seq != wanted.seq:
+        return Refused(row.id, PRUNE, row.status.value, f"it is at record {row.seq}, not at {wanted.seq}: look again")
+    if row.updated_at > wanted.before:
+        return Refused(row.id, PRUNE, row.status.value, "its last record is too young")
+    return None
+
+
+def _followed(sheet: Sheet, row: RunRow) -> Refused | None:
+    """A conversation goes from its end: what a later turn begins with is there as long as that turn is."""
+    for run, _ in sheet.later():
+        return Refused(row.id, PRUNE, row.status.value, f"run {run} goes on with it, and is still there")
+    return None

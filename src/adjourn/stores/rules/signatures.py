@@ -1,0 +1,69 @@
+"""Signed decisions, as far as a store goes: whether it asks for seals, and what is undone when one is not believed.
+
+No cryptography here: who stands behind a seal is for workers to say, whose deciders are not in the database.
+"""
+
+from adjourn.core.authority import says_yes
+from adjourn.core.records import Asked, Decided, Forked, disowned, parse
+from adjourn.core.signatures import LEEWAY, Sealed, unsigned
+from adjourn.core.state import State
+from adjourn.errors import Invalid, NotAllowed
+from adjourn.stores.protocol import RunRow
+from adjourn.stores.rules.transaction import Rule, Sheet
+from adjourn.stores.rules.values import Ask
+
+REQUIRE, STOP = "require seals", "stop requiring seals"
+"""What the audit says of it."""
+
+
+def requiring_seals(required: bool, by: str, origin: str) -> Rule:
+    """See `Store.signed`."""
+    return Rule(Ask(signed=True, audit=("",)), lambda sheet: signed(sheet, required, by, origin))
+
+
+def signed(sheet: Sheet, required: bool, by: str, origin: str) -> bool:
+    """See `Store.signed`."""
+    if required != sheet.is_signed():
+        sheet.audited("", {"verb": REQUIRE if required else STOP, "by": by, "from": origin})
+        sheet.set_signed(required)
+    return sheet.is_signed()
+
+
+def check_sealed(sheet: Sheet, run: str, record: Sealed) -> None:
+    """What decides must carry a seal where the store asks for them; raises `NotAllowed` with what to do."""
+    if record.seal is None:
+        if sheet.is_signed():
+            what = "keeps people's answers" if isinstance(record, Forked) else "decides"
+            raise NotAllowed(unsigned(what, run))
+        return
+    apart = abs(record.seal.at - sheet.now)
+    if apart > LEEWAY:
+        raise Invalid(
+            f"the decision was signed {apart:.0f} s from now by this store's clock; at most {LEEWAY:.0f} "
+            "are accepted: set the clocks, and decide again"
+        )
+
+
+def taken_back(sheet: Sheet, row: RunRow) -> None:
+    """A record was disowned: the rows are once more what the journal means without it."""
+    records = [(seq, parse(body)) for seq, body in sheet.tail(0)]
+    state = State().fold_all(records)
+    void = disowned(record for _, record in records)
+    for found in sheet.open_interrupts():
+        if found.i not in state.open:
+            found.state = "decided"
+            sheet.put_interrupt(found)
+    for i, opened in state.open.items():
+        found = sheet.interrupt(i)
+        assert found is not None
+        found.state, found.by, found.disowned = "open", "", opened.disowned
+        about = (i, *(opened.record.carries if isinstance(opened.record, Asked) else ()))
+        found.votes = {
+            record.by: seq for seq, record in records
+            if isinstance(record, Decided) and record.i in about and seq not in void
+            and isinstance(opened.record, Asked) and says_yes(opened.record, record)
+        }  # fmt: skip
+        sheet.put_interrupt(found)
+    row.opens = len(state.open)
+    row.errors = sum(opened.record.kind == "error" for opened in state.open.values())
+    row.requesters = tuple(sorted(state.requesters))

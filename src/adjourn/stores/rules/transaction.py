@@ -1,0 +1,487 @@
+"""What a rule reads and what it writes, as values: a rule touches no store, so no two stores can differ.
+
+A store does three things for every write: it reads what an `Ask` names, lets the rule work on a `Sheet` of that, and writes what
+the sheet then says. A rule that raises has written nothing.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Protocol, TypeVar
+
+import msgspec
+from msgspec.structs import force_setattr
+
+from adjourn.core.codec import encode
+from adjourn.core.records import AnyRecord, Asked, Suspended, parse
+from adjourn.core.status import Status
+from adjourn.errors import LeaseBusy, UnknownRun
+from adjourn.stores.audit import SECURITY, AuditRow, chain
+from adjourn.stores.erasure import Hold
+from adjourn.stores.misfit import Misfit
+from adjourn.stores.notification import Endpoint, Letter, Wake
+from adjourn.stores.protocol import Halt, RunRow
+from adjourn.stores.rules.interrupt_row import InterruptRow
+from adjourn.stores.rules.names import check_line
+from adjourn.stores.rules.values import Appended, Ask, Before, Seen, Writes
+from adjourn.stores.seals import Covered, Seal
+
+R = TypeVar("R", bound=AnyRecord)
+
+
+class Sheet:
+    """What a rule works on: what was read, under what it has written so far. To read what was not asked for is a mistake."""
+
+    __slots__ = ("_ask", "_seen", "now", "row", "writes")
+
+    def __init__(self, ask: Ask, seen: Seen, writes: Writes | None = None) -> None:
+        self._ask, self._seen, self.now = ask, seen, seen.now
+        self.writes = writes or Writes()
+        self.row = self.writes.row or seen.row
+        """The run's row, None if there is no such run. To be changed in place, and then saved."""
+
+    def insert(self, row: RunRow) -> None:
+        """Add a run."""
+        self.row = self.writes.row = row
+        self.writes.new = True
+
+    def save(self, row: RunRow) -> None:
+        """Keep what was changed in the row."""
+        assert row is self.row
+        self.writes.row = row
+
+    def wipe(self) -> None:
+        """Remove what was in the run; see `Writes.wiped`."""
+        self.writes.wiped = True
+
+    def remove(self, row: RunRow) -> None:
+        """Remove the whole run; its audit stays."""
+        self.row, self.writes.row, self.writes.removed = None, None, row
+
+    def append(self, seq: int, epoch: int, body: str, head: bytes) -> None:
+        """Append a record."""
+        self.writes.journal.append(Appended(seq, epoch, body, head))
+
+    def tail(self, after: int) -> list[tuple[int, str]]:
+        """The records after this one, as (seq, body)."""
+        fresh = [(x.seq, x.body) for x in self.writes.journal if x.seq > after]
+        if self.writes.new or self.writes.wiped:
+            return fresh
+        assert 0 <= self._ask.tail <= after, f"the records after {after} were not asked for"
+        return [*(x for x in self._seen.tail if x[0] > after), *fresh]
+
+    def record(self, seq: int) -> str:
+        """The body of one record."""
+        journal = self.writes.journal
+        if journal and seq >= journal[0].seq:
+            return journal[seq - journal[0].seq].body
+        found = self._seen.records.get(seq)
+        assert found is not None, f"record {seq} was not asked for"
+        return found
+
+    def head_at(self, seq: int) -> bytes:
+        """The hash of the chain at a record; b"" if there is none."""
+        assert self.row is not None
+        if seq == self.row.seq:
+            return self.row.head
+        assert seq == self._ask.head_at, f"the hash at {seq} was not asked for"
+        return self._seen.head
+
+    def before(self, run: str, seq: int) -> Before | None:
+        """The run that this one goes on with, and the hash of its chain at a record; None if there is none."""
+        assert (run, seq) == self._ask.before, f"the run before, {run!r:.80}, was not asked for"
+        return self._seen.before
+
+    def last(self, session: str, program: str) -> str:
+        """The id of the last run of a session that is of a program; "" if there is none."""
+        assert (session, program) == self._ask.last, f"the last run of session {session!r:.80} was not asked for"
+        return self._seen.last
+
+    def later(self) -> Sequence[tuple[str, Status]]:
+        """The runs that go on with this one, also by way of others, and their statuses; the oldest first."""
+        assert self._ask.later, "the runs that go on with this one were not asked for"
+        return self._seen.later
+
+    @property
+    def ahead(self) -> str:
+        """The id of a run of its session that comes before this one; "" if it need not wait for another."""
+        assert self._ask.queue, "the run before it in its session was not asked for"
+        return self._seen.ahead
+
+    def interrupt(self, i: str) -> InterruptRow | None:
+        """The interrupt of this id, whatever its state."""
+        if (found := self.writes.interrupts.get(i)) or self._is_fresh:
+            return found
+        found = self._seen.interrupts.get(i)
+        asked = found or self._ask.all_interrupts or i in self._ask.named
+        assert asked, f"interrupt {i!r:.80} was not asked for"
+        return found
+
+    def open_interrupts(self) -> list[InterruptRow]:
+        """All that are open, in the order in which they were opened."""
+        ask = self._ask
+        missing = ask.otherwise_opens and not all(i in self._seen.interrupts for i in ask.named)
+        assert self._is_fresh or ask.opens or ask.all_interrupts or missing, "the open interrupts were not asked for"
+        return sorted((x for x in self._interrupts() if x.state == "open"), key=lambda x: x.seq)
+
+    def lived_on(self, call: str) -> list[InterruptRow]:
+        """Those on which a call lives."""
+        asked = self._is_fresh or self._ask.all_interrupts or call in self._ask.lives
+        assert asked, f"what call {call!r:.80} lives on was not asked for"
+        return [x for x in self._interrupts() if x.lives == call]
+
+    def put_interrupt(self, interrupt: InterruptRow) -> None:
+        """Add or change one."""
+        self.writes.interrupts[interrupt.i] = interrupt
+
+    @property
+    def _is_fresh(self) -> bool:
+        """Whether nothing of the run is in the store, or will be any more."""
+        return self.writes.new or self.writes.wiped
+
+    def _interrupts(self) -> list[InterruptRow]:
+        if self._is_fresh:
+            return list(self.writes.interrupts.values())
+        return list({**self._seen.interrupts, **self.writes.interrupts}.values())
+
+    def request(self, id: str) -> tuple[int, str] | None:
+        """The record to which a request led, and its digest."""
+        assert id == self._ask.request, "the request was not asked for"
+        return self._seen.request
+
+    def put_request(self, id: str, seq: int, digest: str) -> None:
+        """Remember a request."""
+        self.writes.request = (id, seq, digest)
+
+    def put_misfit(self, misfit: Misfit) -> None:
+        """Keep what a worker says about the run."""
+        self.writes.misfit = misfit
+
+    @property
+    def until(self) -> float:
+        """Until when the worker lives that has the run; 0 if nobody has it."""
+        assert self._ask.owner, "the run's worker was not asked for"
+        return self._seen.until
+
+    @property
+    def erasures(self) -> int:
+        """How many runs of the store were erased so far."""
+        assert self._ask.erasures, "how many runs were erased was not asked for"
+        return self._seen.erasures
+
+    def beat(self, worker: str, until: float) -> None:
+        """This worker lives until then."""
+        self.writes.beats[worker] = until
+
+    def forget_worker(self, worker: str) -> None:
+        """This one need not be known any more, unless a run names it."""
+        self.writes.gone.append(worker)
+
+    # The audit and its seals
+
+    def audited(self, scope: str, entry: Mapping[str, Any]) -> None:
+        """Write a line of the audit; if that fails, so does the action, because both are one transaction."""
+        check_line(entry)
+        n, head = self._last_line(scope)
+        at = round(self.now, 3)
+        body = encode({"at": at, "run": scope, **entry}).decode()
+        self.writes.audit.append(AuditRow(scope, n + 1, body, chain(head, body)))
+        self.touch(scope, at)
+
+    def noted(self, lines: Sequence[Mapping[str, Any]]) -> None:
+        """See `Store.note`."""
+        for line in lines:
+            self.audited(SECURITY, line)
+
+    def _last_line(self, scope: str) -> tuple[int, bytes]:
+        for line in reversed(self.writes.audit):
+            if line.scope == scope:
+                return line.n, line.head
+        missing = not scope and bool(self._ask.run) and self._seen.row is None
+        assert missing or scope in self._ask.audit, f"the audit of {scope!r:.80} was not asked for"
+        return self._seen.audit.get(scope, (0, b""))
+
+    def is_audited(self, scope: str) -> bool:
+        """Whether there is a line of this audit: of a run that is not there, that it was."""
+        return self._last_line(scope)[0] > 0
+
+    def touch(self, scope: str, at: float) -> None:
+        """The next seal covers this scope, which has waited for it since `at`."""
+        self.writes.touched.setdefault(scope, at)
+
+    def store_id(self) -> str:
+        """The random id that was made with the store."""
+        assert self._ask.touched, "the id of the store was not asked for"
+        return self._seen.store
+
+    def touched(self) -> Sequence[Covered]:
+        """Scopes that were touched, in order of their names, and where their chains stand."""
+        assert self._ask.touched, "what was touched was not asked for"
+        return self._seen.touched
+
+    def seal(self, k: int = 0) -> Seal | None:
+        """The seal of this number; 0: the last one."""
+        assert self._ask.touched and k in (0, self._ask.seal), f"seal {k} was not asked for"
+        return self._seen.seals.get(k)
+
+    def put_seal(self, seal: Seal, upto: str | None) -> None:
+        """Append a seal, and forget the touched scopes up to this name. Fails if there is one of its number."""
+        self.writes.seal, self.writes.untouch = seal, upto
+
+    # Halts, signatures, and who is told
+
+    def halts(self) -> list[Halt]:
+        """The halts that are on, the oldest first."""
+        assert self._ask.halts, "the halts were not asked for"
+        dropped = self.writes.drop_halts
+        return [*(x for x in self._seen.halts if x.scope not in dropped), *self.writes.put_halts]
+
+    def put_halt(self, halt: Halt) -> None:
+        """Set one."""
+        self.writes.put_halts.append(halt)
+
+    def drop_halt(self, scope: str) -> None:
+        """Lift one."""
+        self.writes.drop_halts.append(scope)
+
+    def holds(self) -> list[Hold]:
+        """The legal holds that are on, the oldest first."""
+        assert self._ask.holds, "the holds were not asked for"
+        dropped = self.writes.drop_holds
+        return [*(x for x in self._seen.holds if x.scope not in dropped), *self.writes.put_holds]
+
+    def put_hold(self, hold: Hold) -> None:
+        """Set one."""
+        self.writes.put_holds.append(hold)
+
+    def drop_hold(self, scope: str) -> None:
+        """Lift one."""
+        self.writes.drop_holds.append(scope)
+
+    def is_signed(self) -> bool:
+        """Whether decisions must carry a seal."""
+        if self.writes.signed is not None:
+            return self.writes.signed
+        assert self._ask.signed, "whether decisions are signed was not asked for"
+        return self._seen.signed
+
+    def set_signed(self, required: bool) -> None:
+        """From now on they must, or need not."""
+        self.writes.signed = required
+
+    def endpoints(self) -> list[Endpoint]:
+        """Who is told, by name."""
+        assert self._ask.endpoints, "the endpoints were not asked for"
+        writes = self.writes
+        if not writes.put_endpoints and not writes.drop_endpoints:
+            return list(self._seen.endpoints)
+        named = {x.name: x for x in (*self._seen.endpoints, *writes.put_endpoints)}
+        return [named[name] for name in sorted(named) if name not in writes.drop_endpoints]
+
+    def put_endpoint(self, endpoint: Endpoint) -> None:
+        """Add or replace one."""
+        self.writes.put_endpoints.append(endpoint)
+
+    def drop_endpoint(self, name: str) -> None:
+        """Remove one and its letters."""
+        self.writes.drop_endpoints.append(name)
+
+    def post(self, letter: Letter) -> None:
+        """Add a letter; its `n` is the next number."""
+        self.writes.post.append(letter)
+
+    def letter(self, n: int) -> Letter | None:
+        """The letter of this number."""
+        assert n in self._ask.letters, f"letter {n} was not asked for"
+        if n in self.writes.drop_letters:
+            return None
+        changed = {x.n: x for x in self.writes.put_letters}
+        return changed.get(n) or self._seen.letters.get(n)
+
+    def put_letter(self, letter: Letter) -> None:
+        """Change its state, tries, time and error."""
+        self.writes.put_letters.append(letter)
+
+    def drop_letter(self, n: int) -> None:
+        """Remove it."""
+        self.writes.drop_letters.append(n)
+
+    def due_letters(self) -> Sequence[Letter]:
+        """Those that are due, in order; of one run to one endpoint only the first."""
+        assert self._ask.take, "the letters that are due were not asked for"
+        return self._seen.due
+
+    # Wakes, for whoever drives runs from outside
+
+    def is_waking(self) -> bool:
+        """Whether somebody wants wakes."""
+        if self.writes.waking is not None:
+            return self.writes.waking
+        assert self._ask.run or self._ask.waking or self._ask.asleep, "whether wakes are wanted was not asked for"
+        return self._seen.waking
+
+    def set_waking(self, wanted: bool) -> None:
+        """From now on somebody does, or nobody."""
+        self.writes.waking = wanted
+
+    def asleep(self) -> Sequence[RunRow]:
+        """The runs that may have to be woken; see `Ask.asleep`."""
+        assert self._ask.asleep, "the runs that are asleep were not asked for"
+        return self._seen.asleep
+
+    def wake(self, row: RunRow) -> None:
+        """A wake for a run that is due, or will be at a time. Without knowing the halts, what waits for one waits on."""
+        halts = frozenset(x.scope for x in self.halts()) if self._ask.halts else frozenset(row.blocked)
+        for at in (self.now, row.wake_at):
+            if row.due(at, halts):
+                self.writes.wakes[row.id] = at
+                return
+
+    def wake_if_due(self) -> None:
+        """A wake for the run of this sheet, if somebody wants them and something was recorded: by others than its holder, or
+        with its lease given back. What a holder records and goes on makes the run no more due than it was."""
+        row, journal = self.writes.row, self.writes.journal
+        if row is None or not journal or not self.is_waking():
+            return
+        if not row.worker or any(x.epoch != row.epoch for x in journal):
+            self.wake(row)
+
+    def due_wakes(self) -> Sequence[Wake]:
+        """Those that are due, the oldest first."""
+        assert self._ask.wakes, "the wakes that are due were not asked for"
+        return self._seen.wakes
+
+    def put_wake(self, wake: Wake) -> None:
+        """Nobody else gets it before its time."""
+        self.writes.put_wakes.append(wake)
+
+    def drop_wake(self, n: int) -> None:
+        """Remove the one of this number, if the run has no newer one."""
+        self.writes.drop_wakes.append(n)
+
+
+class Rule(msgspec.Struct, frozen=True):
+    """Something that may be done to a store: `work` makes of what `ask` names what is to be written, and a result.
+
+    `light`: should it be lost with the power, nothing is lost that anybody was told of; so nobody waits for the disk.
+    """
+
+    ask: Ask
+    work: Callable[[Sheet], Any]
+    light: bool = False
+
+
+class Find(msgspec.Struct, frozen=True):
+    """Runs that a worker could take: those of these programs that are due and that nobody holds, the oldest first; not those in `but`.
+
+    `replaces` and `spares`: see `Store.claim`.
+    """
+
+    programs: tuple[str, ...]
+    limit: int
+    but: frozenset[str] = frozenset()
+    replaces: tuple[str, ...] = ()
+    spares: str = ""
+
+
+class Each(msgspec.Struct, frozen=True):
+    """One rule for each run that is found, all in one transaction. Those that a rule refuses, or has nothing to do for, are left out."""
+
+    find: Find
+    rule: Callable[[str], Rule]
+    light: bool = False
+
+
+class Whole(msgspec.Struct, frozen=True):
+    """One rule for each run of a conversation, all in one transaction. If one is refused, all that is done is to record that."""
+
+    run: str
+    rule: Callable[[str], Rule]
+    light: bool = False
+
+
+class Failed(msgspec.Struct, frozen=True):
+    """A refusal that is itself recorded: the transaction commits, then the error is raised."""
+
+    error: Exception
+
+
+class Book(Protocol):
+    """What a store supplies, inside a transaction."""
+
+    def read(self, ask: Ask) -> Seen:
+        """What an `Ask` names, with everything that was written before."""
+        ...
+
+    def find(self, find: Find) -> Sequence[str]:
+        """The runs that a `Find` describes, with everything that was written before."""
+        ...
+
+    def conversation(self, run: str) -> Sequence[str]:
+        """A run, those that it goes on with and those that go on with it, also by way of others; the newest first, none that was erased."""
+        ...
+
+    def write(self, writes: Writes) -> None:
+        """All of it, now or with the next `flush`."""
+        ...
+
+    def flush(self) -> None:
+        """Whatever was written is in the store, to be committed."""
+        ...
+
+
+def worked(book: Book, rule: Rule) -> tuple[Any, Writes]:
+    """What a rule gives, and what it wants to be written. Nothing is written yet; if it raises, nothing will be."""
+    sheet = Sheet(rule.ask, book.read(rule.ask))
+    result = rule.work(sheet)
+    sheet.wake_if_due()  # here, so that no rule can forget it
+    return result, sheet.writes
+
+
+def carried_out(book: Book, work: Rule | Each | Whole) -> Any:
+    """Let a rule work, and write what it says. An `AdjournError` is the rule's: nothing was written then."""
+    if isinstance(work, Whole):
+        return _all_or_none(book, work)
+    if isinstance(work, Rule):
+        result, writes = worked(book, work)
+        book.write(writes)
+        return result
+    done: list[Any] = []
+    for run in book.find(work.find):
+        with suppress(LeaseBusy):
+            done.append(carried_out(book, work.rule(run)))
+    return [result for result in done if result is not None]
+
+
+def _all_or_none(book: Book, work: Whole) -> list[Any] | Failed:
+    book.flush()
+    done = [worked(book, work.rule(run)) for run in book.conversation(work.run) or (work.run,)]
+    refused = [(result, writes) for result, writes in done if isinstance(result, Failed)]
+    for _, writes in refused or done:
+        book.write(writes)
+    return refused[0][0] if refused else [result for result, _ in done]
+
+
+def settled(book: Book) -> None:
+    """The last thing before a transaction commits."""
+    book.flush()
+
+
+def stamped(record: R, now: float) -> R:
+    """The record with its time, if it has none yet."""
+    if not record.at:
+        force_setattr(record, "at", round(now, 3))  # ours alone until it is appended
+    return record
+
+
+def need(sheet: Sheet, run: str) -> RunRow:
+    """The row, or `UnknownRun`."""
+    if sheet.row is None:
+        raise UnknownRun(run)
+    return sheet.row
+
+
+def opened_by(sheet: Sheet, found: InterruptRow) -> Asked | Suspended:
+    """The record that opened an interrupt."""
+    record = parse(sheet.record(found.seq))
+    assert isinstance(record, Asked | Suspended)
+    return record

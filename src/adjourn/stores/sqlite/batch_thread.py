@@ -1,0 +1,97 @@
+"""One thread with one connection: all writes of a process go through it, and those that wait share one fsync."""
+
+import asyncio
+import os
+import queue
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from adjourn.errors import StoreError
+from adjourn.stores.rules.transaction import Each, Rule, Whole
+
+BATCH = 256
+
+
+class Request:
+    """A piece of work for the thread, and who waits for it."""
+
+    __slots__ = ("error", "future", "loop", "result", "work")
+
+    def __init__(self, work: Any, loop: asyncio.AbstractEventLoop) -> None:
+        self.work, self.loop = work, loop
+        self.future: asyncio.Future[Any] = loop.create_future()
+        self.result: Any = None
+        self.error: BaseException | None = None
+
+
+class Worker:
+    """Runs batches in a thread of its own. `transact(batch)` fills in each request's result or error."""
+
+    def __init__(self, name: str, transact: Callable[[list[Request]], None], done: Callable[[], None]) -> None:
+        self._queue: queue.SimpleQueue[Request | None] = queue.SimpleQueue()
+        self._transact, self._done = transact, done
+        self._closed = False
+        self._pid = os.getpid()
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread.start()
+
+    async def ask(self, work: Callable[[Any], Any] | Rule | Each | Whole) -> Any:
+        """Let the thread do `work`: whatever its `transact` understands.
+
+        Cancelling the caller does not stop it: a transaction is never cut in half.
+        """
+        if self._closed:
+            raise StoreError("the store is closed; open a new one")
+        if os.getpid() != self._pid:
+            raise StoreError(f"this store was opened in process {self._pid}, before a fork; open it again in this one")
+        request = Request(work, asyncio.get_running_loop())
+        self._queue.put(request)
+        return await request.future
+
+    async def close(self) -> None:
+        """Finish what was accepted, then end the thread."""
+        if not self._closed:
+            self._closed = True
+            self._queue.put(None)
+            await asyncio.get_running_loop().run_in_executor(None, self._thread.join)
+
+    def _run(self) -> None:
+        last = False
+        while not last:
+            batch: list[Request] = []
+            item = self._queue.get()
+            while item is not None and len(batch) < BATCH - 1 and not self._queue.empty():
+                batch.append(item)
+                item = self._queue.get()
+            if item is None:
+                last = True
+            else:
+                batch.append(item)
+            if batch:
+                self._transact(batch)
+                _settle(batch)
+            del batch, item  # whatever they brought is not held until the next ones come
+        self._done()
+
+
+def _settle(batch: list[Request]) -> None:
+    """Wake all waiters of one loop with one call."""
+    loops: dict[asyncio.AbstractEventLoop, list[Request]] = {}
+    for request in batch:
+        loops.setdefault(request.loop, []).append(request)
+    for loop, requests in loops.items():
+        try:
+            loop.call_soon_threadsafe(_answer, requests)
+        except RuntimeError:  # the loop is closed: nobody waits any more
+            continue
+
+
+def _answer(requests: list[Request]) -> None:
+    for request in requests:
+        if request.future.done():
+            continue
+        if request.error is not None:
+            request.future.set_exception(request.error)
+        else:
+            request.future.set_result(request.result)

@@ -1,0 +1,121 @@
+"""A database file, looked at without changing it: not even its schema is brought up to date."""
+
+import statistics
+import tempfile
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from adjourn.cli.database import BUSY, NoDatabase
+from adjourn.errors import StoreError
+from adjourn.stores.sqlite.migrations import newest
+from adjourn.stores.sqlite.restore import copy_database
+from adjourn.views.visible import visible
+
+PARTS = ("", "-wal", "-shm", "-live", "-users")
+"""What belongs to a database, by the end of its name."""
+TRIES = 20
+"""Commits that are timed."""
+
+
+class DatabaseFile:
+    """A file that is there; every look opens it for reading only."""
+
+    def __init__(self, path: str) -> None:
+        if not Path(path).is_file():
+            raise NoDatabase(path)
+        self.path = path
+
+    @contextmanager
+    def reading(self) -> Generator[Any]:
+        """A connection that cannot write; raises `StoreError` for a file that is not a database."""
+        db: Any = None
+        try:
+            db = apsw.Connection(self.path, flags=apsw.SQLITE_OPEN_READONLY)
+            db.set_busy_timeout(BUSY)
+            yield db
+        except apsw.Error as e:
+            raise StoreError(
+                f"{self.path!r} cannot be read as a database: {visible(str(e))}; nothing was changed"
+            ) from e
+        finally:
+            if db is not None:
+                db.close()
+
+    @property
+    def schema(self) -> int:
+        """The number of its last migration; 0 if it is not one of ours."""
+        with self.reading() as db:
+            return int(db.pragma("user_version"))
+
+    @property
+    def size(self) -> int:
+        """Bytes, with what is still in the log."""
+        parts = [Path(self.path + end) for end in ("", "-wal")]
+        return sum(part.stat().st_size for part in parts if part.exists())
+
+    def parts(self) -> list[Path]:
+        """The files that belong to it and are there."""
+        return [Path(self.path + end) for end in PARTS if Path(self.path + end).exists()]
+
+    def count(self, sql: str) -> dict[str, int]:
+        """Names and numbers of a `select name, count(*) …`."""
+        with self.reading() as db:
+            return {str(name): int(n) for name, n in db.execute(sql)}
+
+    def counts(self) -> dict[str, Any]:
+        """How much there is of what."""
+        numbers = self.count(
+            "select 'runs', count(*) from run union all select 'records', count(*) from journal "
+            "union all select 'open', count(*) from interrupt where state = 'open' "
+            "union all select 'halts', count(*) from halt"
+        )
+        return {**numbers, "statuses": self.count("select status, count(*) from run group by status order by 2 desc")}
+
+    def programs(self) -> list[str]:
+        """The agents and flows that have runs in it."""
+        return list(self.count("select program, count(*) from run group by program"))
+
+    def newest(self) -> float:
+        """The time of the last change to any run; 0 if there is none."""
+        with self.reading() as db:
+            return float(db.execute("select coalesce(max(updated_at), 0) from run").fetchone()[0])
+
+    def damage(self, *, deep: bool) -> list[str]:
+        """What SQLite finds wrong with its own structure."""
+        with self.reading() as db:
+            check = "integrity_check" if deep else "quick_check"
+            found = [str(row[0]) for row in db.execute(f"pragma {check}(20)")]
+        return [] if found == ["ok"] else found
+
+    def copy_to(self, path: str) -> None:
+        """A whole copy as of one moment, while others go on writing; only its owner may read it."""
+        with self.reading() as db:
+            copy_database(db, path)
+
+
+def newest_schema() -> int:
+    """The schema that this Adjourn makes."""
+    return newest()
+
+
+def commit_time(folder: Path) -> float:
+    """Seconds that a durable commit takes on the disk of a folder, measured in a file beside, not in the database."""
+    with tempfile.TemporaryDirectory(prefix=".adjourn-doctor-", dir=folder) as place:
+        db: Any = apsw.Connection(str(Path(place) / "try.db"))
+        try:
+            db.pragma("journal_mode", "wal")
+            db.pragma("synchronous", "full")
+            db.execute("create table try (n)")
+            took: list[float] = []
+            for n in range(TRIES):
+                began = time.perf_counter()
+                db.execute("insert into try values (?)", (n,))
+                took.append(time.perf_counter() - began)
+            return statistics.median(took)
+        finally:
+            db.close()

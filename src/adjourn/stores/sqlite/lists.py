@@ -1,0 +1,466 @@
+"""The lists of a SQLite file: runs, inbox and audit. Each is a function of a connection that reads."""
+
+import sys
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from adjourn.core.codec import encode
+from adjourn.core.interrupt import Interrupt
+from adjourn.core.status import Status
+from adjourn.stores.audit import SECURITY, AuditRow, placed
+from adjourn.stores.protocol import Filter, RunRow
+from adjourn.stores.rules import filters
+from adjourn.stores.rules.inbox_filter import briefly
+from adjourn.stores.sqlite.rows import COLUMNS, inbox_item, run_row
+
+AT = "json_extract(body, '$.at')"
+PLACE = "select rank, opened_at, run, seq from interrupt where i = ? order by run limit 1"
+PLACE_IN_RUN = "select rank, opened_at, run, seq from interrupt where run = (select n from run where id = ?) and i = ?"
+OPENED = (("x.opened_at >=", "since"), ("x.opened_at <=", "until"), ("r.updated_at >=", "changed"))
+IN_INBOX = "x.state = 'open' and x.kind not in ('timer', 'event')"
+WAITING = f"{IN_INBOX} and (x.expires = 0 or x.expires > :now)"
+POSITION = "(x.rank, x.opened_at, x.run, x.seq)"
+RARE = ("program", "session", "label", "kind", "text", "group", "since", "until")
+"""What hardly any of those that wait may be."""
+DECIDABLE = "(case when r.status in ('cancelling', 'stuck') then x.undoing else 1 end)"
+BRIEF = "r.id, x.i, x.seq, x.kind, x.opened_at, x.expires"
+WHOLE = "r.id, x.seq, j.body, x.votes, r.requesters, r.n, x.disowned"
+WORDS = "instr(inbox_words(r.title, r.id, r.program, x.type, x.tool), :text)"
+GIVEN = "x.groups <> '' and exists (select 1 from json_each(x.groups) g where g.value = :group)"
+FOR_MEMBERS = (
+    "(x.groups = '' or exists (select 1 from json_each(x.groups) g join json_each(:members) m on m.value = g.value))"
+)
+OF_RUN = "cross join run r on r.n = x.run"
+RECORD = "join journal j on j.key = (x.run << 32 | x.seq)"
+RUNS = f"select {COLUMNS} from run"
+BY_NUMBER = f"{RUNS} not indexed"  # by its row ids, in the order of the list
+NUMBERS = "select n from run not indexed"
+THOSE = f"select {COLUMNS} from (select value as number from json_each(:numbers)) d cross join run on run.n = d.number"
+NUMBER = "select n from run where id = ?"
+BETWEEN = "n between :low and :high"
+LABELLED = "exists (select 1 from label where label.key = :key and label.value = :value and label.run = n)"
+LABELS = "select run as n from label where label.key = :key and label.value = :value"
+BY_LABEL = (
+    f"select {COLUMNS} from label cross join run on run.n = label.run where label.key = :key and label.value = :value"
+)
+TEXTS = "select rowid from run_text where run_text match :pieces and rowid between :low and :high"
+SAID = "instr(run_words(title, id, program), :text)"
+MANY = 256
+"""Pieces with which one or two letters begin; those with which more begin are everywhere."""
+TERMS = f"select term from run_term where term >= ? and term < ? limit {MANY}"
+PROBE = "select rowid from run_text where run_text match ? and rowid <= ? order by rowid desc limit ?"
+IN_HAND = "worker <> '' and worker in (select id from worker where until > :now)"
+CHANGED = "select 1 from run indexed by run_rested where worker = '' and updated_at >= :changed"
+CHANGING = ("run_rested where worker = ''", "run_worker where worker <> ''")
+TIMES = (("created_at >=", "since"), ("created_at <=", "until"), ("updated_at >=", "changed"))
+ZONES = "select min(first), max(last) from zone where most >= :since and least <= :until"
+AFTER_ZONES = "select exists (select 1 from run where n > :listed and created_at between :since and :until)"
+CONDITIONS = ("status", "program", "session", "label", "text", "since", "until", "changed")
+SHOWN: dict[str, tuple[str, ...]] = {
+    "": (*Status, "failed", "stopped"),
+    **{status.value: (status.value,) for status in Status},
+    "waiting": ("waiting", "failed"),
+    "completed": ("completed", "stopped"),
+    "running": ("ready",),
+    "failed": ("failed",),
+    "stopped": ("stopped",),
+}
+"""Under which views runs of a status are, or of a view."""
+GOES_ON = tuple(view for view in SHOWN[""] if view not in ("completed", "cancelled", "stopped"))
+"""The views of runs that may have open interrupts."""
+END = 1 << 40
+FEW = 500
+"""Rows that are looked at one by one."""
+FIRST, LOOK = 256, 1_000
+"""Runs that may fit by one condition, and are looked at for the others: at first, and at most, before somebody else has a turn."""
+NEWEST = 2_000
+"""Runs that are looked at for a text of one or two letters before the index is asked."""
+MOSTLY = 0.5
+"""Of so many runs a piece says nothing, and is only read."""
+PROBED, PROBES, ENOUGH = 12, 20, 3
+"""How many pieces of a text are looked up, how many runs of each (and of a way) to see how rare it is, and by how many one searches."""
+
+
+def inbox(db: Any, filter: Filter, now: float) -> list[Interrupt]:
+    """See `Store.inbox`."""
+    return [interrupt for look in inbox_looks(db, filter, now) for interrupt in look]
+
+
+def inbox_looks(db: Any, filter: Filter, now: float) -> Iterator[list[Interrupt]]:
+    """A page of an inbox, in looks of which each has an end, as those of `looks`."""
+    terms, values = _waiting(filter, now)
+    source = _of_few_runs(db, filter, values)
+    place, left, most = _place(db, filter.after), filter.limit, FIRST
+    in_slices = not source and (filter.members is not None or any(getattr(filter, name) for name in RARE))
+    while left > 0:
+        here, values["limit"] = list(terms), left
+        if place:
+            here.append(f"{POSITION} > (:rank, :opened_at, :number, :seq)")
+            values |= dict(zip(("rank", "opened_at", "number", "seq"), place, strict=True))
+        place = _further(db, place, most) if in_slices else None
+        if place:
+            here.append(f"{POSITION} <= (:to_rank, :to_opened_at, :to_number, :to_seq)")
+            values |= dict(zip(("to_rank", "to_opened_at", "to_number", "to_seq"), place, strict=True))
+        rest = f"where {' and '.join(here)} order by x.rank, x.opened_at, x.run, x.seq limit :limit"
+        found = _items(db, f"{source or 'interrupt x'} {OF_RUN}", rest, values, filter.brief)
+        yield found
+        left, most = left - len(found), min(most * 4, LOOK)
+        if not place:
+            return
+
+
+def _items(db: Any, source: str, rest: str, values: Mapping[str, Any], brief: bool) -> list[Interrupt]:
+    if brief:
+        return [briefly(*row) for row in db.execute(f"select {BRIEF} from {source} {rest}", values)]
+    found = db.execute(f"select {WHOLE} from {source} {RECORD} {rest}", values).fetchall()
+    return [inbox_item(db, row) for row in found]
+
+
+def _further(db: Any, place: Any, count: int) -> Any:
+    """The place of an interrupt that is so many further in the inbox; None if there are fewer."""
+    where = f"{IN_INBOX} and {POSITION} > (?, ?, ?, ?)" if place else IN_INBOX
+    order = f"order by x.rank, x.opened_at, x.run, x.seq limit 1 offset {count - 1}"
+    return db.execute(f"select {POSITION[1:-1]} from interrupt x where {where} {order}", place or ()).fetchone()
+
+
+def _waiting(filter: Filter, now: float) -> tuple[list[str], dict[str, Any]]:
+    """What an interrupt must be, beyond its place."""
+    values: dict[str, Any] = {"now": now}
+    terms = ["1"] if filter.interrupt else [WAITING, DECIDABLE]
+    wanted = {
+        "r.id": filter.run, "r.program": filter.program, "r.session": filter.session, "x.kind": filter.kind,
+        "x.i": filter.interrupt,
+    }  # fmt: skip
+    for column, value in wanted.items():
+        if value:
+            terms.append(f"{column} = :{column[2:]}")
+            values[column[2:]] = value
+    for term, name in OPENED:
+        if bound := getattr(filter, name):
+            terms.append(f"{term} :{name}")
+            values[name] = bound
+    if filter.label:
+        terms.append(LABELLED.replace("= n)", "= r.n)"))
+        values |= {"key": filter.label[0], "value": filter.label[1]}
+    for term, name, value in (
+        (WORDS, "text", filter.text.lower()),
+        (GIVEN, "group", filter.group),
+        (FOR_MEMBERS, "members", "" if filter.members is None else encode(list(filter.members)).decode()),
+    ):
+        if value:
+            terms.append(term)
+            values[name] = value
+    return terms, values
+
+
+def _of_few_runs(db: Any, filter: Filter, values: Mapping[str, Any]) -> str:
+    """Interrupts by their runs, if those are few; "" if there are so many that it is better to go through the inbox."""
+    if filter.run:
+        runs = "select n from run where id = :id"
+    elif filter.changed:
+        runs = " union all ".join(
+            f"select n from run indexed by {index} and updated_at >= :changed" for index in CHANGING
+        )
+        return f"({runs}) d cross join interrupt x on x.run = d.n"
+    elif filter.session or filter.program:
+        index, equal, _ = _indexes(filter)[0]
+        runs = " union all ".join(
+            f"select n from run indexed by {index} where {equal} shown = '{view}'" for view in GOES_ON
+        )
+    elif filter.label:
+        runs = LABELS
+    else:
+        return ""
+    return f"({runs}) d cross join interrupt x on x.run = d.n" if _few(db, runs, values) else ""
+
+
+def _place(db: Any, after: str) -> Any:
+    """Where in the inbox an interrupt is, or was, by its public id or as `run:id`; None if there is no such thing."""
+    both = [(PLACE_IN_RUN, (after[:k], after[k + 1 :])) for k, c in enumerate(after) if c == ":"]
+    found = (db.execute(sql, names).fetchone() for sql, names in [*both, (PLACE, (after,))])
+    return next((place for place in found if place), None) if after else None
+
+
+def runs(db: Any, filter: Filter, now: float) -> list[RunRow]:
+    """See `Store.runs`."""
+    return [row for look in looks(db, filter, now) for row in look]
+
+
+def looks(db: Any, filter: Filter, now: float) -> Iterator[list[RunRow]]:
+    """A page of runs, in looks of which each has an end, whatever is asked and however many runs there are.
+
+    SQL gives what may belong there, in order and one row after the other; the rule that every store has decides, until the page
+    is full.
+    """
+    asked = _Asked.of(db, filter, now)
+    left = filter.limit
+    if asked is None:
+        return
+    for sql, values in _answers(db, asked):
+        found: list[RunRow] = []
+        cursor = db.execute(sql, values)
+        for row in cursor:
+            if filters.fits(one := run_row(row), filter, now):
+                found.append(one)
+                if len(found) == left:
+                    cursor.close()  # a reader that has not ended keeps the log from being cut
+                    break
+        yield found
+        left -= len(found)
+        if left <= 0:
+            return
+
+
+class _Asked(msgspec.Struct):
+    """A filter of runs, and where among all runs its page may be."""
+
+    filter: Filter
+    now: float
+    shown: tuple[str, ...]
+    low: int
+    high: int
+
+    @classmethod
+    def of(cls, db: Any, filter: Filter, now: float) -> "_Asked | None":
+        """None: nothing can fit."""
+        shown = SHOWN.get(filter.status, ())
+        high = END
+        if filter.after:
+            last = db.execute(NUMBER, (filter.after,)).fetchone()
+            if last is None:
+                return None
+            high = END if filter.prefix else last[0] - 1
+        asked = cls(filter, now, shown, 1, high)
+        if filter.since or filter.until:
+            asked._narrow(db)
+        return asked if shown and asked.low <= asked.high else None
+
+    def _narrow(self, db: Any) -> None:
+        """To the zones of those times."""
+        times = {"since": self.filter.since, "until": self.filter.until or float("inf")}
+        [(first, last)] = db.execute(ZONES, times).fetchall()
+        listed = _listed(db)
+        [(after,)] = db.execute(AFTER_ZONES, {**times, "listed": listed}).fetchall()
+        if first is None:
+            self.low, last = listed + 1, 0
+        else:
+            self.low = first
+        if not after:
+            self.high = min(self.high, last)
+
+    @property
+    def conditions(self) -> set[str]:
+        """What is asked for."""
+        return {name for name in CONDITIONS if getattr(self.filter, name)}
+
+    def where(self, *, label: bool = True) -> tuple[str, dict[str, Any]]:
+        """What a row must be, beyond the index by which it is found."""
+        filter = self.filter
+        terms = [BETWEEN]
+        values: dict[str, Any] = {"low": self.low, "high": self.high, "now": self.now}
+        for column, value in (("id", filter.run), ("program", filter.program), ("session", filter.session)):
+            if value:
+                terms.append(f"{column} = :{column}")
+                values[column] = value
+        for term, name in TIMES:
+            if bound := getattr(filter, name):
+                terms.append(f"{term} :{name}")
+                values[name] = bound
+        if filter.status:
+            terms.append(f"shown in ({', '.join(map(repr, self.shown))})")
+        if filter.label and label:
+            terms.append(LABELLED)
+        if filter.label:
+            values |= {"key": filter.label[0], "value": filter.label[1]}
+        if filter.text:
+            terms.append(SAID)
+            values["text"] = filter.text.lower()
+        return " and ".join(terms), values
+
+
+def _answers(db: Any, asked: _Asked) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The statements whose rows, one after the other, are those that may fit, in order."""
+    filter = asked.filter
+    where, values = asked.where()
+    if filter.prefix:  # a range of the index of ids
+        values |= {"prefix": filter.prefix, "beyond": f"{filter.prefix}{chr(sys.maxunicode)}", "after": filter.after}
+        yield f"{RUNS} where id > :after and id >= :prefix and id < :beyond and {where} order by id", values
+        return
+    if filter.run:
+        yield f"{RUNS} where {where}", values
+        return
+    if filter.status == "running":
+        yield f"{RUNS} indexed by run_worker where {IN_HAND} and {where} order by n desc", values
+        return
+    if filter.changed and _few(db, CHANGED, {"changed": filter.changed}):
+        parts = [f"{RUNS} indexed by {index} and {where}" for index in CHANGING]
+        yield f"{' union all '.join(parts)} order by n desc", values
+        return
+    ways = _ways(asked)
+    whole = next((way for way in ways if asked.conditions <= way.conditions), None)
+    if whole is not None:
+        yield f"{whole.rows} order by {whole.order} desc", values
+        return
+    if filter.text:
+        few = _few_of(db, ways, values)
+        if few is not None:
+            yield _those(asked, few)
+            return
+        yield _first_by_text(db, asked)
+        pieces = _pieces(db, filter.text.lower(), asked.high) if asked.low <= asked.high else None
+        if pieces is None:
+            return
+        if pieces:
+            ways.append(_Way(TEXTS, "rowid"))
+            values["pieces"] = pieces
+    yield from _slices(db, asked, ways or [_Way(f"{NUMBERS} where {BETWEEN}", "n")], values)
+
+
+class _Way(msgspec.Struct, frozen=True):
+    """An index by which runs are found that fulfil some conditions: `numbers` needs nothing else. `rows` are those that fulfil all."""
+
+    numbers: str
+    order: str
+    conditions: frozenset[str] = frozenset()
+    rows: str = ""
+
+    def newest(self, db: Any, count: int, values: Mapping[str, Any]) -> list[int]:
+        """The numbers of the newest, and no more than so many."""
+        sql = f"{self.numbers} order by {self.order} desc limit {count}"
+        return [n for (n,) in db.execute(sql, values).fetchall()]
+
+    def reach(self, db: Any, values: Mapping[str, Any]) -> int:
+        """How far back a few of them go: the rarer, the further."""
+        numbers = self.newest(db, PROBES, values)
+        return numbers[-1] if len(numbers) == PROBES else 0
+
+
+def _ways(asked: _Asked) -> list[_Way]:
+    """All ways in which the runs can be found, but for their texts."""
+    filter, (where, _) = asked.filter, asked.where()
+    found: list[_Way] = []
+    for index, equal, conditions in _indexes(filter):
+        parts = [f"indexed by {index} where {equal} shown = '{shown}'" for shown in asked.shown]
+        # SQLite merges the parts in the order of the list, and sorts nothing.
+        numbers = " union all ".join(f"select n from run {part} and {BETWEEN}" for part in parts)
+        rows = " union all ".join(f"{RUNS} {part} and {where}" for part in parts)
+        found.append(_Way(numbers, "n", frozenset((*conditions, "status")), rows))
+    if filter.label:
+        rows = f"{BY_LABEL} and {asked.where(label=False)[0]}"
+        found.append(_Way(f"{LABELS} and label.run between :low and :high", "label.run", frozenset(("label",)), rows))
+    if not asked.conditions:
+        found.append(_Way(NUMBERS, "n", frozenset(), f"{BY_NUMBER} where {where}"))
+    return found
+
+
+def _indexes(filter: Filter) -> list[tuple[str, str, tuple[str, ...]]]:
+    """Indexes of runs by what is asked for, each with what is equal in it and for which conditions it stands."""
+    found: list[tuple[str, str, tuple[str, ...]]] = []
+    if filter.session:
+        found.append(("run_session", "session = :session and session <> '' and", ("session",)))
+    if filter.program:
+        found.append(("run_program", "program = :program and", ("program",)))
+    if filter.status and not found:
+        found.append(("run_shown", "", ()))
+    return found
+
+
+def _slices(
+    db: Any, asked: _Asked, ways: list[_Way], values: Mapping[str, Any]
+) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """So many runs at a time, by the way that has the fewest there: two conditions that many runs fulfil, and hardly one both."""
+    here, most = {**values, "high": asked.high}, FIRST
+    while asked.low <= here["high"]:
+        way = ways[0] if len(ways) == 1 else min(ways, key=lambda way: way.reach(db, here))
+        numbers = way.newest(db, most, here)
+        yield _those(asked, numbers)
+        if len(numbers) < most:
+            return
+        here["high"], most = numbers[-1] - 1, min(most * 4, LOOK)
+
+
+def _few_of(db: Any, ways: list[_Way], values: Mapping[str, Any]) -> list[int] | None:
+    """The numbers of a few runs of which all others are known not to fit."""
+    for way in ways:
+        numbers = way.newest(db, FIRST, values)
+        if len(numbers) < FIRST:
+            return numbers
+    return None
+
+
+def _those(asked: _Asked, numbers: list[int]) -> tuple[str, Mapping[str, Any]]:
+    """Those of some runs that fit."""
+    where, values = asked.where()
+    return f"{THOSE} where {where} order by n desc", {**values, "numbers": encode(numbers).decode()}
+
+
+def _first_by_text(db: Any, asked: _Asked) -> tuple[str, Mapping[str, Any]]:
+    """Those that the index of texts does not have yet are looked at one by one; the others are left.
+
+    Fewer than three letters are in many runs, most of the time: then a few more are looked at before the index is.
+    """
+    where, values = asked.where()
+    listed = _listed(db)
+    if len(values["text"]) < 3:
+        newest = min(asked.high, db.execute("select coalesce(max(n), 0) from run").fetchone()[0])
+        listed = min(listed, newest - NEWEST)
+    low, asked.high = max(asked.low, listed + 1), min(listed, asked.high)
+    return f"{BY_NUMBER} where {where} order by n desc", {**values, "low": low}
+
+
+def _pieces(db: Any, text: str, upto: int) -> str | None:
+    """The pieces of a text by which runs are found, the rarest; None if no run has one of them, "" if it cannot be said."""
+    if len(text) < 3:
+        terms = [term for (term,) in db.execute(TERMS, (text, f"{text}{chr(sys.maxunicode)}"))]
+        return None if not terms else "" if len(terms) == MANY or "\0" in text else " OR ".join(map(_quoted, terms))
+    every = dict.fromkeys(text[k : k + 3] for k in range(len(text) - 2))
+    pieces = [piece for piece in every if "\0" not in piece]  # it would end the question
+    rare: list[tuple[float, str]] = []
+    for piece in pieces[:: 1 + (len(pieces) - 1) // PROBED]:
+        found = db.execute(PROBE, (_quoted(piece), upto, PROBES)).fetchall()
+        if not found:
+            return None
+        often = len(found) / (upto - found[-1][0] + 1) if len(found) == PROBES else 0.0
+        rare.append((often, _quoted(piece)))
+    least, *others = sorted(rare)[:ENOUGH]
+    return " AND ".join(piece for _, piece in (least, *(one for one in others if one[0] < MOSTLY)))
+
+
+def _quoted(piece: str) -> str:
+    return '"' + piece.replace('"', '""') + '"'
+
+
+def _listed(db: Any) -> int:
+    """The number of the last run that zones and the index of texts know of."""
+    return db.execute("select coalesce(max(last), 0) from zone").fetchone()[0]
+
+
+def _few(db: Any, select: str, values: Mapping[str, Any]) -> bool:
+    """Whether a statement gives so few rows that they may be looked at one by one."""
+    return db.execute(f"select count(*) from ({select} limit {FEW})", values).fetchone()[0] < FEW
+
+
+def audit(db: Any, scope: str | None, after: int, limit: int) -> list[AuditRow]:
+    """See `Store.audit`."""
+    if scope is None:
+        where, order, values = f"scope <> '{SECURITY}' and n > ?", f"{AT}, scope, n", (after, limit)
+    else:
+        where, order, values = "scope = ? and n > ?", "n", (scope, after, limit)
+    sql = f"select scope, n, body, head from audit where {where} order by {order} limit ?"
+    return [AuditRow(*row) for row in db.execute(sql, values)]
+
+
+def recent(db: Any, before: str, limit: int, security: bool) -> list[AuditRow]:
+    """See `Store.recent`."""
+    where, values = f"scope {'=' if security else '<>'} '{SECURITY}'", list[Any]()
+    if before:
+        at, scope, n = placed(before)
+        where += f" and {AT} <= ? and ({AT}, scope, n) < (?, ?, ?)"  # SQLite sees no range in the latter alone
+        values += at, at, scope, n
+    # By name: SQLite would rather sort a whole chain than walk through an index.
+    index = "audit_security" if security else "audit_time"
+    order = f"{AT} desc, n desc" if security else f"{AT} desc, scope desc, n desc"
+    sql = f"select scope, n, body, head from audit indexed by {index} where {where} order by {order} limit ?"
+    return [AuditRow(*row) for row in db.execute(sql, (*values, limit))]

@@ -1,0 +1,92 @@
+"""Snapshots in a SQLite file: one row for a run, and one for each of its stretches."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import apsw
+import msgspec
+
+from adjourn.core.snapshot_part import Stretch
+from adjourn.errors import StoreError
+from adjourn.stores.snapshots import Kept, Snapshot
+from adjourn.stores.sqlite.batch_thread import Worker
+from adjourn.stores.sqlite.connection import transaction
+
+AT = "select head from journal where key = (select n from run where id = ?) << 32 | ?"
+
+
+class SQLiteSnapshots:
+    """See `Snapshots`. They are written over a connection of their own: nobody's commit waits for one to be made."""
+
+    def __init__(self, reader: Worker, connect: Callable[[], Any]) -> None:
+        self._reader, self._connect = reader, connect
+
+    async def known(self, run: str) -> tuple[int, tuple[Stretch, ...]]:
+        """See `Snapshots.known`."""
+        sql = "select seq, stretches from snapshot where run = (select n from run where id = ?)"
+        found = await self._reader.ask(lambda db: db.execute(sql, (run,)).fetchone())
+        return (found[0], _stretches(found[1]) or ()) if found else (0, ())
+
+    async def last(self, run: str) -> Kept | None:
+        """See `Snapshots.last`."""
+        return await self._reader.ask(lambda db: _last(db, run))
+
+    async def keep(self, run: str, snapshot: Snapshot, parts: Mapping[Stretch, bytes]) -> None:
+        """See `Snapshots.keep`."""
+        await asyncio.to_thread(self._write, run, snapshot, parts)
+
+    def _write(self, run: str, snapshot: Snapshot, parts: Mapping[Stretch, bytes]) -> None:
+        try:
+            db = self._connect()
+            try:
+                db.pragma("synchronous", "normal")  # it may be lost with the power
+                with transaction(db):  # at once: who reads first and then wants to write is refused
+                    _keep(db, run, snapshot, parts)
+            finally:
+                db.close()
+        except apsw.Error as e:
+            raise StoreError(f"a snapshot could not be written: {type(e).__name__}: {e}") from e
+
+
+_read_stretches = msgspec.json.Decoder(tuple[Stretch, ...])
+_whole = "select s.run, s.format, s.seq, s.head, s.stretches, s.rest from run join snapshot s on s.run = run.n where run.id = ?"
+
+
+def _stretches(text: str) -> tuple[Stretch, ...] | None:
+    try:
+        return _read_stretches.decode(text)
+    except msgspec.MsgspecError:
+        return None
+
+
+def _last(db: Any, run: str) -> Kept | None:
+    row = db.execute(_whole, (run,)).fetchone()
+    if row is None:
+        return None
+    n, format, seq, head, stretches, rest = row
+    if (db.execute(AT, (run, seq)).fetchone() or (b"",))[0] != head:
+        return None
+    wanted = _stretches(stretches)
+    if wanted is None:
+        return None
+    kept = {(edition, path, k): body for edition, path, k, body in
+            db.execute("select edition, path, k, body from segment where run = ?", (n,))}  # fmt: skip
+    parts = {which: kept.get((which.edition, which.path, which.k), b"") for which in wanted}
+    return (Snapshot(seq, head, format, rest, wanted), parts) if all(parts.values()) else None
+
+
+def _keep(db: Any, run: str, snapshot: Snapshot, parts: Mapping[Stretch, bytes]) -> None:
+    found = db.execute("select n from run where id = ? and erased = 0", (run,)).fetchone()
+    if found is None or (db.execute(AT, (run, snapshot.seq)).fetchone() or (b"",))[0] != snapshot.head:
+        return
+    editions = {which.edition for which in snapshot.stretches} or {""}
+    marks = ", ".join("?" * len(editions))
+    db.execute(f"delete from segment where run = ? and edition not in ({marks})", (*found, *editions))
+    for which, body in parts.items():
+        db.execute(
+            "insert or replace into segment values (?, ?, ?, ?, ?)", (*found, which.edition, which.path, which.k, body)
+        )
+    stretches = msgspec.json.encode(snapshot.stretches).decode()
+    values = (*found, snapshot.seq, snapshot.head, snapshot.format, stretches, snapshot.rest)
+    db.execute("insert or replace into snapshot values (?, ?, ?, ?, ?, ?)", values)

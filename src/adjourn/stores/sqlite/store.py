@@ -1,0 +1,424 @@
+"""Journals in one SQLite file, safe with several processes on it. Needs `apsw`, which brings a current SQLite."""
+
+import asyncio
+import logging
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from itertools import islice
+from typing import Any
+
+import apsw
+
+from adjourn.core.codec import encode
+from adjourn.core.interrupt import Interrupt
+from adjourn.core.records import AnyRecord, parse
+from adjourn.core.status import Status
+from adjourn.errors import AdjournError, StoreError, UnknownRun
+from adjourn.stores.channel import Ears
+from adjourn.stores.erasure import Hold
+from adjourn.stores.misfit import Misfit
+from adjourn.stores.notification import Endpoint, Letter
+from adjourn.stores.protocol import Bell, Filter, RunRow, Turn
+from adjourn.stores.rules import transaction as sheet
+from adjourn.stores.rules.lease import misfitting
+from adjourn.stores.rules.transaction import Each, Failed, Rule, Whole
+from adjourn.stores.sqlite import lists, removal
+from adjourn.stores.sqlite.audit import SQLiteAudit
+from adjourn.stores.sqlite.batch_thread import Request, Worker
+from adjourn.stores.sqlite.connection import bring_up_to_date, connect
+from adjourn.stores.sqlite.due import due
+from adjourn.stores.sqlite.heartbeat import SQLitePulse
+from adjourn.stores.sqlite.live_channel import SQLiteChannel
+from adjourn.stores.sqlite.rows import (
+    COLUMNS,
+    ENDED_RUNS,
+    LETTER,
+    TAIL,
+    endpoints,
+    erasures,
+    holds,
+    is_signed,
+    is_waking,
+    key,
+    misfits,
+    run_row,
+)
+from adjourn.stores.sqlite.scrub import is_unscrubbed, scrub
+from adjourn.stores.sqlite.snapshots import SQLiteSnapshots
+from adjourn.stores.sqlite.transaction import SQLiteBook
+from adjourn.stores.sqlite.turns import read_followed, read_turns
+from adjourn.stores.sqlite.write_ahead_log import WriteAheadLog
+from adjourn.stores.subscriptions import Bells
+
+log = logging.getLogger("adjourn.store")
+
+HOT, IDLE = 0.05, 1.0
+"""How often other processes' writes are looked for: while somebody follows a run, and otherwise."""
+CACHE = 32 * 1024
+"""KiB that lists may keep of the file: the runs that are looked at for one page lie far from each other."""
+TURN = 0.005
+"""Seconds after which a list lets others have their turn, and goes on after them."""
+RARELY = 20
+"""A look takes at most one part in so many of the event loop's time, however many runs are followed."""
+
+
+class SQLiteStore(SQLiteAudit):
+    """A `Store` in a file: WAL, `synchronous=FULL`, one writer thread, group commit."""
+
+    def __init__(self, path: str, now: Callable[[], float] = time.time) -> None:
+        path = self.path = os.path.abspath(path)  # the process may go to another folder
+        self.now = now
+        self.commits = 0
+        self.transactions = 0
+        self._bells = Bells()
+        self._watch: asyncio.Task[None] | None = None
+        self._version: Any = None
+        self._connect = lambda: connect(path)
+        self._db = connect(path)
+        bring_up_to_date(self._db, path)
+        self._file = _file(path)
+        self._log = WriteAheadLog(path, self._connect)
+        self._reading = connect(path)
+        self._watching = connect(path)
+        self._heads: dict[str, int] = {}
+        self._halts: Any = (0, None)
+        self._rows = SQLiteBook(self._db, now)
+        self._level = "full"
+        self._writer = Worker("adjourn-writer", self._transact, self._db.close)
+        self._reader = Worker(
+            "adjourn-reader", lambda batch: self._read(batch, lambda: self._reading), self._reading.close
+        )
+        self._listing: Any = None
+        self._lists = Worker("adjourn-lists", lambda batch: self._read(batch, self._for_lists), self._end_lists)
+
+    # The writer thread
+
+    def _transact(self, batch: list[Request]) -> None:
+        # A lease lost with the power costs nothing; the next FULL commit syncs it.
+        light = all(request.work.light for request in batch)
+        try:
+            self._check_file()
+            self._log.keep_short()
+            self._synchronous("normal" if light else "full")
+            together = self._attempt(batch)
+        except Exception as e:
+            for request in batch:
+                request.error = self._failure(e)
+            return
+        if together:
+            done = sum(request.error is None for request in batch)
+            self.transactions += bool(done) and not light
+            self.commits += done
+            return
+        for request in batch:
+            request.result = request.error = None
+            self._transact([request])
+
+    def _attempt(self, batch: list[Request]) -> bool:
+        """All of them in one transaction. False: one could not be written, so each must have its own.
+
+        A rule that refuses has written nothing: it leaves the others as they are. Whatever else is raised is not a rule's.
+        """
+        db, rows, ruled = self._db, self._rows, False
+        db.execute("begin immediate")
+        try:
+            rows.begun()
+            for request in batch:
+                try:
+                    request.result = sheet.carried_out(rows, request.work)
+                    ruled = True
+                except AdjournError as e:
+                    request.error = e
+            sheet.settled(rows)
+        except BaseException:
+            self._take_back()
+            if len(batch) == 1:
+                raise
+            return False
+        if not ruled:
+            self._take_back()
+            return True
+        try:
+            db.execute("commit")
+        except BaseException:
+            self._take_back()
+            raise
+        rows.committed()
+        return True
+
+    def _take_back(self) -> None:
+        self._rows.forget()
+        with suppress(apsw.Error):  # a full disk has taken it back already
+            self._db.execute("rollback")
+
+    def _failure(self, error: Exception) -> AdjournError:
+        if isinstance(error, AdjournError):
+            return error
+        return StoreError(f"{self.path}: {type(error).__name__}: {error}")
+
+    def _check_file(self) -> None:
+        """What is written into a file that has no name any more is gone when it is closed, so it is not acknowledged."""
+        if _file(self.path) != self._file:
+            text = "the database was deleted or replaced while it was open; stop this process, and start it again"
+            raise StoreError(f"{self.path}: {text}. Nothing was changed")
+
+    def _synchronous(self, level: str) -> None:
+        if level != self._level:
+            self._db.execute(f"pragma synchronous={level}")
+            self._level = level
+
+    async def _write(self, rule: Rule | Each | Whole, *, ring: str | None = None, own: bool = False) -> Any:
+        result = await self._writer.ask(rule)
+        if ring is not None:
+            self._ring(ring, own=own)
+        if isinstance(result, Failed):
+            raise result.error
+        return result
+
+    def _ring(self, run: str, *, own: bool) -> None:
+        self._bells.ring(run, own=own)
+
+    def _read(self, batch: list[Request], connection: Callable[[], Any]) -> None:
+        checked = False
+        for request in batch:
+            try:
+                if not checked:  # once for those that came together; if it is wrong, for each of them
+                    self._check_file()
+                    checked = True
+                request.result = request.work(connection())
+            except AdjournError as e:
+                request.error = e
+            except Exception as e:
+                request.error = StoreError(f"{self.path}: {type(e).__name__}: {e}")
+
+    def _for_lists(self) -> Any:
+        """A connection of their own, in a thread of their own: nobody who wants to know one thing waits for a long list."""
+        if self._listing is None:  # many processes never list anything
+            self._listing = self._connect()
+            self._listing.pragma("cache_size", -CACHE)
+        return self._listing
+
+    def _end_lists(self) -> None:
+        if self._listing is not None:
+            self._listing.close()
+
+    async def _in_turns(self, begin: Callable[[Any], Iterator[list[Any]]]) -> list[Any]:
+        """What a list finds, look by look; it is begun by the thread that has the connection."""
+        found: list[Any] = []
+        looks: Iterator[list[Any]] | None = None
+
+        def look(db: Any) -> bool:
+            nonlocal looks
+            if looks is None:
+                looks = begin(db)
+            until = time.perf_counter() + TURN
+            for part in looks:
+                found.extend(part)
+                if time.perf_counter() >= until:
+                    return True
+            return False
+
+        while await self._lists.ask(look):
+            continue
+        return found
+
+    # Store
+
+    async def get(self, run: str) -> RunRow:
+        """See `Store.get`."""
+
+        def work(db: Any) -> RunRow:
+            row = db.execute(f"select {COLUMNS} from run where id = ?", (run,)).fetchone()
+            if row is None:
+                raise UnknownRun(run)
+            return run_row(row)
+
+        return await self._reader.ask(work)
+
+    async def load(self, run: str, after: int = 0) -> list[tuple[int, AnyRecord]]:
+        """See `Store.load`."""
+
+        def work(db: Any) -> list[tuple[int, AnyRecord]]:
+            found = db.execute("select n from run where id = ?", (run,)).fetchone()
+            if found is None:
+                raise UnknownRun(run)
+            rows = db.execute(TAIL, (key(found[0], after), key(found[0] + 1, 0)))
+            return [(seq, parse(body)) for seq, body in rows]
+
+        return await self._reader.ask(work)
+
+    @property
+    def address(self) -> str:
+        """See `Store.address`."""
+        return f"sqlite:///{self.path}"
+
+    async def erasures(self) -> int:
+        """See `Store.erasures`."""
+        return await self._reader.ask(erasures)
+
+    async def turns(self, run: str, seq: int, limit: int = 100) -> list[Turn]:
+        """See `Store.turns`."""
+        return await self._reader.ask(lambda db: read_turns(db, run, seq, limit))
+
+    def pulse(self) -> SQLitePulse:
+        """See `Store.pulse`."""
+        return SQLitePulse(self._connect, self.now)
+
+    def channel(self, ears: Ears) -> SQLiteChannel:
+        """See `Store.channel`."""
+        return SQLiteChannel(self.path, ears)
+
+    def snapshots(self) -> SQLiteSnapshots:
+        """See `Store.snapshots`."""
+        return SQLiteSnapshots(self._reader, self._connect)
+
+    async def hold(
+        self, scope: str, *, by: str = "", reason: str = "", lift: bool = False, origin: str = ""
+    ) -> list[Hold]:
+        """See `Store.hold`."""
+        if not scope:
+            return await self._reader.ask(holds)
+        return await super().hold(scope, by=by, reason=reason, lift=lift, origin=origin)
+
+    async def ended(
+        self, status: Status, before: float, *, after: tuple[float, str] | None = None, limit: int = 100
+    ) -> list[RunRow]:
+        """See `Store.ended`."""
+        sql, values = ENDED_RUNS.format(status=Status(status).value), (before, *(after or (before + 1, "")), limit)
+        return await self._reader.ask(lambda db: [run_row(row) for row in db.execute(sql, values)])
+
+    async def followed(self, runs: Sequence[str]) -> dict[str, list[str]]:
+        """See `Store.followed`."""
+        return await self._reader.ask(lambda db: read_followed(db, runs))
+
+    async def weigh(self, runs: Sequence[str]) -> int:
+        """See `Store.weigh`."""
+        return await self._reader.ask(lambda db: removal.weigh(db, runs))
+
+    async def scrub(self, *, pruned: bool = False) -> bool:
+        """See `Store.scrub`. It takes as long as writing the whole file anew."""
+        if not await self._reader.ask(lambda db: is_unscrubbed(db, pruned)):
+            return True
+        return await asyncio.to_thread(scrub, self._connect, self.path, pruned)
+
+    async def signed(self, required: bool | None = None, *, by: str = "", origin: str = "") -> bool:
+        """See `Store.signed`."""
+        if required is None:
+            return await self._reader.ask(is_signed)
+        return await self._require_seals(required, by, origin)
+
+    async def waking(self, wanted: bool | None = None, *, by: str = "", origin: str = "") -> bool:
+        """See `Store.waking`."""
+        return await (self._reader.ask(is_waking) if wanted is None else self._want_wakes(wanted, by, origin))
+
+    async def workers(self) -> dict[str, float]:
+        """See `Store.workers`."""
+        return await self._reader.ask(lambda db: dict(db.execute("select id, until from worker")))
+
+    async def due(self, programs: Sequence[str], limit: int = 100) -> list[RunRow]:
+        """See `Store.due`."""
+        now = self.now()
+        return await self._reader.ask(lambda db: list(islice(due(db, programs, now), limit)))
+
+    async def inbox(self, filter: Filter) -> list[Interrupt]:
+        """See `Store.inbox`."""
+        now = self.now()
+        return await self._in_turns(lambda db: lists.inbox_looks(db, filter, now))
+
+    async def runs(self, filter: Filter) -> list[RunRow]:
+        """See `Store.runs`."""
+        now = self.now()
+        return await self._in_turns(lambda db: lists.looks(db, filter, now))
+
+    async def misfits(self, put: Misfit | None = None, *, runs: Sequence[str] = ()) -> list[Misfit]:
+        """See `Store.misfits`."""
+        if put is not None:
+            await self._write(misfitting(put))
+        return await self._reader.ask(lambda db: misfits(db, runs))
+
+    async def endpoints(
+        self, put: Endpoint | None = None, *, drop: str = "", by: str = "", origin: str = ""
+    ) -> list[Endpoint]:
+        """See `Store.endpoints`."""
+        if put is None and not drop:
+            return await self._reader.ask(endpoints)
+        return await super().endpoints(put, drop=drop, by=by, origin=origin)
+
+    async def letters(self, state: str = "", *, after: int = 0, limit: int = 100) -> list[Letter]:
+        """See `Store.letters`."""
+        where = "n > ? and state = ?" if state else "n > ? and state in ('due', 'dead')"
+        sql = f"select {', '.join(LETTER)} from letter where {where} order by n limit ?"
+        values = (after, state, limit) if state else (after, limit)
+        return await self._reader.ask(lambda db: [Letter(*row) for row in db.execute(sql, values)])
+
+    def subscribe(self, run: str, bell: Bell, *, words: bool = False) -> Callable[[], None]:
+        """See `Store.subscribe`."""
+        cold = self._bells.idle
+        end = self._bells.add(run, bell, words)
+        loop = asyncio.get_running_loop()
+        watch = self._watch if self._watch and not self._watch.done() and self._watch.get_loop() is loop else None
+        if watch is None:
+            self._version = self._look_up()  # taken now: what is written after this line will ring
+        if watch is None or (run and cold):
+            if watch is not None:
+                watch.cancel()  # it may be in the middle of a long sleep
+            self._watch = loop.create_task(self._look(), name="adjourn-watch")
+        return end
+
+    def _look_up(self) -> Any:
+        """Changes with every commit of any other connection. The file-control of that name does not look at the file."""
+        return self._watching.pragma("data_version")
+
+    async def _look(self) -> None:
+        """Ring for what other processes wrote."""
+        took = 0.0
+        while self._bells:
+            await asyncio.sleep(IDLE if self._bells.idle else max(HOT, took * RARELY))
+            began = time.thread_time()
+            try:
+                if _file(self.path) != self._file:
+                    self._bells.ring("")  # whoever waits looks, and is told
+                seen = self._look_up()
+                if seen != self._version:
+                    self._ring_changed()
+                    self._version = seen
+            except apsw.Error as e:  # it looks again: a process that does not hear others would go on past their words
+                log.warning("%s: other processes' words could not be looked for: %s", self.path, e)
+            took = time.thread_time() - began
+
+    def _ring_changed(self) -> None:
+        halts = self._watching.execute("select count(*), max(at) from halt").fetchone()
+        if halts != self._halts:
+            self._halts = halts
+            self._bells.ring("")
+        runs = self._bells.runs
+        sql = "select r.id, r.seq from json_each(?) x join run r on r.id = x.value"
+        for run, seq in self._watching.execute(sql, (encode(runs).decode(),)).fetchall():
+            # What our own writer wrote is no news, also while its answer is still on its way to this loop.
+            if seq > self._heads.get(run, 0) and seq > self._rows.head(run):
+                self._heads[run] = seq
+                self._bells.ring(run)
+        self._heads = {run: self._heads[run] for run in runs if run in self._heads}
+        self._bells.ring_any()
+
+    async def close(self) -> None:
+        """See `Store.close`."""
+        if self._watch is not None and not self._watch.done() and self._watch.get_loop() is asyncio.get_running_loop():
+            self._watch.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._watch
+        await self._writer.close()
+        await self._reader.close()
+        await self._lists.close()
+        self._watching.close()
+
+
+def _file(path: str) -> tuple[int, int]:
+    """Which file has this name now; (0, 0) if there is none."""
+    try:
+        found = os.stat(path)
+    except FileNotFoundError:
+        return 0, 0
+    return found.st_dev, found.st_ino

@@ -1,0 +1,192 @@
+"""Erasing: the content of a run is gone, who erased it and why stays, and every chain holds."""
+
+import pytest
+
+from adjourn.core.messages import Text
+from adjourn.core.records import CancelAsked, Cancelled, Completed, Erased, Late, Parked, Replied, Said
+from adjourn.core.state import State
+from adjourn.core.status import ENDED, Status
+from adjourn.errors import Invalid, Refused, RunErased, UnknownRun
+from adjourn.stores.audit_key import SecretKey
+from adjourn.stores.misfit import Misfit
+from adjourn.stores.notification import Endpoint
+from adjourn.stores.protocol import Filter, Store
+from adjourn.testing.contract.fixtures import Ground, answer, approval, begin, bring, claim, commit, started, unchanged
+from adjourn.testing.fake_clock import FakeClock
+
+CANARY = "canary"
+
+
+async def told(store: Store, run: str = "r1") -> None:
+    """A run that has ended, with something to erase wherever there can be."""
+    lease = await begin(store, run, input=f"{CANARY} input", labels={"customer": CANARY}, by="ana", session="s1")
+    await commit(store, lease, [Replied(parts=(Text(text=f"{CANARY} reply"),))], [approval(kind="error"), Parked()])
+    await store.deliver(run, answer({"choice": "retry", "why": CANARY}), request=f"q-{CANARY}")
+    await store.deliver(run, Said(text=f"{CANARY} said", by="ana"), request="q2")
+    lease = await claim(store, run)
+    await commit(store, lease, (), [Completed(output=f"{CANARY} output")])
+
+
+class Erasing(Ground):
+    """What is left of a run that was erased, and what is not."""
+
+    async def test_of_an_erased_run_only_the_tombstone_is_left(self, store: Store) -> None:
+        await told(store)
+        before = await store.get("r1")
+        done = await store.erase("r1", by="ann", reason="asked to", origin="cli")
+        row = await store.get("r1")
+        assert (done.run, done.by, done.reason, done.seq, done.at) == ("r1", "ann", "asked to", row.seq, row.erased)
+        [(seq, record)] = await store.load("r1")
+        assert isinstance(record, Erased) and (record.by, record.reason, record.status) == (
+            "ann",
+            "asked to",
+            "completed",
+        )
+        assert seq == row.seq == before.seq + 1 and row.status == Status.COMPLETED and row.erased > 0
+        assert (row.title, row.labels, row.input_digest, row.salt, row.requesters) == (
+            "erased by ann: asked to", {}, "", b"", (),
+        )  # fmt: skip
+        assert CANARY not in repr(row) + repr(await store.load("r1"))
+        assert await store.inbox(Filter(run="r1", interrupt="1.0?0")) == []
+        assert (row.id, row.program, row.session, row.created_at) == ("r1", "clerk", "s1", before.created_at)
+
+    async def test_lists_show_it_by_its_tombstone_and_not_by_what_it_was_about(self, store: Store) -> None:
+        await told(store)
+        await told(store, "r2")
+        await store.erase("r1", by="ann", reason="asked to")
+        assert [row.id for row in await store.runs(Filter(text="asked to"))] == ["r1"]
+        assert [row.id for row in await store.runs(Filter(text=CANARY))] == ["r2"]
+        assert [row.id for row in await store.runs(Filter(label=("customer", CANARY)))] == ["r2"]
+        assert [row.id for row in await store.runs(Filter(session="s1"))] == ["r2", "r1"]
+
+    async def test_every_chain_holds_with_signed_seals_before_and_after(self, store: Store) -> None:
+        key = SecretKey(b"k" * 32)
+        lease = await begin(store, "r1")
+        await commit(store, lease, (), [approval(), Parked()])
+        await store.seal(key)
+        await store.deliver("r1", Said(text="go on", by="ana"))
+        await store.seal(key)
+        await commit(store, await claim(store), (), [Completed(output="done")])
+        await store.seal(key)
+        await told(store, "r2")
+        await store.erase("r1", by="ann", reason="asked to")
+        await store.erase("r2", by="ann", reason="asked to")
+        assert await store.verify([key]) == []
+        await store.seal(key)
+        assert await store.verify([key]) == []
+
+    async def test_the_audit_stays_and_says_who_erased_it_and_why(self, store: Store) -> None:
+        await told(store)
+        before = await store.audit("r1")
+        done = await store.erase("r1", by="ann", reason="asked to", origin="cli")
+        lines = await store.audit("r1")
+        assert lines[:-1] == before
+        told_of = {"verb": "erase", "by": "ann", "from": "cli", "reason": "asked to", "seq": done.seq}
+        assert lines[-1].entry.items() >= told_of.items()
+
+    async def test_twice_is_the_same_as_once(self, store: Store, clock: FakeClock) -> None:
+        await told(store)
+        first = await store.erase("r1", by="ann", reason="asked to")
+        clock.advance(60)
+        lines = await store.audit("r1")
+        async with unchanged(store):
+            assert await store.erase("r1", by="bo", reason="once more") == first
+        assert await store.audit("r1") == lines
+
+    @pytest.mark.parametrize("status", sorted(set(Status) - ENDED))
+    async def test_a_run_that_has_not_ended_is_not_erased(self, store: Store, status: Status) -> None:
+        await bring(store, status)
+        async with unchanged(store):
+            with pytest.raises(Refused, match="cancel it first"):
+                await store.erase("r1", by="ann", reason="asked to")
+        assert "cancel it first" in (await store.audit("r1"))[-1].entry["refused"]
+        assert await store.verify() == []
+
+    @pytest.mark.parametrize("status", sorted(ENDED))
+    async def test_a_run_that_has_ended_is_erased_and_stays_what_it_was(self, store: Store, status: Status) -> None:
+        await bring(store, status)
+        await store.erase("r1", by="ann", reason="asked to")
+        assert (await store.get("r1")).status == status
+        assert await store.verify() == []
+
+    async def test_a_run_that_is_not_there_is_unknown_and_the_attempt_is_in_the_audit(self, store: Store) -> None:
+        with pytest.raises(UnknownRun):
+            await store.erase("r9", by="ann", reason="asked to")
+        assert (await store.audit(""))[-1].entry["refused"] == "no run 'r9'"
+
+    async def test_nothing_more_comes_into_it(self, store: Store) -> None:
+        await told(store)
+        await store.erase("r1", by="ann", reason="asked to")
+        async with unchanged(store):
+            for request in ("", "q2"):
+                with pytest.raises(RunErased, match="erased by ann: asked to"):
+                    await store.deliver("r1", Said(text="more", by="ana"), request=request)
+            with pytest.raises(RunErased):
+                await store.create(started("r1", input=f"{CANARY} input"))
+            assert await store.acquire("r1", "w2", 30.0) is None
+        assert await store.verify() == []
+
+    async def test_what_a_body_comes_to_late_is_not_recorded(self, store: Store) -> None:
+        lease = await begin(store)
+        await store.deliver("r1", CancelAsked(by="ana"))
+        await commit(store, lease, (), [Cancelled()])
+        seen = (await store.get("r1")).seq
+        await store.erase("r1", by="ann", reason="asked to")
+        async with unchanged(store):
+            with pytest.raises(RunErased):
+                await store.commit(lease, [Late(call="1.0", value=CANARY)], [], seen=seen)
+
+    async def test_its_letters_and_notes_go_and_those_of_others_stay(self, store: Store) -> None:
+        await store.endpoints(Endpoint("hook", "webhook", "https://example.org", "s", (), 0.0))
+        await told(store)
+        await told(store, "r2")
+        await store.misfits(Misfit("r1", (await store.get("r1")).seq, CANARY))
+        assert {x.run for x in await store.letters()} == {"r1", "r2"}
+        await store.erase("r1", by="ann", reason="asked to")
+        assert {x.run for x in await store.letters()} == {"r2"}
+        assert (await store.load("r2")) and CANARY in repr(await store.load("r2"))
+
+    async def test_a_state_that_somebody_kept_says_no_more_than_a_new_one(self, store: Store) -> None:
+        await told(store)
+        records = await store.load("r1")
+        states = [
+            State().fold_all(records[:n]) for n in range(1, len(records) + 1)
+        ]  # they stopped looking at each of them
+        assert all(kept.messages for kept in states)
+        await store.erase("r1", by="ann", reason="asked to")
+        new = State().fold_all(await store.load("r1"))
+        for kept in states:
+            kept.fold_all(await store.load("r1", kept.seq))
+            assert CANARY not in repr(kept)
+            assert (kept.status, kept.seq, kept.messages, kept.erased) == (
+                new.status, new.seq, new.messages, new.erased,
+            )  # fmt: skip
+
+    async def test_no_journal_from_elsewhere_says_that_it_was_erased(self, store: Store) -> None:
+        forged = Erased(run="r1", kind="agent", program="clerk", status="completed", by="ann")
+        for rest in ([forged], [Completed(), forged]):
+            with pytest.raises(Invalid, match="only a store says"):
+                await store.create(started(), rest)
+        with pytest.raises(UnknownRun):
+            await store.get("r1")
+
+    async def test_whoever_follows_it_is_told(self, store: Store) -> None:
+        await told(store)
+        rings: list[str] = []
+        end = store.subscribe("r1", lambda: rings.append("r1"))
+        await store.erase("r1", by="ann", reason="asked to")
+        end()
+        assert rings
+
+    async def test_an_erasure_outlives_the_process(self, store: Store, clock: FakeClock) -> None:
+        await told(store)
+        done = await store.erase("r1", by="ann", reason="asked to")
+        await store.close()
+        again = await self.reopen(store, clock.now)
+        try:
+            assert (await again.get("r1")).erased == done.at
+            assert [type(record) for _, record in await again.load("r1")] == [Erased]
+            assert await again.scrub() and await again.verify() == []
+            assert await again.erase("r1", by="bo", reason="once more") == done
+        finally:
+            await again.close()

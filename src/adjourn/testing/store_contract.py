@@ -1,0 +1,52 @@
+"""The contract of a store as tests: subclass `StoreContract`, give it a store, run pytest."""
+
+import sys
+
+import pytest
+
+# So that a broken promise says what it compared; has to come before the promises are imported.
+if "adjourn.testing.contract" not in sys.modules:
+    pytest.register_assert_rewrite("adjourn.testing.contract")
+
+from adjourn.testing.contract.audit import Auditing, Sealing
+from adjourn.testing.contract.commands import Commanding, Following, Requesting
+from adjourn.testing.contract.commit import Committing, Fencing, Halting, Indexing, Resting
+from adjourn.testing.contract.create import Creating, Importing, Loading
+from adjourn.testing.contract.decisions import (
+    Abandoning,
+    Allowing,
+    Deciding,
+    DecidingUnderHalt,
+    Emitting,
+    Voting,
+)
+from adjourn.testing.contract.erasure import Erasing
+from adjourn.testing.contract.heartbeat import Beating
+from adjourn.testing.contract.lease import Acquiring, Claiming, Keeping
+from adjourn.testing.contract.lists import Due, Halts, Inbox, Runs
+from adjourn.testing.contract.names import Naming
+from adjourn.testing.contract.prune import Holding, Pruned
+from adjourn.testing.contract.signatures import Signing
+from adjourn.testing.contract.subscriptions import Closing, Ringing
+from adjourn.testing.contract.turns import Continuing
+from adjourn.testing.contract.wakes import Taking, Waking
+
+
+class StoreContract(
+    Creating, Importing, Loading, Naming, Continuing,
+    Acquiring, Claiming, Keeping, Beating,
+    Committing, Fencing, Halting, Resting, Indexing,
+    Commanding, Following, Requesting, Deciding, Allowing, Voting, Emitting, Abandoning, DecidingUnderHalt,
+    Due, Inbox, Runs, Halts,
+    Auditing, Sealing, Signing, Erasing, Holding, Pruned, Waking, Taking, Ringing, Closing,
+):  # fmt: skip
+    """Every promise of the `Store` protocol, one test each; after each transaction, rows are compared with the fold.
+
+    ```python
+    class TestMyStore(StoreContract):
+        async def open_store(self, now):
+            return MyStore(..., now=now)  # new and empty; it must go by `now`, not by a clock of its own
+    ```
+
+    A store whose data outlives the object also overrides `reopen(store, now)`. Needs pytest and anyio's plugin.
+    """
