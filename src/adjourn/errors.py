@@ -255,12 +255,16 @@ class NotFound(AdjournError, LookupError):
 
 
 class UnknownRun(NotFound):
-    """No run of exactly that id. `near` are ids that are like it."""
+    """No run of exactly that id. `near` are ids that are like it; `pruned`, how a run of this id was pruned, if there was one."""
 
-    def __init__(self, run_id: str, near: Sequence[str] = ()) -> None:
-        self.run_id, self.near = run_id, tuple(near)
-        listed = ", ".join(map(repr, near))
-        super().__init__(f"no run {run_id!r:.200} in this store" + (f"; did you mean {listed}?" if near else ""))
+    def __init__(self, run_id: str, near: Sequence[str] = (), pruned: str = "") -> None:
+        self.run_id, self.near, self.pruned = run_id, tuple(near), pruned
+        said = f"no run {run_id!r:.200} in this store"
+        if pruned:
+            said += f": it was pruned {pruned}; its audit says when, and where its archive is"
+        elif near:
+            said += f"; did you mean {', '.join(map(repr, near))}?"
+        super().__init__(said)
 
 
 class UnknownInterrupt(NotFound):

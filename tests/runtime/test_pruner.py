@@ -77,6 +77,17 @@ async def test_what_is_old_goes_and_what_is_young_stays(world: World) -> None:
         assert await rt.prune(older="30d", by="ann") == PruneReport()
 
 
+async def test_whoever_looks_for_a_run_that_was_pruned_is_told_so(world: World) -> None:
+    await world.ran("r1")
+    world.clock.advance(DAY)
+    async with Runtime(world.store) as rt:
+        assert (await rt.prune(older="1h", by="ann")).runs == 1
+        with pytest.raises(UnknownRun, match="no run 'r1' in this store: it was pruned by 'ann'; its audit says when"):
+            await rt.get("r1")
+        with pytest.raises(UnknownRun, match="no run 'r2' in this store$"):
+            await rt.get("r2")
+
+
 async def test_the_archive_is_a_checkpoint_for_its_owner_alone_and_the_audit_names_it(
     world: World, tmp_path: Path
 ) -> None:

@@ -12,9 +12,9 @@ from adjourn.driver.worker_mark import check_outside
 from adjourn.errors import Invalid, RunErased, RunPruned, UnknownRun
 from adjourn.runtime.checkpoint import Checkpoint
 from adjourn.runtime.pruner import PruneVerbs
+from adjourn.runtime.similar_ids import how_it_was_pruned
 from adjourn.stores.erasure import Erasure, Hold
 from adjourn.stores.protocol import Filter, Store
-from adjourn.stores.rules.prune import PRUNE
 
 LISTED = 1000
 """So many later runs of its session are looked at."""
@@ -71,9 +71,7 @@ class ErasureVerbs(PruneVerbs):
 
     async def _check_pruned(self, run_id: str) -> None:
         """Raise `RunPruned`, with where its archive is, if there was such a run."""
-        lines = await self.store.audit(run_id, limit=LISTED)
-        entry = next((x.entry for x in reversed(lines) if x.entry["verb"] == PRUNE), None)
-        if entry is not None:
+        if entry := await how_it_was_pruned(self.store, run_id):
             raise RunPruned(run_id, entry.get("archive", ""))
 
     async def scrub(self) -> bool:

@@ -1,7 +1,11 @@
 """Ids that are like one that does not exist: what somebody may have meant."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from adjourn.errors import UnknownRun
-from adjourn.stores.protocol import Filter, Lists
+from adjourn.stores.protocol import AuditLog, Filter, Lists, Store
+from adjourn.stores.rules.prune import PRUNE
 
 NEAR = 5
 """Names that an error lists where several could be meant."""
@@ -10,6 +14,8 @@ NEWEST = 50
 ALIKE = 20
 """Runs that are compared for each beginning."""
 MOST = 3
+LINES = 1_000
+"""Lines of a run's audit among which the one is looked for with which it was pruned."""
 
 
 async def near_ids(store: Lists, id: str) -> list[str]:
@@ -33,6 +39,18 @@ async def near_ids(store: Lists, id: str) -> list[str]:
     return list(found)[:MOST]
 
 
-async def did_you_mean(store: Lists, unknown: UnknownRun) -> UnknownRun:
-    """The same error with the ids that are like the one that was given."""
-    return unknown if unknown.near else UnknownRun(unknown.run_id, await near_ids(store, unknown.run_id))
+async def did_you_mean(store: Store, unknown: UnknownRun) -> UnknownRun:
+    """The same error, which says how the run was pruned, or has the ids that are like the one that was given."""
+    if unknown.near or unknown.pruned:
+        return unknown
+    if pruned := await how_it_was_pruned(store, unknown.run_id):
+        return UnknownRun(unknown.run_id, pruned=f"by {pruned['by']!r}")
+    return UnknownRun(unknown.run_id, await near_ids(store, unknown.run_id))
+
+
+async def how_it_was_pruned(store: AuditLog, run: str) -> Mapping[str, Any] | None:
+    """The line of the audit with which the run was pruned; None if no run of this id was."""
+    if not run or len(run) > 200:
+        return None
+    lines = await store.audit(run, limit=LINES)
+    return next((line.entry for line in reversed(lines) if line.entry["verb"] == PRUNE), None)
