@@ -146,12 +146,7 @@ LIVENESS: dict[str, Defect] = {
     "the_unfit_are_claimed_again": Defect(
         "what does not fit is claimed by every sweep",
         rewriting(Fitness, "refused", "return list(self._refused)", "return []"),
-        CLAIMING + "a_run_that_fits_nobody_is_claimed_once_by_each_and_by_whoever_fits",
-    ),
-    "the_unfit_provoke_each_other": Defect(
-        "what does not fit is claimed again because somebody else has claimed it",
-        rewriting(Fitness, "_look_again", "if any(", "if True or any("),
-        CLAIMING + "a_run_that_fits_nobody_is_claimed_once_by_each_and_by_whoever_fits",
+        CLAIMING + "a_run_that_fits_nobody_stays_as_it_is_until_a_worker_that_fits_claims_it",
     ),
     "own_wakes_are_claimed": Defect(
         "the sweep claims what this process has just started and wakes itself",

@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "adjourn"
 
 BANNED_NAMES = {"utils", "util", "helpers", "helper", "common", "base", "manager", "misc", "v2"}
-FILE_LINES = 500
+FILE_LINES = 600
 FUNCTION_LINES = 70
 
 # What is larger than the house allows, and how large it may stay: "core/state.py" or "core/state.py::fold".

@@ -174,6 +174,9 @@ class Drive:
     async def _round(self) -> bool:
         """One turn of the loop; True when the run rests."""
         self._bell.clear()
+        if self._rung and any(isinstance(posted.fact, Suspended) for posted in self._posted):
+            # A word that has come may answer what is about to be asked: then no person is told of the question.
+            await self._commit([], [], [])
         own = self._take()
         p = self._plan(own)
         self._abort(p)

@@ -23,7 +23,7 @@ from adjourn.driver.feed import Feed
 from adjourn.driver.identity import Life, here, life_of
 from adjourn.driver.loop import Drive
 from adjourn.driver.program import Program
-from adjourn.errors import AdjournError, BrokenHistory, LeaseBusy, LeaseLost, ProgramChanged, StoreError
+from adjourn.errors import AdjournError, BrokenHistory, LeaseBusy, LeaseLost, NotFound, ProgramChanged, StoreError
 from adjourn.runtime.advance import Advanced, Budget, Busy, Rested, Unfit
 from adjourn.runtime.heartbeat import BEATS, Heartbeat
 from adjourn.runtime.kept_errors import KeptErrors
@@ -99,6 +99,7 @@ class Advancer:
             return []
         now, known = self._store.now(), await self._store.workers()
         gone = [self.id, *(worker for worker, until in known.items() if self._is_gone(worker, until, now))]
+        await self._look(limit, {*but(), *await self._fitness.refused()}, gone)
         refused = await self._fitness.refused()
         mark = self.heartbeat.fence.mark()
         try:
@@ -114,6 +115,29 @@ class Advancer:
             self.held.update(lease.run for lease in leases)
             self.heartbeat.need(True)
         return leases
+
+    async def _look(self, limit: int, but: Collection[str], gone: Collection[str]) -> None:
+        """Fold what is due and not known here before it is taken: a run that does not fit stays exactly as it is.
+
+        What others claim meanwhile costs a fold. What becomes due after this look is looked at when it was taken.
+        """
+        for row in await self._store.due(list(self._fitness.programs), limit + len(but)):
+            if row.id in but or row.id in self.hot or (row.worker and row.worker not in gone):
+                continue
+            try:
+                folded = await self._begin(row.id, State(self.trust))
+                if await self._fitness.program_for(folded.state) is not None:
+                    self._keep(row.id, folded)
+            except MISFITS as e:
+                self._refuse(row.id, e)
+            except NotFound as e:
+                log.debug("%s", e)
+
+    def _refuse(self, run: str, error: AdjournError) -> Unfit:
+        if run not in self.refusals:
+            log.warning("run %s is not advanced here: %s", run, error)
+        self.refusals.keep(run, error)
+        return Unfit(why=str(error), changes=tuple(error.changes) if isinstance(error, ProgramChanged) else ())
 
     def _is_gone(self, worker: str, until: float, now: float) -> bool:
         life = self.life_of(worker)
@@ -154,10 +178,7 @@ class Advancer:
             self._complain(e)
             return Unfit(why=str(e))
         except MISFITS as e:
-            if run not in self.refusals:
-                log.warning("run %s is not advanced here: %s", run, e)
-            self.refusals.keep(run, e)
-            return Unfit(why=str(e), changes=tuple(e.changes) if isinstance(e, ProgramChanged) else ())
+            return self._refuse(run, e)
         except BaseException:
             self.hot.take(run)
             raise

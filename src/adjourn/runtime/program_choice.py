@@ -3,13 +3,13 @@ worker that fits."""
 
 import logging
 from collections.abc import Mapping
-from typing import Any, get_args
+from typing import Any
 
 import msgspec
 
 from adjourn.core.fingerprint import changes
 from adjourn.core.plan import distrusted
-from adjourn.core.records import Accepted, CancelAsked, Command, Fact, Move, Released, Upgraded
+from adjourn.core.records import Fact, Move, Released
 from adjourn.core.state import State
 from adjourn.core.status import CANCELS
 from adjourn.driver.cold_start import folded
@@ -24,20 +24,17 @@ log = logging.getLogger("adjourn.worker")
 
 REFUSED = 10_000
 """So many refusals are remembered; what is forgotten is looked at once more."""
-FITTING = (Accepted, Upgraded, CancelAsked)
-"""Records by which a run may fit a program that is another than its own: whatever else happens to it changes nothing."""
 DUE = 100
+"""Runs that are due beside those that were refused: so many are looked through for them."""
 MISFITS = (ProgramChanged, MissingResource, NotTrusted, BrokenHistory)
 """Why a run that has a program of its name here cannot go on with it."""
 
 
 class Refusal(msgspec.Struct):
-    """A run that does not fit, as it was at `seq`. `changed`: its program is another."""
+    """A run that does not fit, as it was at `seq`, with this upgrader."""
 
     seq: int
-    program: str
     upgrader: Upgrade | None
-    changed: bool
 
 
 class Fitness:
@@ -68,25 +65,12 @@ class Fitness:
         return known is not None and known.seq == row.seq and known.upgrader is upgrader_of(row.program)
 
     async def refused(self) -> list[str]:
-        """The runs that do not fit, and of which nobody has said anything since by which they could: not to be taken."""
-        for run, known in [*self._refused.items()]:
-            if known.upgrader is not upgrader_of(known.program):
-                del self._refused[run]
+        """The runs that do not fit, and have not moved since: not to be taken, nor looked at again."""
         if self._refused:
             for row in await self._store.due(list(self.programs), len(self._refused) + DUE):
-                if row.id in self._refused and not self.is_refused(row):
-                    await self._look_again(row)
+                if not self.is_refused(row):
+                    self._refused.pop(row.id, None)
         return list(self._refused)
-
-    async def _look_again(self, row: RunRow) -> None:
-        tail = [record for _, record in await self._store.load(row.id, self._refused[row.id].seq)]
-        known = self._refused.get(row.id)
-        if known is None:
-            return
-        if any(isinstance(record, FITTING if known.changed else (*FITTING, *get_args(Command))) for record in tail):
-            del self._refused[row.id]
-        else:  # whoever fits goes on with it, or others have found that they do not
-            known.seq = row.seq
 
     def accept(self, run: str) -> None:
         """The run went on here."""
@@ -100,8 +84,8 @@ class Fitness:
         except MISFITS as e:
             await self.misfits(state.run, e, lease, state)
             raise
-        if program is None and lease is not None:
-            self._refuse(await self._given_back(lease), changed=False)
+        if program is None:
+            self._refuse(await self._given_back(lease) if lease else state)
         return program
 
     async def misfits(self, run: str, error: AdjournError, lease: Lease | None, state: State | None = None) -> None:
@@ -179,16 +163,15 @@ class Fitness:
         """Leave it alone until it moves, and leave a note for people."""
         program = self.programs.get(state.started.program)
         changed = isinstance(error, ProgramChanged) and program is not None
-        self._refuse(state, changed=changed)
+        self._refuse(state)
         why = "; ".join(error.changes) if isinstance(error, ProgramChanged) else str(error)
         fingerprint = program.fingerprint if program and changed else {}
         await self._store.misfits(Misfit(state.run, state.seq, why, fingerprint, self._worker, self._store.now()))
 
-    def _refuse(self, state: State, *, changed: bool) -> None:
+    def _refuse(self, state: State) -> None:
         if len(self._refused) >= REFUSED:
             del self._refused[next(iter(self._refused))]
-        name = state.started.program
-        self._refused[state.run] = Refusal(state.seq, name, upgrader_of(name), changed)
+        self._refused[state.run] = Refusal(state.seq, upgrader_of(state.started.program))
 
     def _check_children(self, state: State, program: Program) -> None:
         """A nested agent that has begun goes on by itself; so it must have begun on an agreement that counts here."""

@@ -442,16 +442,17 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
         check_imported(run)
         self._signatures.check_key(run, commands)
         home = await at_home(self, saved) if row is None else saved
-        if row is None and not await self.store.create(home.started, home.records[1:], origin=self.origin):
-            check_same(await self.store.get(run), saved)  # somebody else was first
-        try:
-            for n, command in enumerate(commands):  # the first settles who resumes: only if nothing has come since
-                command = await self._signatures.sealed(run, command)
-                await self.store.deliver(run, command, origin=self.origin, at=0 if n else saved.seq)
-        except (AlreadyDecided, Refused):
-            now = await self.store.get(run)
-            raise AlreadyResumed(run, saved.seq, now.seq, now.status.value) from None
-        self.worker.wake(run)
+        with self.worker.expecting(run):
+            if row is None and not await self.store.create(home.started, home.records[1:], origin=self.origin):
+                check_same(await self.store.get(run), saved)  # somebody else was first
+            try:
+                for n, command in enumerate(commands):  # the first settles who resumes: only if nothing has come since
+                    command = await self._signatures.sealed(run, command)
+                    await self.store.deliver(run, command, origin=self.origin, at=0 if n else saved.seq)
+            except (AlreadyDecided, Refused):
+                now = await self.store.get(run)
+                raise AlreadyResumed(run, saved.seq, now.seq, now.status.value) from None
+            self.worker.wake(run)
         return Run(self, run)
 
     async def row(self, run: str) -> RunRow | None:

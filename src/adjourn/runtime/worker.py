@@ -34,6 +34,8 @@ SWEEP = 1.0
 SCRUB = 60.0
 """Seconds between two looks for what was erased and is still in the store's files."""
 PAGE = 100
+TOGETHER = 16
+"""Runs that are looked at and taken at once: the first of them does not wait for more."""
 WAKES = 10_000
 """Times to wake runs that are kept here, so that they are woken on time; those of more runs are found by the sweep."""
 HAND_BACK = 0.8
@@ -228,13 +230,16 @@ class Worker:
         self._sweeper = None
 
     async def _look(self) -> None:
-        """Take as many runs that are due as there are free slots. If there may be more, it looks again when one is free; what is only
-        to be stopped needs none."""
+        """Take runs that are due, as many as there are free slots, some at a time. If there may be more than slots, it looks again when
+        one is free; what is only to be stopped needs none."""
         if not self._works:
             return
         free = self._slots.free
-        leases = await self.advancer.claim(free, self._known) if free else []
-        self._crowded = len(leases) == free
+        wanted = min(free, TOGETHER)
+        leases = await self.advancer.claim(wanted, self._known) if free else []
+        self._crowded = len(leases) == wanted
+        if self._crowded and wanted < free:
+            self._bell.set()
         for lease in leases:
             self._take_up(lease)
         if self._crowded and self._store.now() >= self._stops_at:
