@@ -1,7 +1,7 @@
 /** What the API gives: the schemas of `server/schemas.py`, as types. */
 
 export type Status =
-  "ready" | "waiting" | "pausing" | "paused" | "cancelling" | "stuck" | "completed" | "cancelled" | "running" | "failed" | "stopped";
+  "ready" | "waiting" | "pausing" | "paused" | "cancelling" | "stuck" | "completed" | "cancelled" | "running" | "failed" | "stopped" | "held";
 export type Kind = "approval" | "question" | "event" | "timer" | "limit" | "error" | "in_doubt" | "undo";
 export type Role = "viewer" | "operator" | "approver" | "admin" | "run";
 export type Json = unknown;

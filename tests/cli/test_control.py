@@ -90,6 +90,9 @@ def test_a_held_run_says_why(adjourn: Run, waiting: str) -> None:
 
     asyncio.run(asyncio.wait_for(held(), 30))
     assert "○ held" in adjourn("runs").out and "halted *: incident 8" in adjourn("runs").out
+    assert waiting[:9] in adjourn("runs", "--status", "held").out
+    adjourn("unhalt", "*", "--by", "ana", "--reason", "over")
+    assert waiting[:9] not in adjourn("runs", "--status", "held").out
     assert adjourn("unhalt", "*", "--json").json == []
     assert asyncio.run(advance(shop.refunds, run=waiting)).output == "Done."
 

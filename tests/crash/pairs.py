@@ -102,7 +102,7 @@ class Life:
             if self.died:
                 raise Death
             rows = [await self.store.get(run.id) for run in runs]
-            if all(row.view(self.clock.now()) in RESTS for row in rows):
+            if all(row.shown(self.clock.now(), ()) in RESTS for row in rows):
                 return
             self.clock.advance(0.01)
         raise AssertionError(f"they do not come to rest: {[row.status for row in rows]}")  # pyright: ignore[reportPossiblyUnboundVariable]

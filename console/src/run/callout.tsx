@@ -64,10 +64,10 @@ export function Callout({ state, lines, resume }: { state: RunState; lines: Line
   const first = [...people].sort((a, b) => (a.expires_at ?? Infinity) - (b.expires_at ?? Infinity) || a.opened_at - b.opened_at)[0];
   if (
     first &&
-    (run.status === "waiting" || run.status === "failed" || run.status === "stuck" || run.status === "running" || run.status === "ready")
+    ["waiting", "held", "failed", "stuck", "running", "ready"].includes(run.status)
   )
     return <Waiting i={first} more={people.length - 1} state={state} lines={lines} />;
-  if (run.held.length) return <Bar tone="idle" icon="halt" head="Held by a halt" text="It goes on by itself when unhalted." />;
+  if (run.status === "held") return <Bar tone="idle" icon="halt" head="Held by a halt" text="It goes on by itself when unhalted." />;
   if (run.status === "waiting" && state.interrupts[0]) {
     const i = state.interrupts[0];
     return (

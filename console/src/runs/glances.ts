@@ -43,7 +43,7 @@ function soon(ms: number): void {
 const stale = (id: string): boolean => {
   const had = glance(id).peek();
   const run = row(id)?.peek();
-  return !had || (run !== undefined && (had.seq < run.seq || (had.status !== run.status && had.status !== "held")));
+  return !had || (run !== undefined && (had.seq < run.seq || had.status !== run.status));
 };
 
 async function ask(): Promise<void> {

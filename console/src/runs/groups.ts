@@ -12,8 +12,8 @@ export const GROUPS: Record<GroupId, { word: string; note: string }> = {
   rest: { word: "At rest", note: "" },
 };
 
-const NEEDS: Status[] = ["waiting", "stuck", "failed"];
-const WORKS: Status[] = ["running", "ready", "pausing", "cancelling"];
+const NEEDS: Status[] = ["waiting", "stuck", "failed", "held"];
+const WORKS: Status[] = ["running", "ready", "pausing", "cancelling", "held"];
 const RESTS: Status[] = ["paused", "completed", "stopped", "cancelled"];
 const PAGE = 100;
 
@@ -23,12 +23,11 @@ export const TABS: { id: TabId; word: string; statuses: Status[] }[] = [
   { id: "working", word: "Working", statuses: WORKS },
   { id: "paused", word: "Paused", statuses: ["paused"] },
   { id: "failed", word: "Failed", statuses: ["failed"] },
-  { id: "all", word: "All", statuses: [...NEEDS, ...WORKS, ...RESTS] },
+  { id: "all", word: "All", statuses: [...new Set([...NEEDS, ...WORKS, ...RESTS])] },
 ];
 
 /** Whether a halt, and nothing else, keeps it from going on. */
-export const isHeld = (run: Run): boolean =>
-  run.held.length > 0 && (run.status === "ready" || (run.status === "waiting" && run.interrupts === 0));
+export const isHeld = (run: Run): boolean => run.status === "held" && run.interrupts === 0;
 
 /** Where a run belongs. While a halt is on, what still finishes and what is held are groups of their own. */
 export function groupOf(run: Run, halted: boolean): GroupId {
@@ -124,7 +123,7 @@ export function feedsOf(w: Wanted): { group: GroupId; feed: Feed }[] {
   const wanted = (tab?.statuses ?? []).filter((s) => !status || s === status);
   const parts: [GroupId, Status[]][] = [
     ["needs", NEEDS],
-    ["working", WORKS],
+    ["working", WORKS.filter((s) => s !== "held" || w.tab === "working")],
     ["rest", RESTS],
   ];
   return parts.flatMap(([group, all]) => {

@@ -8,15 +8,13 @@ import { RunId, Pill, Time } from "../ui";
 import { Visible } from "../visible";
 import { count, money, remaining, rough } from "../words";
 import { glance } from "./glances";
-import { isHeld } from "./groups";
 import { Shape } from "./shape";
 import type { Glance, Run } from "../types";
 
 const ENDED = ["completed", "cancelled", "stopped", "failed"];
 
-/** Its status as people see it: ready under a halt is held, running under a halt finishes. */
+/** Its status as people see it: running under a halt finishes. */
 export function shownStatus(run: Run, halted: boolean): string {
-  if (isHeld(run)) return "held";
   return halted && run.status === "running" ? "finishing" : run.status;
 }
 

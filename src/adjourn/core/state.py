@@ -23,6 +23,7 @@ from adjourn.core.flow_state import Flowing
 from adjourn.core.interrupt import Interrupt, view
 from adjourn.core.messages import Message, Usage, User
 from adjourn.core.replies import input_text
+from adjourn.core.run_status import run_status
 from adjourn.core.signatures import Trust
 from adjourn.core.status import ENDED, Status, after
 from adjourn.core.tombstone import erased
@@ -153,12 +154,11 @@ class State(msgspec.Struct):
 
     @property
     def view(self) -> str:
-        """The status that people see."""
-        if self.failed:
-            return "failed"
-        if isinstance(self.ended, r.Completed) and self.ended.stopped:
-            return "stopped"
-        return self.status.value if self.status else ""
+        """The status that people see, as far as the journal alone can say."""
+        if self.status is None:
+            return ""
+        stopped = isinstance(self.ended, r.Completed) and bool(self.ended.stopped)
+        return run_status(self.status, failed=self.failed, stopped=stopped).value
 
     def agents_under(self, path: str) -> tuple[str, ...]:
         """The nested agents on the way down to `path`, without the root."""

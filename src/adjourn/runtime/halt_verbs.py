@@ -34,3 +34,7 @@ class HaltVerbs:
     async def halts(self) -> Sequence[Halt]:
         """The halts that are on."""
         return await self.store.halt("")
+
+    async def halted(self) -> frozenset[str]:
+        """The scopes of the halts that are on."""
+        return frozenset(halt.scope for halt in await self.halts())

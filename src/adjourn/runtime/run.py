@@ -123,7 +123,7 @@ class Run(Generic[T]):
     async def state(self) -> RunState:
         """Where it is: status, what it waits for, calls in flight, what was done."""
         row = await self._rt.store.get(self.id)
-        return look(await self._fold(), row.view(self._rt.store.now()))
+        return look(await self._fold(), row.shown(self._rt.store.now(), await self._rt.halted()))
 
     async def picture(self) -> str:
         """A flow's graph as a mermaid diagram: which chunks are done, running, waiting. By the run's own recorded graph."""
@@ -136,7 +136,8 @@ class Run(Generic[T]):
 
     async def status(self) -> str:
         """The status that people see."""
-        return (await self._rt.store.get(self.id)).view(self._rt.store.now())
+        row = await self._rt.store.get(self.id)
+        return row.shown(self._rt.store.now(), await self._rt.halted())
 
     async def checkpoint(self) -> Checkpoint:
         """Its journal as a checkpoint, which is whole by itself: the turns before it are in it."""

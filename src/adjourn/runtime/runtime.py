@@ -17,6 +17,7 @@ from adjourn.core.ids import check_chosen, check_imported, local_of, places_of, 
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.quarantine import MAX_DEATHS
 from adjourn.core.records import CancelAsked, Command, PauseAsked, Resumed, Said, Started
+from adjourn.core.run_status import RunStatus
 from adjourn.core.status import Status
 from adjourn.driver.clock import Clock, SystemClock
 from adjourn.driver.feed import Feed
@@ -270,8 +271,8 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
         after: str = "",
         limit: int = 50,
     ) -> list[RunRow]:
-        """Runs, newest first; `after` is the last id of the page before. `status` may be a view such as `failed`."""
-        known = {*(s.value for s in Status), "running", "failed", "stopped"}
+        """Runs, newest first; `after` is the last id of the page before. `status` may also be a derived one such as `failed`."""
+        known = [shown.value for shown in RunStatus]
         if status and status not in known:
             raise Invalid(f"no status {status!r}; there are {', '.join(sorted(known))}")
         found = Filter(

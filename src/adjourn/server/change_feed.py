@@ -143,13 +143,15 @@ class Hub:
             now = store.now()
             was, self._halts, self._looked = self._halts, halts, begun
             opened, closed = self._open.replace([row.id for row in rows], found, now)
-            runs = self._fresh(rows, since, now)
-            if not (opened or closed or runs or halts != was):
+            scopes = frozenset(halt["scope"] for halt in halts)
+            runs = self._fresh(rows, since, now, scopes)
+            is_halting = halts != was
+            if not (opened or closed or runs or is_halting):
                 return
             self._n += 1
             data = {
-                "opened": opened, "closed": closed, "halts": halts, "runs": [run_json(row, now) for row in runs[:RUNS]],
-                "more": len(runs) > RUNS, "waiting": len(self._open.refs), "now": now,
+                "opened": opened, "closed": closed, "halts": halts, "runs": [run_json(row, now, scopes) for row in runs[:RUNS]],
+                "more": len(runs) > RUNS or is_halting, "waiting": len(self._open.refs), "now": now,
             }  # fmt: skip
             self._changes.append(Change(self._n, "changed", data))
             for bell in self._bells:
@@ -181,9 +183,13 @@ class Hub:
                 return found
             after = page[-1].id
 
-    def _fresh(self, rows: list[RunRow], since: float, now: float) -> list[RunRow]:
+    def _fresh(self, rows: list[RunRow], since: float, now: float, halts: frozenset[str]) -> list[RunRow]:
         """Those that nobody was told of yet: the same changes are seen again for a while."""
         self._runs = {id: seen for id, seen in self._runs.items() if seen[2] >= since}
-        fresh = [row for row in rows if self._runs.get(row.id, (0, ""))[:2] != (row.seq, row.view(now))]
-        self._runs.update({row.id: (row.seq, row.view(now), row.updated_at) for row in rows})
+        fresh: list[RunRow] = []
+        for row in rows:
+            status = row.shown(now, halts)
+            if self._runs.get(row.id, (0, ""))[:2] != (row.seq, status):
+                fresh.append(row)
+            self._runs[row.id] = (row.seq, status, row.updated_at)
         return fresh

@@ -1,6 +1,6 @@
 """What the runtime knows, as JSON: every field there, whatever its value."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import msgspec
@@ -23,10 +23,10 @@ from adjourn.stores.notification import Endpoint, Letter
 from adjourn.stores.protocol import Halt, RunRow
 
 
-def run_json(row: RunRow, now: float) -> dict[str, Any]:
+def run_json(row: RunRow, now: float, halts: Collection[str]) -> dict[str, Any]:
     """A run's row."""
     return {
-        "id": row.id, "kind": row.kind, "program": row.program, "status": row.view(now), "title": row.title, "session": row.session,
+        "id": row.id, "kind": row.kind, "program": row.program, "status": row.shown(now, halts), "title": row.title, "session": row.session,
         "labels": row.labels, "seq": row.seq, "interrupts": row.opens, "held": list(row.blocked), "worker": row.worker.partition("|")[0],
         "epoch": row.epoch, "created_at": row.created_at, "updated_at": row.updated_at,
         "erased_at": row.erased or None,
@@ -34,13 +34,18 @@ def run_json(row: RunRow, now: float) -> dict[str, Any]:
 
 
 def state_json(
-    row: RunRow, state: State, now: float, misfit: Difference | None = None, holds: Sequence[Hold] = ()
+    row: RunRow,
+    state: State,
+    now: float,
+    halts: Collection[str],
+    misfit: Difference | None = None,
+    holds: Sequence[Hold] = (),
 ) -> dict[str, Any]:
     """A run, looked at: where it is, what it waits for, what it did; `misfit`: why no present worker advances it; `holds`: the
     legal holds that it is under."""
     seen, ended = look(state), state.ended
     return {
-        "run": run_json(row, now), "input": seen.input, "steps": seen.steps, "usage": usage_json(seen.usage),
+        "run": run_json(row, now, halts), "input": seen.input, "steps": seen.steps, "usage": usage_json(seen.usage),
         "interrupts": [interrupt_json(i, row.program, said(state, i)) for i in seen.interrupts],
         "calls": seen.calls, "done": seen.done, "data": seen.data, "text": seen.text,
         "output": ended.output if isinstance(ended, Completed) else None,

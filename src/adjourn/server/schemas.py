@@ -3,6 +3,7 @@
 from typing import Any
 
 from adjourn.core.ids import CHOSEN
+from adjourn.core.run_status import RunStatus
 from adjourn.stores.notification import TOPICS
 
 Schema = dict[str, Any]
@@ -24,10 +25,7 @@ LABELS: Schema = {
     "additionalProperties": {"type": "string", "maxLength": 200, "pattern": r"^[^\u0000]*$"},
     "maxProperties": 50,
 }
-STATUS: Schema = {
-    "type": "string",
-    "enum": ["ready", "waiting", "pausing", "paused", "cancelling", "stuck", "completed", "cancelled", "running", "failed", "stopped"],
-}  # fmt: skip
+STATUS: Schema = {"type": "string", "enum": [status.value for status in RunStatus]}
 KIND: Schema = {"type": "string", "enum": ["approval", "question", "limit", "error", "in_doubt", "undo"]}
 SCOPE: Schema = {"type": "string", "pattern": r"^(\*|agent:[^\u0000\n]+|tool:[^\u0000\n]+)$", "maxLength": 200}
 HELD: Schema = {"type": "string", "pattern": r"^(run:[^\u0000\n]+|label:[^=\u0000\n]+=[^\u0000\n]*)$", "maxLength": 400}

@@ -8,6 +8,7 @@ import msgspec
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.record_parts import Ref
 from adjourn.core.records import AnyRecord, Command, Fact, Move, Released, Started
+from adjourn.core.run_status import RunStatus, run_status
 from adjourn.core.signatures import Trust
 from adjourn.core.status import RUNNABLE, Status
 from adjourn.stores.audit import AuditRow
@@ -57,13 +58,20 @@ class RunRow(msgspec.Struct):
     erased: float = 0.0
     chapter: int = 0
 
-    def view(self, now: float) -> str:
-        """The status that people see: `running`, `failed` and `stopped` are derived."""
-        if self.status == Status.READY and self.worker and self.lease_until > now:
-            return "running"
-        if self.status == Status.WAITING and self.opens and self.opens == self.errors:
-            return "failed"
-        return "stopped" if self.stopped else self.status.value
+    def shown(self, now: float, halts: Collection[str]) -> RunStatus:
+        """The status that people see.
+
+        Args:
+            now: the store's time.
+            halts: the scopes of the halts that are on.
+        """
+        return run_status(
+            self.status,
+            held=any(scope in halts for scope in self.blocked),
+            leased=bool(self.worker) and self.lease_until > now,
+            failed=0 < self.opens == self.errors,
+            stopped=self.stopped,
+        )
 
     def due(self, now: float, halts: frozenset[str]) -> bool:
         """Whether a worker has something to do here, were the lease free."""
@@ -135,7 +143,8 @@ class Halt(msgspec.Struct, frozen=True):
 
 
 class Filter(msgspec.Struct, frozen=True):
-    """What a list shows. Empty fields do not filter. `after` is the last id of the page before (in an inbox also as
+    """What a list shows. Empty fields do not filter. `status` is a stored one or one that people see (`RunStatus`): runs of which it is
+    either. `after` is the last id of the page before (in an inbox also as
     `run:id`, which is unique where authors gave ids). `text` is a part of the title, the id or the program, in an inbox also
     of the tool or the type. `since` and `until` are times of the beginning; `changed` of the run's last record.
 

@@ -41,7 +41,7 @@ def glance(row: RunRow, state: State, halts: Sequence[Halt], now: float, misfit:
     blocking = [h for h in halts if h.scope in row.blocked]
     if blocking:
         return Glance(row, state, "held", f"halted {blocking[0].scope}: {blocking[0].reason}")
-    status = row.view(now)
+    status = row.shown(now, ())
     if misfit is not None and status == "ready":
         return Glance(row, state, status, misfit.why if misfit.queued else f"no worker fits: {misfit.why}")
     return Glance(row, state, status, _doing(state, status))

@@ -84,9 +84,9 @@ class Wanted:
             )
         if row.status in ENDED:
             raise Refused(
-                run.id, "resume", row.view(rt.store.now()), "it has ended; `adjourn fork` begins a new run from it"
+                run.id, "resume", row.shown(rt.store.now(), ()), "it has ended; `adjourn fork` begins a new run from it"
             )
-        if row.status in (Status.PAUSED, Status.PAUSING) or row.view(rt.store.now()) == "failed":
+        if row.status in (Status.PAUSED, Status.PAUSING) or row.shown(rt.store.now(), ()) == "failed":
             await run.resume(self.instruction, by=by)
         elif self.instruction:
             await run.say(self.instruction, by=by)

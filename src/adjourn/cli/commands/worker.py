@@ -135,7 +135,7 @@ class Reporter:
     async def look(self, rt: Runtime) -> None:
         """One line on stdout for every run that has come to rest since the last look."""
         for row in reversed(await rt.runs(limit=100)):
-            resting = row.program in self.names and row.view(rt.store.now()) in EXIT
+            resting = row.program in self.names and row.shown(rt.store.now(), ()) in EXIT
             if resting and self.told.get(row.id) != row.seq:
                 self.told[row.id] = row.seq
                 self._tell(await look_at(rt, row, list(await rt.halts())))

@@ -35,7 +35,7 @@ async def status_of(rt: Runtime, run_id: str) -> tuple[str, Halt | None]:
         for halt in await rt.halts():
             if halt.scope in row.blocked:
                 return "held", halt
-    return row.view(rt.store.now()), None
+    return row.shown(rt.store.now(), ()), None
 
 
 def line(step: Step) -> str:

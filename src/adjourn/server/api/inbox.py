@@ -53,21 +53,22 @@ async def list_runs(c: Call) -> Any:
         status=q.get("status", ""), agent=q.get("agent", ""), session=q.get("session", ""), label=_label(q),
         text=q.get("text", ""), since=q.get("since", 0), until=q.get("until", 0), after=q.get("after", ""), limit=limit,
     )  # fmt: skip
-    now = c.rt.store.now()
-    return {"items": [run_json(r, now) for r in rows], "after": rows[-1].id if len(rows) == limit else None}
+    now, halts = c.rt.store.now(), await c.rt.halted()
+    return {"items": [run_json(r, now, halts) for r in rows], "after": rows[-1].id if len(rows) == limit else None}
 
 
 async def get_run(c: Call) -> Any:
     """A run; 304 if the client has it already."""
     row = await c.rt.store.get(c.path["run"])
     note, holds = await _note(c, row), holds_of(row, await c.rt.holds())
-    tag = _tag(row.seq, row.view(c.rt.store.now()), note, holds)
+    halts = await c.rt.halted()
+    tag = _tag(row.seq, row.shown(c.rt.store.now(), halts), note, holds)
     if c.request.headers.get("if-none-match") == tag:
         return Response(status_code=304, headers={"ETag": tag})
     row, state = await c.desk.folds.of(row.id)
     now = c.rt.store.now()
-    shown = state_json(row, state, now, unfit(state, note), holds)
-    return answered(shown, {"ETag": _tag(row.seq, row.view(now), note, holds)})
+    shown = state_json(row, state, now, halts, unfit(state, note), holds)
+    return answered(shown, {"ETag": _tag(row.seq, row.shown(now, halts), note, holds)})
 
 
 async def _note(c: Call, row: RunRow) -> Misfit | None:
@@ -83,7 +84,7 @@ def _tag(seq: int, status: str, note: Misfit | None, holds: Sequence[Hold] = ())
 
 async def get_status(c: Call) -> Any:
     """A run's row alone: cheap, however long its journal."""
-    return run_json(await c.rt.store.get(c.path["run"]), c.rt.store.now())
+    return run_json(await c.rt.store.get(c.path["run"]), c.rt.store.now(), await c.rt.halted())
 
 
 async def get_records(c: Call) -> Any:
@@ -205,7 +206,8 @@ async def get_interrupt(c: Call) -> Any:
     local = found.local
     row, state = await c.desk.folds.of(found.run_id)
     item = interrupt_json(found, row.program, said(state, found))
-    is_open, view = found.id in {i.id for i in state.interrupts}, row.view(c.rt.store.now())
+    is_open = found.id in {i.id for i in state.interrupts}
+    view = row.shown(c.rt.store.now(), await c.rt.halted())
     attempts = [r.entry for r in await c.rt.store.audit(found.run_id, limit=1000) if r.entry.get("interrupt") == local]
     votes, closed = await _decisions(c, found, local) if not is_open or found.approvers > 1 else ([], None)
     tag = f'"{found.seq}-{item["digest"][:16]}-{"open" if is_open else "closed"}-{len(attempts)}"'

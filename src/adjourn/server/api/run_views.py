@@ -38,7 +38,7 @@ async def list_glances(c: Call) -> Any:
             continue
         now = c.rt.store.now()
         noted = await c.rt.store.misfits(runs=(id,)) if row.status == Status.READY else []
-        key = (row.seq, row.view(now), halted, noted[0].why if noted else "")
+        key = (row.seq, row.shown(now, halted), halted, noted[0].why if noted else "")
         found = c.desk.glances.get(row.id, key)
         if found is None:
             row, state, timeline = await c.desk.folds.whole(row.id)
@@ -100,7 +100,7 @@ async def get_timeline(c: Call) -> Any:
     """A run's steps; with `after`, those that changed since that record."""
     row, state, timeline = await c.desk.folds.whole(c.path["run"])
     now = c.rt.store.now()
-    works = row.view(now) in ("running", "pausing")
+    works = row.shown(now, ()) in ("running", "pausing")
     return {
         "seq": timeline.seq, "now": now, "worked": timeline.worked(now), "waited": timeline.waited(now),
         "steps": [step_json(row.id, step, works) for step in timeline.changed(c.query.get("after", 0))],

@@ -201,7 +201,7 @@ class MemoryStore(Ruled, MemoryBook):
         found: list[tuple[tuple[int, float, int, int], Interrupt]] = []
         for n, (id, interrupts) in enumerate(self._interrupts.items()):
             row = self._runs[id]
-            fits = filters.fits(row, of_run, now)
+            fits = filters.fits(row, of_run, now, self._halts)
             for x in interrupts.values():
                 wanted = x.i == filter.interrupt if filter.interrupt else filters.visible(row, x, now)
                 wanted = wanted and fits and filter.kind in ("", x.kind)
@@ -225,7 +225,7 @@ class MemoryStore(Ruled, MemoryBook):
             rows.sort(key=lambda row: row.id)
         ids = [r.id for r in rows]
         start = ids.index(filter.after) + 1 if filter.after in ids else len(ids) if filter.after else 0
-        return [r for r in rows[start:] if filters.fits(r, filter, now)][: filter.limit]
+        return [r for r in rows[start:] if filters.fits(r, filter, now, self._halts)][: filter.limit]
 
     async def misfits(self, put: Misfit | None = None, *, runs: Sequence[str] = ()) -> list[Misfit]:
         """See `Store.misfits`."""

@@ -1,6 +1,6 @@
 """What belongs in a list."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from adjourn.core.authority import Vote
 from adjourn.core.interrupt import Interrupt, view
@@ -38,10 +38,17 @@ def shown(
     return view(run, seq, record, votes, frozenset(requesters), disowned)
 
 
-def fits(row: RunRow, filter: Filter, now: float) -> bool:
-    """Whether a run belongs in a list."""
+def fits(row: RunRow, filter: Filter, now: float, halts: Collection[str]) -> bool:
+    """Whether a run belongs in a list.
+
+    Args:
+        row: the run.
+        filter: what the list shows.
+        now: the store's time.
+        halts: the scopes of the halts that are on.
+    """
     return (
-        (not filter.status or filter.status in (row.view(now), row.status.value))
+        (not filter.status or filter.status in (row.shown(now, halts), row.status.value))
         and (not filter.run or row.id == filter.run)
         and row.id.startswith(filter.prefix)
         and (not filter.program or row.program == filter.program)

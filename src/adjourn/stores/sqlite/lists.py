@@ -36,6 +36,7 @@ OF_RUN = "cross join run r on r.n = x.run"
 RECORD = "join journal j on j.key = (x.run << 32 | x.seq)"
 RUNS = f"select {COLUMNS} from run"
 BY_NUMBER = f"{RUNS} not indexed"  # by its row ids, in the order of the list
+HELD = "select n from run indexed by run_blocked where blocked <> ''"
 NUMBERS = "select n from run not indexed"
 THOSE = f"select {COLUMNS} from (select value as number from json_each(:numbers)) d cross join run on run.n = d.number"
 NUMBER = "select n from run where id = ?"
@@ -66,6 +67,7 @@ SHOWN: dict[str, tuple[str, ...]] = {
     "running": ("ready",),
     "failed": ("failed",),
     "stopped": ("stopped",),
+    "held": (*Status, "failed"),
 }
 """Under which views runs of a status are, or of a view."""
 GOES_ON = tuple(view for view in SHOWN[""] if view not in ("completed", "cancelled", "stopped"))
@@ -198,11 +200,12 @@ def looks(db: Any, filter: Filter, now: float) -> Iterator[list[RunRow]]:
     left = filter.limit
     if asked is None:
         return
+    halts = [scope for (scope,) in db.execute("select scope from halt")]
     for sql, values in _answers(db, asked):
         found: list[RunRow] = []
         cursor = db.execute(sql, values)
         for row in cursor:
-            if filters.fits(one := run_row(row), filter, now):
+            if filters.fits(one := run_row(row), filter, now, halts):
                 found.append(one)
                 if len(found) == left:
                     cursor.close()  # a reader that has not ended keeps the log from being cut
@@ -268,7 +271,9 @@ class _Asked(msgspec.Struct):
             if bound := getattr(filter, name):
                 terms.append(f"{term} :{name}")
                 values[name] = bound
-        if filter.status:
+        if filter.status == "held":
+            terms.append("blocked <> ''")
+        elif filter.status:
             terms.append(f"shown in ({', '.join(map(repr, self.shown))})")
         if filter.label and label:
             terms.append(LABELLED)
@@ -341,12 +346,16 @@ def _ways(asked: _Asked) -> list[_Way]:
     """All ways in which the runs can be found, but for their texts."""
     filter, (where, _) = asked.filter, asked.where()
     found: list[_Way] = []
-    for index, equal, conditions in _indexes(filter):
+    indexes = _indexes(filter) if filter.status != "held" else []
+    for index, equal, conditions in indexes:
         parts = [f"indexed by {index} where {equal} shown = '{shown}'" for shown in asked.shown]
         # SQLite merges the parts in the order of the list, and sorts nothing.
         numbers = " union all ".join(f"select n from run {part} and {BETWEEN}" for part in parts)
         rows = " union all ".join(f"{RUNS} {part} and {where}" for part in parts)
         found.append(_Way(numbers, "n", frozenset((*conditions, "status")), rows))
+    if filter.status == "held":
+        of_program = "and program = :program" if filter.program else ""
+        found.append(_Way(f"{HELD} {of_program} and {BETWEEN}", "n"))
     if filter.label:
         rows = f"{BY_LABEL} and {asked.where(label=False)[0]}"
         found.append(_Way(f"{LABELS} and label.run between :low and :high", "label.run", frozenset(("label",)), rows))
@@ -362,7 +371,7 @@ def _indexes(filter: Filter) -> list[tuple[str, str, tuple[str, ...]]]:
         found.append(("run_session", "session = :session and session <> '' and", ("session",)))
     if filter.program:
         found.append(("run_program", "program = :program and", ("program",)))
-    if filter.status and not found:
+    if filter.status and filter.status != "held" and not found:
         found.append(("run_shown", "", ()))
     return found
 

@@ -11,6 +11,7 @@ from adjourn.core.records import (
     PauseAsked,
     Said,
 )
+from adjourn.core.run_status import RunStatus
 from adjourn.core.status import Status
 from adjourn.errors import InvalidDefinition
 from adjourn.stores.protocol import Filter, Halt, Lease, Store
@@ -346,7 +347,49 @@ class Runs(Ground):
             await commit(store, await begin(store, run), (), [Completed(stopped=stopped)])
         assert await ids(store, status="stopped") == ["r1"]
         assert sorted(await ids(store, status="completed")) == ["r1", "r2"]
-        assert (await store.get("r1")).view(store.now()) == "stopped"
+        assert (await store.get("r1")).shown(store.now(), ()) == "stopped"
+
+    async def test_held_is_what_waits_for_a_halt_that_is_on(self, store: Store) -> None:
+        """By its own name it is found under `held`, by the stored one under `waiting`, together with any other condition."""
+        for scope in ("tool:send", "agent:cook"):
+            await store.halt(scope)
+        scopes = {"r1": ("tool:send",), "r2": ("*",), "r3": ("agent:cook", "tool:send"), "r4": ()}
+        for run, blocked in scopes.items():
+            program = "cook" if run == "r3" else "clerk"
+            await store.create(started(run, program=program, labels={"team": run}))
+            await commit(store, await claim(store, run), (), [Parked(blocked=blocked)])
+        assert await ids(store, status="held") == ["r3", "r1"]
+        assert await ids(store, status="waiting") == ["r4", "r3", "r2", "r1"]
+        assert await ids(store, status="held", limit=1) == ["r3"]
+        assert await ids(store, status="held", limit=1, after="r3") == ["r1"]
+        assert await ids(store, status="held", program="cook") == ["r3"]
+        assert await ids(store, status="held", program="clerk", label=("team", "r1")) == ["r1"]
+        assert await ids(store, status="held", text="r1") == ["r1"]
+        await store.halt("tool:send", lift=True)
+        assert await ids(store, status="held") == ["r3"]
+        await store.halt("agent:cook", lift=True)
+        assert await ids(store, status="held") == []
+
+    async def test_every_status_that_people_see_is_a_filter(self, store: Store) -> None:
+        """What a row shows is what the filter of that name finds; a stored status finds no less."""
+        await store.halt("*")
+        for status in Status:
+            await bring(store, status, run=status.value)
+        await store.release(Lease("ready", "w1", 1, 0, (), frozenset()))
+        await begin(store, "running")
+        await wait_for(store, run="held", parked=Parked(blocked=("*",)))
+        error = approval("model:?0", kind="error", step="model:")
+        await commit(store, await begin(store, "failed"), [Faulted(step="model:", error="no")], [error, Parked()])
+        await commit(store, await begin(store, "stopped"), (), [Completed(stopped="MaxSteps")])
+        halts = [halt.scope for halt in await store.halt("")]
+        rows = await store.runs(Filter())
+        assert {row.id for row in rows} == {*RunStatus}
+        for row in rows:
+            assert row.shown(store.now(), halts) == row.id
+            assert row.id in await ids(store, status=row.id)
+            assert set(await ids(store, status=row.id)) == {
+                other.id for other in rows if row.id in (other.id, other.status.value)
+            }
 
     async def test_an_unknown_status_lists_nothing(self, store: Store) -> None:
         await store.create(started())
