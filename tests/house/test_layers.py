@@ -22,6 +22,7 @@ RANK = {
     "agent": 5,
     "flow": 6,  # an agent may be a chunk
     "engines": 7,
+    "guests": 7,
     "server": 8,
     "demo": 9,
     "cli": 10,  # `adjourn serve` starts the server, `adjourn demo` the demo

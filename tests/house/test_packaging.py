@@ -31,6 +31,7 @@ def load_release() -> ModuleType:
 
 
 release: Any = load_release()
+IMPORTED_AS = {"pydantic_ai_slim": "pydantic_ai", "openai_agents": "agents", "agent_framework_core": "agent_framework"}
 
 
 @cache
@@ -50,8 +51,9 @@ def imported() -> set[str]:
 
 
 def names_in(requirements: list[str]) -> set[str]:
-    """The modules that requirements are imported as: here both have one name, but for a dash."""
-    return {re.split(r"[\[<>=;! ]", requirement)[0].replace("-", "_").lower() for requirement in requirements}
+    """The modules that requirements are imported as: most have one name, but for a dash."""
+    names = {re.split(r"[\[<>=;! ]", requirement)[0].replace("-", "_").lower() for requirement in requirements}
+    return {IMPORTED_AS.get(name, name) for name in names}
 
 
 def test_the_version_is_written_once_and_everybody_says_it() -> None:
@@ -65,7 +67,7 @@ def test_the_newest_notes_are_about_this_version() -> None:
 
 
 def test_the_extras_for_providers_are_those_that_errors_advise() -> None:
-    assert {name for name, needed in EXTRAS.items() if "pydantic-ai-slim" in needed[0]} == {*PROVIDERS}
+    assert {name for name, needed in EXTRAS.items() if "pydantic-ai-slim[" in needed[0]} == {*PROVIDERS}
     assert all(f"pydantic-ai-slim[{name}]" in EXTRAS[name][0] for name in PROVIDERS)
 
 

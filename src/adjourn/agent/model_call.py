@@ -34,7 +34,14 @@ async def reply(agent: "Agent[Any]", step: Step, desk: Desk) -> Fact:
     try:
         terms = agent.terms(agent.instructions_for(desk))
         request = ModelRequest(
-            _prepared(agent, terms, step, desk), terms.instructions, agent.specs, agent.settings, thread.requests
+            _prepared(agent, terms, step, desk),
+            terms.instructions,
+            agent.specs,
+            agent.settings,
+            thread.requests,
+            run=desk.run_id,
+            path=step.path,
+            session=desk.state.started.session,
         )
         answer = recordable(await _stream(agent.model, request, desk, step.path))
     except (asyncio.CancelledError, LeaseLost, StoreError):
@@ -77,7 +84,14 @@ async def summary(agent: "Agent[Any]", step: Step, desk: Desk) -> Fact:
     outgoing = desk.outgoing
     outgoing.digest, outgoing.sent = request_digest([asked], terms), recorded({}, terms, desk.state.bodies, None)
     try:
-        request = ModelRequest((asked,), by.instructions, index=thread.summaries)
+        request = ModelRequest(
+            (asked,),
+            by.instructions,
+            index=thread.summaries,
+            run=desk.run_id,
+            path=step.path,
+            session=desk.state.started.session,
+        )
         answer = await _stream(model, request, desk)
         text = legible(answer.text).strip()
         if not text:

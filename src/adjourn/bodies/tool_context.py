@@ -58,6 +58,11 @@ class ToolContext:
         return self._call.key(self.run_id)
 
     @property
+    def approved(self) -> bool:
+        """Whether people have agreed to this call; False if no rule wanted that."""
+        return bool(self._call.grant)
+
+    @property
     def epoch(self) -> int:
         """Grows whenever another worker takes the run; a target that checks it refuses a worker that was replaced."""
         return self._desk.epoch

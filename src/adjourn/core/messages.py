@@ -126,13 +126,17 @@ class ToolSpec(msgspec.Struct, frozen=True):
 
 class ModelRequest(msgspec.Struct, frozen=True):
     """One question to a model. `messages` is a view of the conversation: read it, slice it, or copy it into a list. `index` counts
-    the model calls of this conversation before it, failed ones too."""
+    the model calls of this conversation before it, failed ones too. `run`, `path` and `session` say whose conversation it is; `path`
+    is "" for the run's own agent, and `run` is "" where nobody said."""
 
     messages: Sequence[Message]
     instructions: str = ""
     tools: tuple[ToolSpec, ...] = ()
     settings: dict[str, Any] | None = None
     index: int = 0
+    run: str = ""
+    path: str = ""
+    session: str = ""
 
 
 class TextDelta(msgspec.Struct, frozen=True):

@@ -74,8 +74,8 @@ class Question:
 
     @property
     def streams(self) -> bool:
-        """False if the model is known not to stream; one that only says so when asked raises NotImplementedError."""
-        return all(getattr(m, "stream_function", m) is not None for m in _leaves(self.model))
+        """See `streams`."""
+        return streams(self.model)
 
     def stream(self) -> AbstractAsyncContextManager[StreamedResponse]:
         """Send it; leaving the context closes the connection."""
@@ -98,6 +98,11 @@ def refresh(model: ProviderModel) -> None:
     again = getattr(model, "_refresh_http_client", None)
     if again is not None:
         again()
+
+
+def streams(model: ProviderModel) -> bool:
+    """False if the model is known not to stream; one that only says so when asked raises NotImplementedError."""
+    return all(getattr(leaf, "stream_function", leaf) is not None for leaf in _leaves(model))
 
 
 def _leaves(model: ProviderModel) -> Iterator[ProviderModel]:
@@ -190,7 +195,7 @@ def _part(part: ReplyPart, maker: str | None, systems: set[str]) -> dict[str, An
 # An answer.
 
 
-def delta(event: theirs.ModelResponseStreamEvent) -> Delta | None:
+def delta(event: object) -> Delta | None:
     """What a watcher should see of a stream's event, if anything."""
     if isinstance(event, theirs.PartStartEvent):
         piece = event.part
@@ -229,7 +234,7 @@ def reply(response: theirs.ModelResponse, request: ModelRequest, name: str) -> R
     taken = {p.id for m in request.messages if isinstance(m, Assistant) for p in m.parts if isinstance(p, ToolCall)}
     return Reply(
         tuple(_our_part(part, plain, taken) for part, plain in zip(response.parts, dumped["parts"], strict=True)),
-        _usage(response),
+        usage(response),
         response.model_name or name,
         _kept(dumped, *_NOT_KEPT),
     )
@@ -290,7 +295,8 @@ def _sound(value: Any) -> Any:
     return value
 
 
-def _usage(response: theirs.ModelResponse) -> Usage:
+def usage(response: theirs.ModelResponse) -> Usage:
+    """What one answer used, and what it cost if its price is known."""
     used = response.usage
     return Usage(
         requests=1,

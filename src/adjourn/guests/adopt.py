@@ -1,0 +1,126 @@
+"""`adopt`: an agent of another framework as one of ours."""
+
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from adjourn.agent.agent import Agent
+from adjourn.agent.tool import EffectName, Tool
+from adjourn.core.policy import Policy, Rule
+from adjourn.core.stop import MaxSteps, Stop
+from adjourn.errors import InvalidDefinition
+from adjourn.guests.guest_tool import Terms
+from adjourn.models.model import Model
+
+
+class Guest(NamedTuple):
+    """An agent of another framework, taken apart.
+
+    `tools`: its own, to be run by us. `marks`: what its framework's approval marks say, as rules. `ungoverned`: what runs
+    where nobody can stop it, at the provider. `dynamic`: more tools may be found while it runs.
+    """
+
+    name: str
+    model: Model
+    tools: tuple[Tool, ...]
+    output_type: Any = str
+    marks: tuple[Rule, ...] = ()
+    ungoverned: tuple[str, ...] = ()
+
+
+class AdoptedAgent(Agent[Any]):
+    """An `Agent` that thinks in another framework. `ungoverned` names the tools that the provider runs by itself."""
+
+    ungoverned: tuple[str, ...] = ()
+
+
+Reader = Callable[[Any, Terms, dict[str, Any]], Guest]
+
+
+def _pydantic_ai(agent: Any, terms: Terms, options: dict[str, Any]) -> Guest:
+    from adjourn.guests.pydantic_ai_guest import read
+
+    return read(agent, terms, **options)
+
+
+FRAMEWORKS: dict[tuple[str, str], Reader] = {
+    ("pydantic_ai.agent", "AbstractAgent"): _pydantic_ai,
+}
+"""By the module and the class of a framework's agent: what takes one apart. Whoever has one has loaded that module."""
+
+
+def adopt(
+    agent: Any,
+    *,
+    policy: Policy | None = None,
+    effects: Mapping[str, EffectName] | None = None,
+    undo: Mapping[str, Callable[..., Any]] | None = None,
+    verify: Mapping[str, Callable[..., Any]] | None = None,
+    stop: Stop = MaxSteps(50),
+    name: str | None = None,
+    **framework_options: Any,
+) -> AdoptedAgent:
+    """An agent of another framework as an `Agent`: it thinks as before, and Adjourn runs its tools.
+
+    Its prompts, loop, memory, hooks, handoffs and output type stay its own. Each tool call is judged by the policy, recorded,
+    asked about, undone and audited like any other. What the framework does between tool calls is one step and may be repeated
+    after a crash, so whatever changes the world must be a tool.
+
+    Args:
+        agent: a Pydantic AI agent.
+        policy: rules for its tool calls. The framework's own approval marks ask as well.
+        effects: by tool, what a call may do: `"read"`, `"idempotent"`, `"verifiable"` or `"unsafe"`, which is the default.
+        undo: by tool, a function that takes a call back when the run is cancelled: `undo(ctx, args, result)`.
+        verify: by tool, a function that asks the world whether a call in doubt happened: `verify(ctx, args)`.
+        stop: when a run stops by itself; a step is what the agent thinks between two rounds of tools.
+        name: its name here; else its own.
+        framework_options: what is particular to one framework, such as `deps=` for Pydantic AI; see the guide of each.
+
+    Raises `InvalidDefinition` for an agent of no known framework, and for terms about tools that it does not have.
+    """
+    terms = Terms(effects or {}, undo or {}, verify or {})
+    guest = _reader(agent)(agent, terms, framework_options)
+    _check_terms(guest, terms)
+    title = name if name is not None else guest.name
+    if not title:
+        raise InvalidDefinition("the agent has no name of its own: give it one, adopt(agent, name='refunds')")
+    adopted = AdoptedAgent(
+        title,
+        model=guest.model,
+        tools=guest.tools,
+        policy=_with_marks(policy, guest.marks),
+        stop=stop,
+        output_type=guest.output_type,
+    )
+    adopted.ungoverned = guest.ungoverned
+    return adopted
+
+
+def _reader(agent: Any) -> Reader:
+    for (module, kind), reader in FRAMEWORKS.items():
+        loaded = sys.modules.get(module)
+        if loaded is not None and isinstance(agent, getattr(loaded, kind)):
+            return reader
+    raise InvalidDefinition(
+        f"adopt takes an agent of Pydantic AI, not an object of type {type(agent).__module__}.{type(agent).__qualname__}; "
+        "another framework's agent can be given as model=, see adjourn.testing.GuestContract"
+    )
+
+
+def _check_terms(guest: Guest, terms: Terms) -> None:
+    known = {tool.name for tool in guest.tools}
+    if unknown := sorted(terms.named - known):
+        raise InvalidDefinition(
+            f"effects=, undo= or verify= name {', '.join(map(repr, unknown))}, and {guest.name!r} has no such tool; it has "
+            f"{', '.join(map(repr, sorted(known))) or 'none'}"
+        )
+
+
+def _with_marks(policy: Policy | None, marks: tuple[Rule, ...]) -> Policy | None:
+    """The policy with what the framework itself wants to be asked about."""
+    if not marks:
+        return policy
+    if policy is None:
+        return Policy(marks, default="allow")
+    default = policy.default.name.lower()
+    return Policy([*policy.rules, *marks], default=default)  # pyright: ignore[reportArgumentType]

@@ -1,0 +1,98 @@
+"""What a guest has said and heard: read from the conversation, and kept at hand while the process lives.
+
+A reply of a guest has in its `details` what its framework added to its own history in that turn, and no more. So a journal
+grows by what is new, and any process can put the whole together again. One that has just spoken need not.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from adjourn.core.messages import Assistant, Message, ModelRequest, Result, User
+
+H = TypeVar("H")
+
+KEPT = 256
+"""So many conversations of one guest are kept at hand, the latest."""
+
+
+class Heard(NamedTuple):
+    """What came since the guest last spoke: the results of its calls, and what it was told."""
+
+    results: tuple[Result, ...] = ()
+    said: str = ""
+
+    def __bool__(self) -> bool:
+        return bool(self.results or self.said)
+
+
+class HotHistory(Generic[H]):
+    """The framework's own histories, by conversation.
+
+    `start` makes an empty one. `add(history, details)` takes in what a recorded reply added, and `hear(history, heard)` what
+    came after it; both change the history that they are given.
+    """
+
+    def __init__(
+        self,
+        guest: str,
+        start: Callable[[], H],
+        add: Callable[[H, dict[str, Any]], None],
+        hear: Callable[[H, Heard], None],
+    ) -> None:
+        self._guest, self._start, self._add, self._hear = guest, start, add, hear
+        self._kept: OrderedDict[tuple[str, str], tuple[int, dict[str, Any], H]] = OrderedDict()
+
+    def take(self, request: ModelRequest) -> tuple[H, Heard]:
+        """The history up to the guest's last reply, and what it has heard since. The history is the caller's to change."""
+        messages = request.messages
+        kept = self._kept.pop((request.run, request.path), None)
+        if kept is not None:
+            place, details, history = kept
+            if place < len(messages) and self._details(messages[place]) == details:
+                return history, _heard(messages[place + 1 :])
+        return self._read(messages)
+
+    def keep(self, request: ModelRequest, details: dict[str, Any], history: H) -> None:
+        """Remember the history as it is once the reply with these details has been recorded behind that request."""
+        if not request.run:
+            return
+        self._kept[request.run, request.path] = len(request.messages), details, history
+        while len(self._kept) > KEPT:
+            self._kept.popitem(last=False)
+
+    def _read(self, messages: Sequence[Message]) -> tuple[H, Heard]:
+        history = self._start()
+        since = 0
+        for place, details in self._spoken(messages):
+            self._hear(history, _heard(messages[since:place]))
+            self._add(history, details)
+            since = place + 1
+        return history, _heard(messages[since:])
+
+    def _spoken(self, messages: Sequence[Message]) -> Iterator[tuple[int, dict[str, Any]]]:
+        for place, message in enumerate(messages):
+            if details := self._details(message):
+                yield place, details
+
+    def _details(self, message: Message) -> dict[str, Any] | None:
+        """What a reply of this guest added; None for anything else."""
+        if not isinstance(message, Assistant) or message.details is None:
+            return None
+        return message.details if message.details.get("guest") == self._guest else None
+
+
+def _heard(messages: Sequence[Message]) -> Heard:
+    results = tuple(message for message in messages if isinstance(message, Result))
+    return Heard(results, "\n\n".join(filter(None, map(_told, messages))))
+
+
+def _told(message: Message) -> str:
+    """What a message tells a guest in its next prompt."""
+    if isinstance(message, User):
+        return message.text
+    if isinstance(message, Assistant) and message.interrupted and message.text:
+        return f"(You were cut off after you had said: {message.text})"
+    if isinstance(message, Assistant) and message.text:
+        return f"(The assistant before you said: {message.text})"
+    return ""

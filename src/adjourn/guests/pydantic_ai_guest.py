@@ -1,0 +1,299 @@
+"""A Pydantic AI agent as a model that wants tools: its own loop runs until it does.
+
+A capability around its tools defers every call, so that its loop ends where a tool would begin. What it added to its message
+history is the reply's `details`; the results come back as the parts of its next request.
+"""
+
+from collections.abc import AsyncIterator
+from typing import Any, NoReturn, cast
+
+from pydantic_ai import messages as theirs
+from pydantic_ai.agent import AbstractAgent
+from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
+from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, ModelRetry
+from pydantic_ai.exceptions import ToolFailed as TheirToolFailed
+from pydantic_ai.models import Model as TheirModel
+from pydantic_ai.models import infer_model
+from pydantic_ai.models.test import TestModel
+from pydantic_ai.run import AgentRunResultEvent
+from pydantic_ai.tool_manager import ToolManager
+from pydantic_ai.tools import DeferredToolRequests, RunContext, ToolDefinition
+from pydantic_ai.toolsets import AbstractToolset, CombinedToolset
+from pydantic_ai.usage import RunUsage
+from pydantic_core import ValidationError, to_json, to_jsonable_python
+
+from adjourn.bodies.tool_context import ToolContext
+from adjourn.core.messages import (
+    Delta,
+    ModelRequest,
+    Reply,
+    ReplyPart,
+    Result,
+    Text,
+    TextDelta,
+    ThinkingDelta,
+    ToolCall,
+    Usage,
+)
+from adjourn.errors import AdjournError, ToolFailed
+from adjourn.guests.adopt import Guest
+from adjourn.guests.guest_tool import GuestTool, Terms, without_waiting
+from adjourn.guests.hot_history import Heard, HotHistory
+from adjourn.models.pydantic_ai import messages as translate
+
+YES_OR_NO = {"type": "boolean"}
+History = list[theirs.ModelMessage]
+
+
+def read(agent: AbstractAgent[Any, Any], terms: Terms, *, deps: Any = None) -> Guest:
+    """Take an agent apart. `deps`: what its tools and prompts get as `ctx.deps`."""
+    tools = TheirTools(agent, deps)
+    return Guest(
+        name=agent.name or "",
+        model=PydanticAIGuest(agent, deps),
+        tools=tuple(tools.ours(terms)),
+        output_type=_output_type(agent.output_type),
+        ungoverned=_native(agent),
+    )
+
+
+class HoldTools(AbstractCapability[Any]):
+    """Defers every tool call, before any hook of the agent's own around its execution."""
+
+    def get_ordering(self) -> CapabilityOrdering:
+        return CapabilityOrdering(position="outermost")
+
+    async def wrap_tool_execute(self, ctx: Any, *, call: Any, tool_def: Any, args: Any, handler: Any) -> NoReturn:
+        raise CallDeferred
+
+
+class PydanticAIGuest:
+    """See `Model`."""
+
+    def __init__(self, agent: AbstractAgent[Any, Any], deps: Any) -> None:
+        self._agent, self._deps = agent, deps
+        model = agent.model
+        self._streams = not isinstance(model, TheirModel) or translate.streams(model)
+        self._history = HotHistory[History]("pydantic-ai", list, _add, _hear)
+        self._output = _outputs(agent.output_type)
+
+    @property
+    def name(self) -> str:
+        """See `Model.name`."""
+        return f"pydantic-ai:{self._agent.name or 'agent'}"
+
+    async def request(self, request: ModelRequest) -> AsyncIterator[Delta | Reply]:
+        """See `Model.request`: what the agent thinks until it wants tools or has its output."""
+        history, heard = self._history.take(request)
+        prompt = None
+        if history:
+            _hear(history, heard)
+        else:
+            prompt = heard.said  # with the first prompt come the agent's own system prompts
+        result: Any = None
+        try:
+            async for item in self._think(prompt, history, request):
+                if isinstance(item, TextDelta | ThinkingDelta):
+                    yield item
+                else:
+                    result = item
+        except AdjournError:
+            raise
+        except Exception as e:
+            raise translate.failure(self.name, e) from e
+        details = {"guest": "pydantic-ai", "messages": _dumped(result.new_messages())}
+        self._history.keep(request, details, list(result.all_messages()))
+        yield Reply(_parts(result), _usage(result), result.response.model_name or self.name, details)
+
+    async def _think(self, prompt: str | None, history: History, request: ModelRequest) -> AsyncIterator[Any]:
+        """Pieces of text as they come, then the result."""
+        options: dict[str, Any] = {
+            "message_history": history or None,
+            "deps": self._deps,
+            "capabilities": [HoldTools()],
+            "output_type": self._output,
+            "run_id": f"{request.run or 'run'}:{request.path}:{request.index}",
+            "conversation_id": request.session or request.run or None,
+            "infer_name": False,
+        }
+        if self._streams:
+            try:
+                async with self._agent.run_stream_events(prompt, **options) as events:
+                    async for event in events:
+                        if isinstance(event, AgentRunResultEvent):
+                            yield event.result
+                        elif (delta := translate.delta(event)) is not None:
+                            yield delta
+                return
+            except NotImplementedError:  # its model cannot stream
+                self._streams = False
+        result = await self._agent.run(prompt, **options)
+        if text := _text(result.response):
+            yield TextDelta(text)
+        yield result
+
+
+def _add(history: History, details: dict[str, Any]) -> None:
+    history.extend(theirs.ModelMessagesTypeAdapter.validate_python(details["messages"]))
+
+
+def _hear(history: History, heard: Heard) -> None:
+    """Put results and words into the request that answers the last response, which may have begun already."""
+    if not history or not heard:
+        return
+    parts: list[theirs.ModelRequestPart] = [_result(result) for result in heard.results]
+    if heard.said:
+        parts.append(theirs.UserPromptPart(heard.said))
+    last = history[-1]
+    if isinstance(last, theirs.ModelRequest):  # it has what the framework itself answered, such as invalid arguments
+        history[-1] = theirs.ModelRequest(parts=[*last.parts, *parts])
+    else:
+        history.append(theirs.ModelRequest(parts=parts))
+
+
+def _result(result: Result) -> theirs.ToolReturnPart[Any]:
+    outcome = "failed" if result.error else "success"
+    return theirs.ToolReturnPart(result.tool, result.content, result.call_id, outcome=outcome)
+
+
+def _dumped(messages: History) -> list[Any]:
+    """What the agent added to its history, as JSON. Its instructions are left out: it gives them anew with each request."""
+    dumped = theirs.ModelMessagesTypeAdapter.dump_python(messages, mode="json", exclude_none=True, warnings=False)
+    for message in dumped:
+        message.pop("instructions", None)
+        message.pop("run_id", None)
+        message.pop("conversation_id", None)
+    return dumped
+
+
+def _parts(result: Any) -> tuple[ReplyPart, ...]:
+    """The words and the calls that the agent ended with; else its output, as text."""
+    output = result.output
+    if not isinstance(output, DeferredToolRequests):
+        return (Text(text=_as_text(output)),)
+    parts: list[ReplyPart] = []
+    if text := _text(result.response):
+        parts.append(Text(text=text))
+    for call in (*output.calls, *output.approvals):
+        parts.append(ToolCall(id=call.tool_call_id, tool=call.tool_name, args=call.args_as_dict()))
+    return tuple(parts)
+
+
+def _text(response: theirs.ModelResponse) -> str:
+    return "".join(part.content for part in response.parts if isinstance(part, theirs.TextPart))
+
+
+def _as_text(output: Any) -> str:
+    return output if isinstance(output, str) else to_json(output).decode()
+
+
+def _usage(result: Any) -> Usage:
+    """What all its model requests of this turn used."""
+    responses = [message for message in result.new_messages() if isinstance(message, theirs.ModelResponse)]
+    return sum(map(translate.usage, responses), Usage())
+
+
+def _outputs(output_type: Any) -> list[Any]:
+    """What a run of the agent may end with: its own output, or calls."""
+    own = list(cast("list[Any]", output_type)) if isinstance(output_type, list | tuple) else [output_type]
+    return [*own, DeferredToolRequests]
+
+
+def _output_type(output_type: Any) -> Any:
+    """The type of the agent's output, as far as a type says it; `Any` for output functions and markers."""
+    own = [one for one in _outputs(output_type) if one is not DeferredToolRequests]
+    if own == [str]:
+        return str
+    if len(own) == 1 and isinstance(own[0], type):
+        return own[0]
+    return Any
+
+
+def _native(agent: AbstractAgent[Any, Any]) -> tuple[str, ...]:
+    """Tools that the provider runs by itself."""
+    found = [
+        getattr(one, "kind", getattr(one, "__name__", "native")) for one in agent.root_capability.get_native_tools()
+    ]
+    return tuple(map(str, found))
+
+
+class TheirTools:
+    """The tools of an agent, run as the framework would run them: with its validation, its hooks and its dependencies."""
+
+    def __init__(self, agent: AbstractAgent[Any, Any], deps: Any) -> None:
+        self._agent, self._deps = agent, deps
+        self._toolset: AbstractToolset[Any] = CombinedToolset(agent.toolsets)
+
+    def ours(self, terms: Terms) -> list[GuestTool]:
+        """Each as a tool of ours."""
+        found = without_waiting(self._toolset.get_tools(self._context()))
+        return [self._tool(tool.tool_def, terms) for tool in found.values()]
+
+    def _tool(self, definition: ToolDefinition, terms: Terms) -> GuestTool:
+        name = definition.name
+
+        async def body(context: ToolContext, args: dict[str, Any]) -> Any:
+            return await self._call(definition, args, context)
+
+        marked = "ask" if definition.kind == "unapproved" else None
+        schema = dict(definition.parameters_json_schema)
+        return terms.tool(name, definition.description or "", schema, body, marked)
+
+    async def _call(self, definition: ToolDefinition, args: dict[str, Any], context: ToolContext) -> Any:
+        if definition.kind == "external":
+            context.pause_for("external", {"tool": definition.name, "arguments": args})
+        try:
+            return await self._run(definition.name, args, context, context.approved)
+        except ApprovalRequired:  # the tool itself wants to be asked about these arguments
+            question = {"question": f"May {definition.name} run?", "tool": definition.name, "arguments": args}
+            answer = context.pause_for("approval", question, resume_to="self", answer_schema=YES_OR_NO)
+        except CallDeferred:  # the tool has handed it to somebody else, who will say what came of it
+            context.pause_for("external", {"tool": definition.name, "arguments": args})
+        if answer is not True:
+            raise ToolFailed("not allowed: a person refused it")
+        return await self._run(definition.name, args, context, True)
+
+    async def _run(self, name: str, args: dict[str, Any], context: ToolContext, approved: bool) -> Any:
+        run = self._context(context, name, approved)
+        async with self._toolset:
+            tools = await ToolManager(self._toolset, self._agent.root_capability).for_run_step(run)
+            call = theirs.ToolCallPart(name, args, tool_call_id=context.idempotency_key)
+            try:
+                value = await tools.handle_call(call, approved=approved, wrap_validation_errors=False)
+            except (ModelRetry, TheirToolFailed, ValidationError) as e:
+                raise ToolFailed(str(e)) from e
+        return _recordable(value)
+
+    def _context(self, context: ToolContext | None = None, name: str = "", approved: bool = False) -> RunContext[Any]:
+        return RunContext(
+            deps=self._deps,
+            model=_model(self._agent),
+            usage=RunUsage(),
+            agent=cast("Any", self._agent),
+            tool_name=name or None,
+            tool_call_id=context.idempotency_key if context else None,
+            tool_call_approved=approved,
+            run_id=context.run_id if context else None,
+            run_step=1,
+        )
+
+
+def _model(agent: AbstractAgent[Any, Any]) -> TheirModel:
+    """The model of the agent, for a tool that looks at it; it may have none that can be made here."""
+    model = agent.model
+    if isinstance(model, str):
+        try:
+            return infer_model(model)
+        except Exception:
+            return TestModel()
+    return model or TestModel()
+
+
+def _recordable(value: Any) -> Any:
+    """A result as JSON. What it says to the model beside the result is put beside it."""
+    if not isinstance(value, theirs.ToolReturn):
+        return to_jsonable_python(value)
+    returned = to_jsonable_python(value.return_value)
+    if value.content is None:
+        return returned
+    return {"result": returned, "content": to_jsonable_python(value.content)}
