@@ -17,7 +17,7 @@ class Guest(NamedTuple):
     """An agent of another framework, taken apart.
 
     `tools`: its own, to be run by us. `marks`: what its framework's approval marks say, as rules. `ungoverned`: what runs
-    where nobody can stop it, at the provider. `dynamic`: more tools may be found while it runs.
+    where nobody can stop it, at the provider.
     """
 
     name: str
@@ -43,8 +43,15 @@ def _pydantic_ai(agent: Any, terms: Terms, options: dict[str, Any]) -> Guest:
     return read(agent, terms, **options)
 
 
+def _openai_agents(agent: Any, terms: Terms, options: dict[str, Any]) -> Guest:
+    from adjourn.guests.openai_agents import read
+
+    return read(agent, terms, **options)
+
+
 FRAMEWORKS: dict[tuple[str, str], Reader] = {
     ("pydantic_ai.agent", "AbstractAgent"): _pydantic_ai,
+    ("agents", "Agent"): _openai_agents,
 }
 """By the module and the class of a framework's agent: what takes one apart. Whoever has one has loaded that module."""
 
@@ -67,7 +74,7 @@ def adopt(
     after a crash, so whatever changes the world must be a tool.
 
     Args:
-        agent: a Pydantic AI agent.
+        agent: an agent of Pydantic AI or of the OpenAI Agents SDK.
         policy: rules for its tool calls. The framework's own approval marks ask as well.
         effects: by tool, what a call may do: `"read"`, `"idempotent"`, `"verifiable"` or `"unsafe"`, which is the default.
         undo: by tool, a function that takes a call back when the run is cancelled: `undo(ctx, args, result)`.
@@ -84,16 +91,21 @@ def adopt(
     title = name if name is not None else guest.name
     if not title:
         raise InvalidDefinition("the agent has no name of its own: give it one, adopt(agent, name='refunds')")
-    adopted = AdoptedAgent(
-        title,
+    return adopted(guest, name=title, policy=policy, stop=stop)
+
+
+def adopted(guest: Guest, *, name: str, policy: Policy | None = None, stop: Stop = MaxSteps(50)) -> AdoptedAgent:
+    """A guest as an agent. See `adopt`."""
+    agent = AdoptedAgent(
+        name,
         model=guest.model,
         tools=guest.tools,
         policy=_with_marks(policy, guest.marks),
         stop=stop,
         output_type=guest.output_type,
     )
-    adopted.ungoverned = guest.ungoverned
-    return adopted
+    agent.ungoverned = guest.ungoverned
+    return agent
 
 
 def _reader(agent: Any) -> Reader:
@@ -101,9 +113,10 @@ def _reader(agent: Any) -> Reader:
         loaded = sys.modules.get(module)
         if loaded is not None and isinstance(agent, getattr(loaded, kind)):
             return reader
+    kind = f"{type(agent).__module__}.{type(agent).__qualname__}"
     raise InvalidDefinition(
-        f"adopt takes an agent of Pydantic AI, not an object of type {type(agent).__module__}.{type(agent).__qualname__}; "
-        "another framework's agent can be given as model=, see adjourn.testing.GuestContract"
+        f"adopt takes an agent of Pydantic AI or the OpenAI Agents SDK, not an object of type {kind}; another framework's "
+        "agent can be given as model=, see adjourn.testing.GuestContract"
     )
 
 

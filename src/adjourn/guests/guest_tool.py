@@ -32,7 +32,14 @@ class Terms:
         return {*self.effects, *self.undo, *self.verify}
 
     def tool(
-        self, name: str, description: str, schema: dict[str, Any], body: Body, policy: PolicyName | None = None
+        self,
+        name: str,
+        description: str,
+        schema: dict[str, Any],
+        body: Body,
+        policy: PolicyName | None = None,
+        *,
+        timeout: float | None = None,
     ) -> "GuestTool":
         """The tool of that name, on these terms. `policy`: what the framework's own mark says.
 
@@ -48,6 +55,7 @@ class Terms:
             undo=self.undo.get(name),
             verify=self.verify.get(name),
             policy=policy,
+            timeout=timeout,
         )
 
 

@@ -210,11 +210,10 @@ def _output_type(output_type: Any) -> Any:
 
 
 def _native(agent: AbstractAgent[Any, Any]) -> tuple[str, ...]:
-    """Tools that the provider runs by itself."""
-    found = [
-        getattr(one, "kind", getattr(one, "__name__", "native")) for one in agent.root_capability.get_native_tools()
-    ]
-    return tuple(map(str, found))
+    """Tools that the provider runs by itself. Searching for a tool of the agent's own does nothing in the world."""
+    native = agent.root_capability.get_native_tools()
+    found = [str(getattr(one, "kind", getattr(one, "__name__", "native"))) for one in native]
+    return tuple(name for name in found if name != "tool_search")
 
 
 class TheirTools:
@@ -226,8 +225,11 @@ class TheirTools:
 
     def ours(self, terms: Terms) -> list[GuestTool]:
         """Each as a tool of ours."""
-        found = without_waiting(self._toolset.get_tools(self._context()))
-        return [self._tool(tool.tool_def, terms) for tool in found.values()]
+        found: list[GuestTool] = []
+        for toolset in self._agent.toolsets:
+            tools = without_waiting(toolset.get_tools(self._context()))
+            found += [self._tool(tool.tool_def, terms) for tool in tools.values()]
+        return found
 
     def _tool(self, definition: ToolDefinition, terms: Terms) -> GuestTool:
         name = definition.name

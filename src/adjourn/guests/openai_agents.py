@@ -1,0 +1,451 @@
+"""An OpenAI Agents SDK agent as a model that wants tools: its own runner works until it does.
+
+Every function tool of the agent, and of every agent it can hand over to, is held: the runner stops where it would run one. What
+the runner added to its input is the reply's `details`, with the agent who spoke last; the results come back as input items.
+"""
+
+import json
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+from agents import Agent as TheirAgent
+from agents import (
+    CodeInterpreterTool,
+    FileSearchTool,
+    FunctionTool,
+    Handoff,
+    HostedMCPTool,
+    ImageGenerationTool,
+    RunConfig,
+    RunContextWrapper,
+    RunHooks,
+    Runner,
+    WebSearchTool,
+)
+from agents.items import ToolApprovalItem
+from agents.result import RunResultStreaming
+from pydantic_core import to_json, to_jsonable_python
+
+from adjourn.agent.tool import Tool
+from adjourn.core.codec import loads
+from adjourn.core.messages import (
+    Delta,
+    ModelRequest,
+    Reply,
+    ReplyPart,
+    Result,
+    Text,
+    TextDelta,
+    ThinkingDelta,
+    ToolCall,
+    Usage,
+)
+from adjourn.core.policy import Rule
+from adjourn.errors import AdjournError, Invalid, InvalidDefinition, ModelError
+from adjourn.guests.adopt import Guest
+from adjourn.guests.guest_tool import Terms
+from adjourn.guests.hot_history import Heard, HotHistory
+from adjourn.guests.openai_agents_tools import TheirFunctionTool, mark_of, nested_agent
+from adjourn.guests.provider_errors import failure
+
+Item = dict[str, Any]
+HOSTED = (WebSearchTool, FileSearchTool, CodeInterpreterTool, ImageGenerationTool, HostedMCPTool)
+"""What the provider runs by itself."""
+
+
+def read(
+    agent: TheirAgent[Any],
+    terms: Terms,
+    *,
+    context: Any = None,
+    run_config: RunConfig | None = None,
+    hooks: RunHooks[Any] | None = None,
+) -> Guest:
+    """Take an agent apart. `context`, `run_config` and `hooks` are what its runner is given."""
+    team = Team(agent)
+    tools: dict[str, Tool] = {}
+    marks: list[Rule] = []
+    ungoverned: list[str] = []
+    for member in team.members:
+        for tool in member.agent.tools:
+            if not isinstance(tool, FunctionTool):
+                ungoverned.append(_hosted(tool, member.agent))
+                continue
+            name = team.our_name(member.agent, tool)
+            if name in tools:
+                continue
+            nested = nested_agent(tool)
+            if nested is not None:
+                tools[name] = _nested(nested, name, tool, terms, context, run_config, hooks)
+                continue
+            theirs = TheirFunctionTool(tool, member.agent, context, run_config, hooks)
+            tools[name] = theirs.ours(name, terms)
+            marks += mark_of(tool, name, context)
+    return Guest(
+        name=agent.name,
+        model=OpenAIAgentsGuest(team, context, run_config, hooks),
+        tools=tuple(tools.values()),
+        output_type=_output_type(team),
+        marks=tuple(marks),
+        ungoverned=tuple(dict.fromkeys(ungoverned)),
+    )
+
+
+def _nested(
+    agent: TheirAgent[Any], name: str, tool: FunctionTool, terms: Terms, context: Any, run_config: Any, hooks: Any
+) -> Tool:
+    """Another agent that is a tool of this one: adopted as well, so that its tools are governed, too."""
+    from adjourn.guests.adopt import adopted
+
+    guest = read(agent, terms, context=context, run_config=run_config, hooks=hooks)
+    return adopted(guest, name=guest.name.replace(":", "-").replace("/", "-")).as_tool(name, tool.description)
+
+
+def _hosted(tool: Any, agent: TheirAgent[Any]) -> str:
+    if isinstance(tool, HOSTED):
+        return str(getattr(tool, "name", type(tool).__name__))
+    raise InvalidDefinition(
+        f"the agent {agent.name!r} has a {type(tool).__name__}, which the SDK runs here by itself: nothing could stop it. "
+        "Give the agent function tools instead"
+    )
+
+
+def _output_type(team: "Team") -> Any:
+    """The type of the output, if whoever speaks last has the same."""
+    found = {member.agent.output_type for member in team.members}
+    if found == {None} or found == {str}:
+        return str
+    only = found.pop()
+    return only if not found and isinstance(only, type) else Any
+
+
+@dataclass
+class Member:
+    """An agent of a team, and the copy of it whose tools are held."""
+
+    agent: TheirAgent[Any]
+    held: TheirAgent[Any]
+
+
+class Team:
+    """An agent and all agents that it can hand over to, directly or not."""
+
+    def __init__(self, agent: TheirAgent[Any]) -> None:
+        self.members = [Member(one, self._hold(one)) for one in _reachable(agent)]
+        by_name: dict[str, Member] = {}
+        for member in self.members:
+            if by_name.setdefault(member.agent.name, member) is not member:
+                raise InvalidDefinition(f"two agents that can be handed to are named {member.agent.name!r}: rename one")
+        self._by_name = by_name
+        for member in self.members:
+            member.held.handoffs = [self._handoff(one) for one in member.agent.handoffs]
+
+    def _hold(self, agent: TheirAgent[Any]) -> TheirAgent[Any]:
+        if agent.mcp_servers:
+            raise InvalidDefinition(
+                f"the agent {agent.name!r} has mcp_servers, whose tools the SDK would run by itself: give them to the agent "
+                "as function tools"
+            )
+        held = [
+            replace(tool, needs_approval=True, on_invoke_tool=_never, tool_input_guardrails=None)
+            if isinstance(tool, FunctionTool)
+            else tool
+            for tool in agent.tools
+        ]
+        return agent.clone(tools=held)
+
+    def _handoff(self, given: Any) -> Any:
+        """The same handoff, to the copy of its agent."""
+        if isinstance(given, TheirAgent):
+            return self._by_name[given.name].held
+        theirs = cast("Handoff[Any, Any]", given)
+
+        async def to_the_held(context: RunContextWrapper[Any], arguments: str) -> Any:
+            chosen = await theirs.on_invoke_handoff(context, arguments)
+            if chosen.name not in self._by_name:
+                raise ModelError(f"a handoff chose the agent {chosen.name!r}, which could not be found beforehand")
+            return self._by_name[chosen.name].held
+
+        return replace(theirs, on_invoke_handoff=to_the_held)
+
+    def held(self, name: str) -> TheirAgent[Any]:
+        """The copy of the agent of that name; the first one's if there is none any more."""
+        return (self._by_name.get(name) or self.members[0]).held
+
+    def our_name(self, agent: TheirAgent[Any], tool: FunctionTool) -> str:
+        """What a tool is called here: its name, unless another agent of the team has another tool of that name."""
+        same = [t for m in self.members for t in _functions(m.agent) if t.name == tool.name]
+        if all(other is tool for other in same):
+            return tool.name
+        prefix = "".join(char if char.isalnum() or char in "_-" else "_" for char in agent.name)
+        return f"{prefix}.{tool.name}"[:64]
+
+    def called(self, item: ToolApprovalItem) -> str:
+        """What the tool of a call is called here."""
+        agent = self._by_name[item.agent.name].agent
+        tool = next((one for one in _functions(agent) if one.name == item.name), None)
+        return self.our_name(agent, tool) if tool else str(item.name)
+
+
+def _functions(agent: TheirAgent[Any]) -> list[FunctionTool]:
+    return [tool for tool in agent.tools if isinstance(tool, FunctionTool)]
+
+
+def _reachable(agent: TheirAgent[Any]) -> list[TheirAgent[Any]]:
+    found: list[TheirAgent[Any]] = []
+    ahead = [agent]
+    while ahead:
+        one = ahead.pop(0)
+        if any(one is known for known in found):
+            continue
+        found.append(one)
+        ahead += list(_targets(one))
+    return found
+
+
+def _targets(agent: TheirAgent[Any]) -> Iterator[TheirAgent[Any]]:
+    for one in agent.handoffs:
+        if isinstance(one, TheirAgent):
+            yield one
+            continue
+        reference = getattr(one, "_agent_ref", None)
+        target = reference() if reference is not None else None
+        if not isinstance(target, TheirAgent):
+            raise InvalidDefinition(
+                f"the handoff {one.tool_name!r} of {agent.name!r} does not say which agent it leads to: make it with handoff(agent)"
+            )
+        yield target
+
+
+async def _never(context: Any, arguments: str) -> Any:
+    raise AssertionError("Adjourn runs the tools")
+
+
+@dataclass
+class Talk:
+    """What the runner has had as input so far, who speaks, and the handoff that tool calls held up."""
+
+    items: list[Item]
+    agent: str = ""
+    handing: Item | None = None
+
+
+class OpenAIAgentsGuest:
+    """See `Model`."""
+
+    def __init__(self, team: Team, context: Any, run_config: RunConfig | None, hooks: RunHooks[Any] | None) -> None:
+        self._team, self._context, self._run_config, self._hooks = team, context, run_config, hooks
+        self._history = HotHistory[Talk]("openai-agents", lambda: Talk([]), _add, _hear)
+
+    @property
+    def name(self) -> str:
+        """See `Model.name`."""
+        return f"openai-agents:{self._team.members[0].agent.name}"
+
+    async def request(self, request: ModelRequest) -> AsyncIterator[Delta | Reply]:
+        """See `Model.request`: what the agents think until one wants tools or has its output."""
+        talk, heard = self._history.take(request)
+        _hear(talk, heard)
+        before = len(talk.items)
+        try:
+            agent = await self._speaker(talk, heard)
+            final = await _stopped_by_tools(agent, heard, self._context)
+            if final is not None:
+                yield Reply((Text(text=_as_text(final)),), Usage(), self.name, _details(talk.items[before:], talk))
+                return
+            run = Runner.run_streamed(
+                agent,
+                cast("Any", list(talk.items)),
+                context=self._context,
+                run_config=self._config(request),
+                hooks=self._hooks,
+            )
+            async for delta in _deltas(run):
+                yield delta
+        except AdjournError:
+            raise
+        except Exception as e:
+            raise failure(self.name, e) from e
+        details = self._take_in(talk, run)
+        self._history.keep(request, details, talk)
+        yield Reply(self._parts(run), _usage(run), _model_name(run.last_agent) or self.name, details)
+
+    def _config(self, request: ModelRequest) -> RunConfig:
+        if self._run_config is not None:
+            return self._run_config
+        return RunConfig(group_id=request.session or request.run or None)
+
+    async def _speaker(self, talk: Talk, heard: Heard) -> TheirAgent[Any]:
+        """Who goes on. After results it is not checked again what came in, and a forced tool is not forced again."""
+        agent = self._team.held(talk.agent)
+        if talk.handing is not None:
+            agent = await self._handed(agent, talk)
+        if not heard.results:
+            return agent
+        settings = agent.model_settings
+        if agent.reset_tool_choice and settings.tool_choice is not None:
+            settings = replace(settings, tool_choice=None)
+        guardrails = agent.input_guardrails if heard.said else []
+        return agent.clone(model_settings=settings, input_guardrails=guardrails)
+
+    async def _handed(self, agent: TheirAgent[Any], talk: Talk) -> TheirAgent[Any]:
+        """Make the handoff that came in one reply with tool calls, now that these have their results."""
+        call, talk.handing = cast("Item", talk.handing), None
+        target = agent
+        for one in agent.handoffs:
+            theirs = one if isinstance(one, Handoff) else None
+            name = theirs.tool_name if theirs else Handoff.default_tool_name(cast("Any", one))
+            if name != call["name"]:
+                continue
+            wrapped = RunContextWrapper(self._context)
+            target = await theirs.on_invoke_handoff(wrapped, call["arguments"]) if theirs else cast("Any", one)
+        talk.agent = target.name
+        talk.items.append(_output(call["call_id"], json.dumps({"assistant": target.name})))
+        return target
+
+    def _take_in(self, talk: Talk, run: RunResultStreaming) -> dict[str, Any]:
+        """Add what the run added, and say what that is. A handoff may have rewritten what came before."""
+        whole = cast("list[Item]", to_jsonable_python(run.to_input_list(), exclude_none=True))
+        before = len(talk.items)
+        if whole[:before] == to_jsonable_python(talk.items):
+            new, rewritten = whole[before:], False
+        else:
+            new, rewritten = whole, True
+        talk.items, talk.agent = whole, run.last_agent.name
+        talk.handing = _open_handoff(new, run.interruptions)
+        return {**_details(new, talk), **({"rewritten": True} if rewritten else {})}
+
+    def _parts(self, run: RunResultStreaming) -> tuple[ReplyPart, ...]:
+        if not run.interruptions:
+            return (Text(text=_as_text(run.final_output)),)
+        parts: list[ReplyPart] = []
+        if text := _last_words(run):
+            parts.append(Text(text=text))
+        for item in run.interruptions:
+            raw: Any = item.raw_item
+            if getattr(raw, "type", None) != "function_call":
+                raise ModelError(
+                    f"{self.name}: the provider wants to be allowed something that it runs itself: {raw!r:.200}"
+                )
+            parts.append(ToolCall(id=raw.call_id, tool=self._team.called(item), args=_arguments(raw.arguments)))
+        return tuple(parts)
+
+
+async def _deltas(run: RunResultStreaming) -> AsyncIterator[Delta]:
+    """The words as they come. Whoever stops to listen ends the run."""
+    try:
+        async for event in run.stream_events():
+            data: Any = getattr(event, "data", None)
+            kind = getattr(data, "type", "")
+            if kind == "response.output_text.delta":
+                yield TextDelta(data.delta)
+            elif kind in ("response.reasoning_summary_text.delta", "response.reasoning_text.delta"):
+                yield ThinkingDelta(data.delta)
+    finally:
+        if not run.is_complete:
+            run.cancel()
+        if run.run_loop_task is not None:
+            await _ended(run.run_loop_task)
+    if error := run.run_loop_exception:
+        raise error
+
+
+async def _ended(task: Any) -> None:
+    try:
+        await task
+    except BaseException:  # whoever asked has it already
+        pass
+
+
+def _details(items: list[Item], talk: Talk) -> dict[str, Any]:
+    found: dict[str, Any] = {"guest": "openai-agents", "items": items, "agent": talk.agent}
+    if talk.handing is not None:
+        found["handing"] = talk.handing
+    return found
+
+
+def _add(talk: Talk, details: dict[str, Any]) -> None:
+    if details.get("rewritten"):
+        talk.items.clear()
+    talk.items += details["items"]
+    talk.agent, talk.handing = details["agent"], details.get("handing")
+
+
+def _hear(talk: Talk, heard: Heard) -> None:
+    talk.items += [_output(result.call_id, _content(result)) for result in heard.results]
+    if heard.said:
+        talk.items.append({"role": "user", "content": heard.said})
+
+
+def _output(call_id: str, output: str) -> Item:
+    return {"type": "function_call_output", "call_id": call_id, "output": output}
+
+
+def _content(result: Result) -> str:
+    text = _as_text(result.content)
+    return f"error: {text}" if result.error else text
+
+
+def _as_text(value: Any) -> str:
+    return value if isinstance(value, str) else to_json(value, fallback=str).decode()
+
+
+def _arguments(raw: str) -> Any:
+    try:
+        return loads(raw or "{}", what="the arguments")
+    except Invalid:
+        return raw
+
+
+def _open_handoff(items: list[Item], interruptions: list[ToolApprovalItem]) -> Item | None:
+    """A handoff in a reply whose tool calls are held: it is made once they have their results."""
+    if not interruptions:
+        return None
+    held = {getattr(item.raw_item, "call_id", "") for item in interruptions}
+    answered = {item.get("call_id") for item in items if item.get("type") == "function_call_output"}
+    for item in items:
+        if item.get("type") == "function_call" and item["call_id"] not in held | answered:
+            return {"name": item["name"], "call_id": item["call_id"], "arguments": item.get("arguments", "")}
+    return None
+
+
+async def _stopped_by_tools(agent: TheirAgent[Any], heard: Heard, context: Any) -> Any:
+    """The output, if the agent is one that ends with what its tools gave; else None."""
+    behaviour: Any = agent.tool_use_behavior
+    results = [result for result in heard.results if not result.error]
+    if behaviour == "run_llm_again" or not results:
+        return None
+    if behaviour == "stop_on_first_tool":
+        return results[0].content
+    if isinstance(behaviour, dict):
+        names = cast("dict[str, Any]", behaviour).get("stop_at_tool_names", [])
+        return next((result.content for result in results if result.tool in names), None)
+    raise ModelError(f"the agent {agent.name!r} has a function as tool_use_behavior=, which cannot be asked here")
+
+
+def _last_words(run: RunResultStreaming) -> str:
+    """What the agent said beside its calls."""
+    if not run.raw_responses:
+        return ""
+    texts: list[str] = []
+    for item in run.raw_responses[-1].output:
+        for part in getattr(item, "content", None) or ():
+            texts.append(getattr(part, "text", "") if getattr(item, "type", "") == "message" else "")
+    return "".join(filter(None, texts))
+
+
+def _usage(run: RunResultStreaming) -> Usage:
+    used = run.context_wrapper.usage
+    details = getattr(used, "input_tokens_details", None)
+    return Usage(
+        requests=used.requests,
+        input_tokens=used.input_tokens,
+        output_tokens=used.output_tokens,
+        cache_read_tokens=getattr(details, "cached_tokens", 0) or 0,
+    )
+
+
+def _model_name(agent: TheirAgent[Any]) -> str:
+    model = agent.model
+    return model if isinstance(model, str) else str(getattr(model, "model", "") or "")

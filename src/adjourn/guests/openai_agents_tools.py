@@ -1,0 +1,132 @@
+"""The function tools of the OpenAI Agents SDK, run as its runner would run them: with its guardrails, hooks and context."""
+
+import inspect
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, cast
+
+from agents import Agent as TheirAgent
+from agents import FunctionTool, RunConfig, RunContextWrapper, RunHooks
+from agents.tool_context import ToolContext as TheirToolContext
+from agents.tool_guardrails import ToolInputGuardrailData, ToolOutputGuardrailData
+from pydantic_core import to_jsonable_python
+
+from adjourn.bodies.tool_context import ToolContext
+from adjourn.core.policy import Rule, ask
+from adjourn.errors import ToolFailed
+from adjourn.guests.guest_tool import GuestTool, Terms, without_waiting
+
+
+class TheirFunctionTool:
+    """One tool of one agent."""
+
+    def __init__(
+        self,
+        tool: FunctionTool,
+        agent: TheirAgent[Any],
+        context: Any,
+        run_config: RunConfig | None,
+        hooks: RunHooks[Any] | None,
+    ) -> None:
+        self._tool, self._agent, self._context = tool, agent, context
+        self._run_config, self._hooks = run_config, hooks
+        # An error must stay one: by default the SDK makes it a result that only reads like an error.
+        self._raising = replace(tool, _failure_error_function=None, _use_default_failure_error_function=False)
+
+    def ours(self, name: str, terms: Terms) -> GuestTool:
+        """As a tool of ours, by this name."""
+        tool = self._tool
+        marked = "ask" if tool.needs_approval is True else None
+        return terms.tool(
+            name, tool.description, dict(tool.params_json_schema), self._body, marked, timeout=tool.timeout_seconds
+        )
+
+    async def _body(self, ours: ToolContext, args: dict[str, Any]) -> Any:
+        raw = json.dumps(args)
+        context = TheirToolContext(
+            context=self._context,
+            tool_name=self._tool.name,
+            tool_call_id=ours.idempotency_key,
+            tool_arguments=raw,
+            agent=self._agent,
+            run_config=self._run_config,
+        )
+        await self._check_input(context)
+        await self._tell("on_tool_start", context)
+        try:
+            value = await self._raising.on_invoke_tool(context, raw)
+        except Exception as error:
+            raise await self._error(context, error) from error
+        value = await self._checked_output(context, value)
+        await self._tell("on_tool_end", context, value)
+        return to_jsonable_python(value, fallback=str)
+
+    async def _error(self, context: Any, error: Exception) -> Exception:
+        """The error, in the words of the tool's own `failure_error_function` if it has one."""
+        formatter = getattr(self._tool, "_failure_error_function", None)
+        if formatter is None or getattr(self._tool, "_use_default_failure_error_function", True):
+            return error
+        said = formatter(context, error)
+        return ToolFailed(await said if inspect.isawaitable(said) else said)
+
+    async def _check_input(self, context: TheirToolContext[Any]) -> None:
+        for guardrail in self._tool.tool_input_guardrails or ():
+            found = await guardrail.run(ToolInputGuardrailData(context, self._agent))
+            _obey(found.behavior, guardrail.get_name())
+
+    async def _checked_output(self, context: TheirToolContext[Any], value: Any) -> Any:
+        for guardrail in self._tool.tool_output_guardrails or ():
+            found = await guardrail.run(ToolOutputGuardrailData(context, self._agent, output=value))
+            if found.behavior["type"] == "reject_content":  # it ran: only what the model reads of it changes
+                value = found.behavior["message"]
+            else:
+                _obey(found.behavior, guardrail.get_name())
+        return value
+
+    async def _tell(self, event: str, context: Any, *more: Any) -> None:
+        for hooks in (self._hooks, self._agent.hooks):
+            if hooks is not None:
+                await getattr(hooks, event)(context, self._agent, self._tool, *more)
+
+
+def _obey(behaviour: Any, guardrail: str) -> None:
+    """What a guardrail of a tool wants."""
+    if behaviour["type"] == "reject_content":
+        raise ToolFailed(behaviour["message"])
+    if behaviour["type"] == "raise_exception":
+        raise ToolFailed(f"the guardrail {guardrail} refused it")
+
+
+def mark_of(tool: FunctionTool, name: str, context: Any) -> list[Rule]:
+    """A function as `needs_approval=`, as a rule that asks. Where it cannot tell at once, a person is asked."""
+    wanted = tool.needs_approval
+    if not callable(wanted):
+        return []
+    return [
+        ask(name, when=_needed(wanted, context), reason="the tool's needs_approval", name=f"{name}: needs_approval")
+    ]
+
+
+def _needed(wanted: Callable[..., Any], context: Any) -> Callable[[dict[str, Any]], bool]:
+    def needs_approval(arguments: dict[str, Any]) -> bool:
+        try:
+            answer = wanted(RunContextWrapper(context), arguments, "")
+            if inspect.iscoroutine(answer):
+                answer = without_waiting(answer)
+        except Exception:
+            return True
+        return answer is not False
+
+    return needs_approval
+
+
+def nested_agent(tool: FunctionTool) -> TheirAgent[Any] | None:
+    """The agent behind a tool that was made with `agent.as_tool()`, if it takes one string as its input."""
+    agent: Any = getattr(tool, "_agent_instance", None)
+    if not getattr(tool, "_is_agent_tool", False) or not isinstance(agent, TheirAgent):
+        return None
+    properties = tool.params_json_schema.get("properties", {})
+    if set(properties) != {"input"} or properties["input"].get("type") != "string":
+        return None
+    return cast("TheirAgent[Any]", agent)
