@@ -8,14 +8,13 @@ from typing import Any
 import pytest
 
 from adjourn.agent.agent import Agent
-from adjourn.runtime.outcome import Completed, is_paused
 from adjourn.core.codec import encode
 from adjourn.core.messages import ModelRequest, Reply, TextDelta, User
 from adjourn.core.policy import Policy, ask
 from adjourn.core.records import Replied
 from adjourn.driver.feed import TextArrived
 from adjourn.errors import AlreadyDecided
-from adjourn.testing.scripted import ScriptedModel, call, streamed
+from adjourn.runtime.outcome import Completed, is_paused
 from adjourn.runtime.run import Run
 from adjourn.runtime.runtime import Runtime
 from adjourn.stores.memory.store import MemoryStore
@@ -23,6 +22,7 @@ from adjourn.stores.protocol import Store
 from adjourn.testing.crash_points import crash_points
 from adjourn.testing.env import Env, env
 from adjourn.testing.guest_script import GuestScript, GuestShop, blocks, hand_to
+from adjourn.testing.scripted import ScriptedModel, call, streamed
 
 ASKED = Policy([ask("refund")], default="allow")
 READS = {"look_up": "read"}
