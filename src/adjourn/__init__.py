@@ -1,6 +1,9 @@
 """Adjourn: a durable, interruptible runtime for AI agents.
 
 To adjourn: to break off with the intention of resuming later.
+
+`__all__` has the names that programs begin with. What stands in `adjourn.policy`, `adjourn.events`, `adjourn.views`,
+`adjourn.signing`, `adjourn.wakes`, `adjourn.models`, `adjourn.stores` and `adjourn.errors` can be imported from here too.
 """
 
 from importlib import import_module
@@ -13,114 +16,148 @@ if TYPE_CHECKING:
     from adjourn.bodies.signature import Resource
     from adjourn.bodies.tool_context import ToolContext, pause_for
     from adjourn.core.conditions import (
-        email_in,
-        eq,
-        ge,
-        gt,
-        host_in,
-        le,
-        lt,
-        matches,
-        ne,
-        one_of,
-        path_under,
-        under,
+        email_in as email_in,
+        eq as eq,
+        ge as ge,
+        gt as gt,
+        host_in as host_in,
+        le as le,
+        lt as lt,
+        matches as matches,
+        ne as ne,
+        one_of as one_of,
+        path_under as path_under,
+        under as under,
     )
     from adjourn.core.decision import Decision
-    from adjourn.core.interrupt import Interrupt, PendingToolCall, Seat
+    from adjourn.core.interrupt import Interrupt, PendingToolCall as PendingToolCall, Seat as Seat
     from adjourn.core.messages import Usage
-    from adjourn.core.policy import Policy, Verdict, allow, ask, deny
-    from adjourn.core.sent_request import SentRequest
+    from adjourn.core.policy import Policy, Verdict as Verdict, allow, ask, deny
+    from adjourn.core.sent_request import SentRequest as SentRequest
     from adjourn.core.stop import External, MaxCost, MaxSteps, MaxTime, MaxTokens, TextMention, ToolCalled
-    from adjourn.driver.decider_keys import Deciders, SigningKey
-    from adjourn.driver.watch import Event, Published, Recorded, TextArrived, ToolCallApprovalRequired
+    from adjourn.driver.decider_keys import Deciders as Deciders, SigningKey as SigningKey
+    from adjourn.driver.watch import (
+        Event as Event,
+        Published as Published,
+        Recorded,
+        TextArrived,
+        ToolCallApprovalRequired as ToolCallApprovalRequired,
+    )
     from adjourn.errors import (
         AdjournError,
-        AlreadyDecided,
-        AlreadyResumed,
-        AnswerRequired,
-        AuditBroken,
-        BrokenHistory,
-        CheckpointInvalid,
+        AlreadyDecided as AlreadyDecided,
+        AlreadyResumed as AlreadyResumed,
+        AnswerRequired as AnswerRequired,
+        AuditBroken as AuditBroken,
+        BrokenHistory as BrokenHistory,
+        CheckpointInvalid as CheckpointInvalid,
         Conflict,
-        Halted,
+        Halted as Halted,
         InDoubt,
-        InterruptClosed,
-        Invalid,
-        InvalidAnswer,
-        InvalidDefinition,
-        LeaseLost,
-        MissingResource,
-        Misused,
-        ModelError,
-        NoOutput,
-        NotAllowed,
-        NotFound,
-        NotJSON,
-        NotTrusted,
-        PauseRequest,
-        ProgramChanged,
-        Refused,
-        RequestReused,
-        RunErased,
-        RunExists,
+        InterruptClosed as InterruptClosed,
+        Invalid as Invalid,
+        InvalidAnswer as InvalidAnswer,
+        InvalidDefinition as InvalidDefinition,
+        LeaseLost as LeaseLost,
+        MissingResource as MissingResource,
+        Misused as Misused,
+        ModelError as ModelError,
+        NoOutput as NoOutput,
+        NotAllowed as NotAllowed,
+        NotFound as NotFound,
+        NotJSON as NotJSON,
+        NotTrusted as NotTrusted,
+        PauseRequest as PauseRequest,
+        ProgramChanged as ProgramChanged,
+        Refused as Refused,
+        RequestReused as RequestReused,
+        RunErased as RunErased,
+        RunExists as RunExists,
         RunFailed,
-        RunHeld,
-        RunPruned,
-        SessionMoved,
-        StaleDecision,
-        StoreError,
+        RunHeld as RunHeld,
+        RunPruned as RunPruned,
+        SessionMoved as SessionMoved,
+        StaleDecision as StaleDecision,
+        StoreError as StoreError,
         ToolFailed,
-        Unauthorised,
-        UnknownInterrupt,
-        UnknownRun,
+        Unauthorised as Unauthorised,
+        UnknownInterrupt as UnknownInterrupt,
+        UnknownRun as UnknownRun,
         can_resume,
     )
     from adjourn.flow.execution import Execution
     from adjourn.flow.flow import Flow
     from adjourn.flow.flow_context import FlowContext
-    from adjourn.models.model import Model
-    from adjourn.runtime.advance import Busy, Rested, Unfit
+    from adjourn.models.model import Model as Model
+    from adjourn.runtime.advance import Busy as Busy, Rested as Rested, Unfit as Unfit
     from adjourn.runtime.checkpoint import Checkpoint
-    from adjourn.runtime.local import Handle
+    from adjourn.runtime.local import Handle as Handle
     from adjourn.runtime.outcome import Cancelled, Completed, Outcome, Paused, Stopped, is_paused
-    from adjourn.runtime.run import Run, RunState
+    from adjourn.runtime.run import Run, RunState as RunState
     from adjourn.runtime.runtime import Runtime
     from adjourn.runtime.upgraders import register_upgrader
-    from adjourn.runtime.wake_relay import WakeRelay
-    from adjourn.stores.protocol import Store
-    from adjourn.stores.seals import Anchor
-    from adjourn.stores.verification import Verification
+    from adjourn.runtime.wake_relay import WakeRelay as WakeRelay
+    from adjourn.stores.protocol import Store as Store
+    from adjourn.stores.seals import Anchor as Anchor
+    from adjourn.stores.verification import Verification as Verification
 
 __version__ = "0.1.0"
 
 __all__ = [
     # agents and tools
-    "Agent", "Tool", "tool", "ToolContext", "Resource", "pause_for", "ask_human", "Model",
-    "trim", "drop_tool_results", "summarise",
+    "Agent",
+    "Tool",
+    "tool",
+    "ToolContext",
+    "Resource",
+    "pause_for",
+    "ask_human",
+    "trim",
+    "drop_tool_results",
+    "summarise",
     # flows
-    "Flow", "FlowContext", "Execution",
-    # policy and limits
-    "Policy", "Verdict", "allow", "ask", "deny", "eq", "ne", "gt", "ge", "lt", "le", "one_of", "matches",
-    "email_in", "host_in", "path_under", "under",
-    "MaxSteps", "MaxTokens", "MaxCost", "MaxTime", "TextMention", "ToolCalled", "External",
+    "Flow",
+    "FlowContext",
+    "Execution",
+    # policy
+    "Policy",
+    "allow",
+    "ask",
+    "deny",
+    # stop conditions
+    "MaxSteps",
+    "MaxTokens",
+    "MaxCost",
+    "MaxTime",
+    "TextMention",
+    "ToolCalled",
+    "External",
     # outcomes
-    "Outcome", "Completed", "Paused", "Stopped", "Cancelled", "is_paused", "Usage", "Checkpoint", "Handle", "register_upgrader",
+    "Outcome",
+    "Completed",
+    "Paused",
+    "Stopped",
+    "Cancelled",
+    "is_paused",
+    "can_resume",
+    "Usage",
+    "Checkpoint",
+    "register_upgrader",
     # people
-    "Interrupt", "PendingToolCall", "Seat", "Decision", "Deciders", "SigningKey",
+    "Interrupt",
+    "Decision",
     # runtime
-    "Runtime", "Run", "RunState", "Rested", "Busy", "Unfit", "WakeRelay", "SentRequest", "Store",
-    "Event", "Recorded", "TextArrived", "Published", "ToolCallApprovalRequired",
-    "Anchor", "Verification",
+    "Runtime",
+    "Run",
+    "Recorded",
+    "TextArrived",
     # errors
-    "AdjournError", "AlreadyDecided", "AlreadyResumed", "AnswerRequired", "AuditBroken", "BrokenHistory", "CheckpointInvalid", "Conflict",
-    "Halted", "InDoubt", "InterruptClosed", "Invalid", "InvalidAnswer", "InvalidDefinition", "LeaseLost", "MissingResource",
-    "Misused", "ModelError", "NoOutput", "NotAllowed", "NotFound", "NotJSON", "NotTrusted", "PauseRequest", "ProgramChanged",
-    "Refused",
-    "RequestReused", "RunErased", "RunExists", "RunFailed", "RunHeld", "RunPruned", "SessionMoved",
-    "StaleDecision", "StoreError", "ToolFailed", "Unauthorised",
-    "UnknownInterrupt", "UnknownRun", "can_resume",
-]  # fmt: skip
+    "AdjournError",
+    "RunFailed",
+    "ToolFailed",
+    "InDoubt",
+    "Conflict",
+]
 
 _HOMES = {
     "agent.agent": "Agent",
@@ -158,7 +195,7 @@ _HOMES = {
     "stores.protocol": "Store",
     "stores.verification": "Verification",
 }  # fmt: skip
-"""Where each public name is defined: a module is loaded when the first of its names is asked for."""
+"""Where each name is defined: a module is loaded when the first of its names is asked for."""
 _HOME = {name: module for module, names in _HOMES.items() for name in names.split()}
 
 
@@ -173,4 +210,5 @@ if not TYPE_CHECKING:  # which would otherwise believe that there is every name
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    """The names of `__all__`, and no others: what an editor offers first."""
+    return sorted({*__all__, "__all__", "__doc__", "__file__", "__name__", "__path__", "__version__"})

@@ -2,8 +2,10 @@
 
 from adjourn.core.messages import (
     Assistant,
+    Delta,
     Message,
     ModelRequest,
+    Opaque,
     Reply,
     Result,
     Text,
@@ -18,6 +20,6 @@ from adjourn.core.messages import (
 from adjourn.models.model import Model
 
 __all__ = [
-    "Assistant", "Message", "Model", "ModelRequest", "Reply", "Result", "Text", "TextDelta", "Thinking", "ThinkingDelta",
+    "Assistant", "Delta", "Message", "Model", "ModelRequest", "Opaque", "Reply", "Result", "Text", "TextDelta", "Thinking", "ThinkingDelta",
     "ToolCall", "ToolSpec", "Usage", "User",
 ]  # fmt: skip
