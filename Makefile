@@ -82,6 +82,7 @@ pictures: $(VENV)/.dev console browser
 	ADJOURN_PICTURES=1 $(BIN)/python -m pytest -q tests/browser/test_pictures.py
 
 docs: $(VENV)/.dev
+	$(BIN)/python -m tests.house.house_page
 	$(BIN)/mkdocs build --strict --quiet
 
 clean:

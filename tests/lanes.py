@@ -66,6 +66,7 @@ SLOW = (
     "flow/test_seed.py",
     "flow/test_worker.py",
     "house/test_defects.py",
+    "house/test_house_page.py",
     "house/test_import_is_light.py",
     "house/test_lanes.py",
     "house/test_repository.py",
