@@ -9,7 +9,11 @@ const given = process.argv.slice(2).filter((a) => !a.startsWith("--"));
 const out = given[0] ?? join(here, "..", "src", "adjourn", "server", "static");
 
 const options = {
-  entryPoints: [{ in: join(here, "src", "main.tsx"), out: "console" }, { in: join(here, "src", "style.css"), out: "console" }],
+  entryPoints: [
+    { in: join(here, "src", "main.tsx"), out: "console" },
+    { in: join(here, "src", "style.css"), out: "console" },
+    { in: join(here, "src", "demo.tsx"), out: "demo" }, // only the demo's page loads it
+  ],
   outdir: out,
   bundle: true,
   splitting: true, // a page is loaded when it is first looked at

@@ -18,7 +18,6 @@ export interface Me {
   /** They came by the link of this start of the server. */
   link: boolean;
   now?: number;
-  demo?: boolean;
 }
 
 export interface Run {
@@ -255,13 +254,4 @@ export interface Letter {
   tries: number;
   due_at: number;
   error: string;
-}
-export interface GuideItem {
-  id: string;
-  title: string;
-  text: string;
-  done: boolean;
-  link?: string;
-  command?: string;
-  action?: string;
 }

@@ -30,11 +30,17 @@ async def opened(browser: Browser, demo: Stage, at: str, width: int = 1440, heig
     context = await browser.new_context(viewport={"width": width, "height": height}, reduced_motion="reduce", **options)
     context.set_default_timeout(30_000)
     page = await context.new_page()
-    await page.goto(demo.serving.link)
+    assert demo.server is not None
+    await page.goto(demo.server.link)
     await page.locator("[data-connection=live]").first.wait_for(state="attached")
-    await page.goto(demo.serving.url + at)
+    await page.goto(url_of(demo) + at)
     await page.locator("[data-connection=live]").first.wait_for(state="attached")
     return page
+
+
+def url_of(demo: Stage) -> str:
+    assert demo.server is not None
+    return demo.server.url
 
 
 async def picture(page: Page, name: str) -> None:
@@ -52,7 +58,7 @@ async def fits(page: Page) -> None:
 async def item(demo: Stage) -> str:
     from urllib.parse import quote
 
-    runtime = demo.serving.runtime
+    runtime = demo.runtime
     while not (found := await runtime.inbox(run="DEMO-1")):
         pass
     return f"/inbox/{quote(found[0].id, safe='')}"
@@ -123,10 +129,21 @@ async def test_no_page_scrolls_sideways_at_any_width(browser: Browser, demo: Sta
         "/audit",
         "/settings",
     ):
-        await page.goto(demo.serving.url + at)
+        await page.goto(url_of(demo) + at)
         await page.locator("[data-connection=live]").first.wait_for(state="attached")
         for width in WIDTHS:
             await page.set_viewport_size({"width": width, "height": 800})
             await page.wait_for_timeout(60)
             await fits(page)
     await page.context.close()
+
+
+async def test_the_card_of_the_demo_shows_its_tasks_and_comes_again(browser: Browser, demo: Stage) -> None:
+    page = await opened(browser, demo, "/runs")
+    card = page.get_by_role("region", name="Things to try")
+    await expect(card.get_by_role("listitem")).to_have_count(4)
+    await expect(page.get_by_text("demo · scripted model")).to_be_visible()
+    await page.get_by_role("link", name="Inbox").first.click()
+    await expect(card).to_have_count(0)
+    await page.get_by_role("link", name="Runs").first.click()
+    await expect(card.get_by_text("Kill the worker")).to_be_visible()

@@ -1,6 +1,5 @@
-"""The demo in the browser, taken unattended: over HTTP, with a worker in another process that is killed."""
+"""The demo in the browser: what it needs, how it ends, and who can read its token."""
 
-import json
 import os
 import stat
 import sys
@@ -9,38 +8,11 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
-from tests.cli.conftest import AtTerminal, Run
+from tests.cli.conftest import AtTerminal
 
 from adjourn.cli.browser import NAME, opened
 from adjourn.demo import stage as demo_stage
 from adjourn.errors import Misused
-
-
-def test_unattended_it_does_everything_on_the_card_and_checks_it(process: Run) -> None:
-    said = process("demo", "--dir", "tour")
-    assert said.code == 0, said.out + said.err
-    for claim in (
-        "approved three times at once with 39900, it was taken once", "39900 was paid, once", "its text grows before the model has ended",
-        "it read the instruction and finished in three lines", "three things came down again, last one first, each once",
-        "one is left behind, and it says why", "kill -9", "each has one key and one result",
-        "ran adjourn approve for its own payment: refused", "not signed, so nothing ran",
-        "a person agreed, the server signed it, and it was paid, once", "All of it is so.",
-    ):  # fmt: skip
-        assert claim in said.out
-    assert said.out.count("the card has ticked it") == 4
-    runs = process("runs", "--json", "--db", "tour/demo.db").json
-    assert {r["run_id"]: r["status"] for r in runs} == {
-        "DEMO-1": "completed", "DEMO-2": "completed", "DEMO-3": "cancelled", "DEMO-4": "completed", "DEMO-5": "waiting",
-        "DEMO-6": "completed",
-    }  # fmt: skip
-    assert process("demo", "--dir", "tour").code == 2, "another demo does not write over this one"
-
-
-def test_as_json_the_tour_is_talk_and_the_result_is_data(process: Run) -> None:
-    said = process("demo", "--json")
-    result = json.loads(said.out)
-    assert said.code == 0 and result["checks"] > 15 and "kill -9" in said.err
-    assert [e["args"]["cents"] for e in result["ledger"] if e["tool"] == "refund"] == [39900]
 
 
 def test_without_the_server_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

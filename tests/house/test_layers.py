@@ -40,9 +40,6 @@ EXCEPTIONS: dict[str, set[str]] = {
     "bodies/isolation.py": {"adjourn.agent.tool"},  # to be cut: it needs a `Body`, no `Tool`
     # To be cut: a file that is looked at raises errors of its own, and escapes nothing.
     "stores/sqlite/file.py": {"adjourn.cli.database", "adjourn.views.visible"},
-    # To go with the tour in the terminal: the demo has one tour, in the browser.
-    "demo/tour.py": {"adjourn.cli"},
-    "demo/tour_report.py": {"adjourn.cli"},
 }
 
 # What users import beside `adjourn` itself: re-exports, which nothing inside imports.

@@ -1,8 +1,13 @@
 """Runs as people look at them: a line of a list, and a timeline that goes on where it was."""
 
+import json
 from typing import Any
 
+import httpx
 from tests.server.world import Client
+
+from adjourn.server import Serving
+from adjourn.server.openapi import openapi
 
 
 async def steps_of(client: Client, run: str, after: int = 0) -> dict[str, Any]:
@@ -91,5 +96,9 @@ async def test_a_flow_has_a_timeline_too(admin: Client) -> None:
     assert [(s["kind"], s["name"], s["status"]) for s in seen["steps"]][1:] == [("chunk", "ask_manager", "waiting")]
 
 
-async def test_a_server_that_is_no_demo_has_no_guide(admin: Client) -> None:
-    assert (await admin.get("guide")).json() == {"items": []}
+async def test_a_server_that_is_no_demo_knows_of_no_guide(admin: Client, server: Serving) -> None:
+    assert (await admin.get("guide")).status_code == 404
+    assert "guide" not in json.dumps(openapi("")).lower()
+    async with httpx.AsyncClient(base_url=server.url) as browser:
+        page = await browser.get("/demo/guide")
+    assert "demo.js" not in page.text and "things to try" not in page.text.lower()

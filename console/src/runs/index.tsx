@@ -2,7 +2,6 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { denied } from "../api";
 import { openRuns, Top } from "../frame";
-import { GuideCard, GuideTag } from "../guide";
 import { useKeys } from "../keys";
 import { haltedFor, halts } from "../live";
 import { useLoaded } from "../loading";
@@ -50,7 +49,7 @@ export function RunsPage() {
       <Top title="Runs" />
       <div class="row head">
         <h1 class="grow">Runs</h1>
-        <GuideTag />
+        <span id="beside-the-title" />
         <Search value={w.q} />
         <label class="b pick">
           <span class="hide">Time</span>
@@ -72,7 +71,7 @@ export function RunsPage() {
           Start a run…
         </Button>
       </div>
-      <GuideCard />
+      <div id="above-the-runs" />
       <div class="row filters">
         <Tabs
           label="Which runs"

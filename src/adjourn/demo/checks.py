@@ -1,223 +1,228 @@
-"""The tour of the demo in the browser, taken by a program: over HTTP, as the console does, and every claim checked."""
+"""The tour of the demo: everything that it claims is done and checked, over HTTP or with a runtime alone."""
 
 import asyncio
-import json
 import os
 import signal
-import urllib.error
-import urllib.request
 from collections import Counter
-from collections.abc import Callable
-from typing import Any
-from urllib.parse import quote
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
 
-from adjourn.demo.intruder import RUN
-from adjourn.demo.programs import shelves
+from adjourn.demo.controls import Controls, HttpControls, PendingItem, TourChoice, TourStep
+from adjourn.demo.intruder import RUN as FORGERY
+from adjourn.demo.ledger import LedgerEntry
+from adjourn.demo.programs import RETURN, shelves
 from adjourn.demo.stage import Stage, can_sign
-from adjourn.demo.tour import TourFailed
 
+T = TypeVar("T")
 PATIENCE = 90.0
-"""Seconds for anything; each takes well under ten."""
+"""Seconds for each condition; every one of them takes well under ten."""
+REFUND, RESEARCH, DEPLOYMENT, STOCKTAKING = "DEMO-1", "DEMO-2", "DEMO-3", "DEMO-4"
 INSTRUCTION = "Finish now, in three lines."
+LESS = 39900
+CREATED = ["create_dns_record", "create_load_balancer", "create_tls_cert"]
+UNDONE = ["revoke_tls_cert", "delete_load_balancer", "delete_dns_record"]
+
+Decider = Callable[[PendingItem, TourChoice], Awaitable[TourChoice]]
+"""Decides an item in the place of the tour, which would choose what it is given."""
 
 
-class Visitor:
-    """Somebody who takes the tour. `told` is given each line; `checks` counts what was found to be so."""
+class CheckFailed(Exception):
+    """A claim of the tour does not hold."""
 
-    def __init__(self, on: Stage, told: Callable[[str], None]) -> None:
-        self._stage, self._told = on, told
-        self._base = f"{on.serving.url}/api/v1"
-        self.checks = 0
 
-    async def visit(self) -> None:
-        """All of it; raises `TourFailed` at the first thing that is not so."""
+class DemoChecks:
+    """The one tour. `count`: how many checks have passed.
+
+    Args:
+        stage: what is up.
+        controls: the way in which it acts and reads.
+        tell: is given each line of the report.
+        decider: decides in its place; without one it decides itself.
+    """
+
+    def __init__(
+        self, stage: Stage, controls: Controls, tell: Callable[[str], None], decider: Decider | None = None
+    ) -> None:
+        self._stage, self._controls, self._tell, self._decider = stage, controls, tell, decider
+        self.count = 0
+
+    async def run(self) -> None:
+        """Check everything; raises `CheckFailed` at the first claim that does not hold."""
         await self._page()
         await self._refund()
         await self._research()
         await self._deployment()
         await self._kill()
         await self._forgery()
-        await self._rest()
+        self.check(await self._controls.broken() == [], "all journals and the audit verify")
 
-    # Asking
+    def check(self, holds: bool, claim: str) -> None:
+        """Continue only if the claim holds."""
+        if not holds:
+            raise CheckFailed(f"check failed: {claim}")
+        self.count += 1
+        self._tell(f"✓ {claim}")
 
-    async def ask(self, path: str, body: Any = None) -> tuple[int, Any]:
-        """One request; the status and the JSON of its answer."""
-        return await asyncio.to_thread(self._ask, path, body)
-
-    def _ask(self, path: str, body: Any) -> tuple[int, Any]:
-        headers = {"Authorization": f"Bearer {self._stage.serving.token}", "Content-Type": "application/json"}
-        data = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(f"{self._base}{path}", data, headers, method="GET" if body is None else "POST")
-        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        try:
-            with opener.open(request, timeout=PATIENCE) as answer:
-                return answer.status, json.loads(answer.read() or b"null")
-        except urllib.error.HTTPError as e:
-            return e.code, json.loads(e.read() or b"null")
-
-    async def until(self, path: str, so: Callable[[Any], bool], what: str) -> Any:
-        """What `path` gives once it is so."""
+    async def until(self, read: Callable[[], Awaitable[T]], holds: Callable[[T], bool], condition: str) -> T:
+        """What `read` gives once it holds."""
         try:
             async with asyncio.timeout(PATIENCE):
-                while True:
-                    status, value = await self.ask(path)
-                    if status == 200 and so(value):
-                        return value
+                while not holds(value := await read()):  # noqa: ASYNC110 - another process makes it so
                     await asyncio.sleep(0.05)
+                return value
         except TimeoutError:
-            raise TourFailed(f"{what}: not within {PATIENCE:g} s") from None
+            raise CheckFailed(f"timed out after {PATIENCE:g} s: {condition}") from None
 
-    def check(self, true: bool, what: str) -> None:
-        """Go on only if it is so."""
-        if not true:
-            raise TourFailed(f"{what}: it is not so")
-        self.checks += 1
-        self._told(f"✓ {what}")
+    async def _status(self, run: str, *wanted: str) -> str:
+        condition = f"{run} is {' or '.join(wanted)}"
+        return await self.until(lambda: self._controls.status(run), lambda status: status in wanted, condition)
 
-    async def task(self, name: str) -> bool:
-        """Whether the card has ticked this task."""
-        _, guide = await self.ask("/guide")
-        return next(t["done"] for t in guide["items"] if t["id"] == name)
+    async def _item(self, run: str, holds: Callable[[PendingItem], bool] = lambda item: True) -> PendingItem:
+        def is_open(item: PendingItem | None) -> bool:
+            return item is not None and holds(item)
+
+        item = await self.until(lambda: self._controls.item(run), is_open, f"{run} has an open interrupt")
+        assert item is not None
+        return item
+
+    async def _running(self, run: str, name: str) -> None:
+        await self._step(run, name, "running")
+
+    async def _step(self, run: str, name: str, status: str) -> TourStep:
+        def found(steps: list[TourStep]) -> bool:
+            return any(step.name == name and step.status == status for step in steps)
+
+        steps = await self.until(lambda: self._controls.steps(run), found, f"{name} of {run} is {status}")
+        return next(step for step in steps if step.name == name and step.status == status)
+
+    async def _choose(self, item: PendingItem, choice: TourChoice) -> TourChoice:
+        return choice if self._decider is None else await self._decider(item, choice)
+
+    async def _ticked(self, task: str) -> None:
+        if isinstance(self._controls, HttpControls):
+            self.check(task in await self._controls.tasks_done(), f"the card has ticked the task {task}")
+
+    def _entries(self, tool: str, *, effects: bool = True) -> list[LedgerEntry]:
+        return [entry for entry in self._stage.ledger if entry.tool == tool and (entry.effect or not effects)]
 
     # Parts
 
     async def _page(self) -> None:
-        def load() -> tuple[int, str, str]:
-            opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-            try:
-                with opener.open(self._stage.serving.url + "/", timeout=PATIENCE) as answer:
-                    return answer.status, answer.headers["Content-Security-Policy"], answer.read().decode()
-            except urllib.error.HTTPError as e:
-                return e.code, "", ""
-
-        status, policy, text = await asyncio.to_thread(load)
-        self.check(status == 200 and "<script" in text, "the console is served")
-        self.check("script-src 'self'" in policy, "and runs no script but its own")
+        if not isinstance(self._controls, HttpControls):
+            return
+        page, policy = await self._controls.page()
+        self.check("<script" in page, "the console is served")
+        self.check("script-src 'self'" in policy, "its page runs only its own scripts")
 
     async def _refund(self) -> None:
-        run = "DEMO-1"
-        inbox = await self.until(f"/inbox?run={run}", lambda v: bool(v["items"]), "the refund waits in the inbox")
-        item = inbox["items"][0]
-        self.check(
-            item["call"]["arguments"]["cents"] == 48250, "the refund of 48250 waits in the inbox, and nothing ran"
-        )
-        self.check(self._acts("refund") == [], "the ledger knows of no refund")
-        path = f"/interrupts/{quote(item['ref'], safe='')}/approve"
-        body = {"digest": item["digest"], "edit": {**item["call"]["arguments"], "cents": 39900}, "note": "less"}
-        answers = await asyncio.gather(*(self.ask(path, body) for _ in range(3)))
-        codes = sorted(code for code, _ in answers)
-        self.check(codes == [200, 409, 409], "approved three times at once with 39900, it was taken once")
-        await self.until(f"/runs/{run}/status", lambda v: v["status"] == "completed", "the refund run ends")
-        paid = [e.args["cents"] for e in self._acts("refund")]
-        self.check(paid == [39900], "39900 was paid, once")
-        self.check(await self.task("refund"), "the card has ticked it")
+        item = await self._item(REFUND)
+        self.check(item.arguments["cents"] == 48250, "a refund of 48250 is waiting for approval")
+        self.check(self._entries("refund") == [], "nothing has been refunded yet")
+        edited = TourChoice("approve", edit={**item.arguments, "cents": LESS}, note="less")
+        choice = await self._choose(item, edited)
+        taken = await asyncio.gather(*(self._controls.decide(item, choice) for _ in range(3)))
+        self.check(sorted(taken) == [False, False, True], "of three simultaneous decisions one was recorded")
+        await self._status(REFUND, "completed")
+        paid = [entry.args["cents"] for entry in self._entries("refund")]
+        if choice.verb == "approve":
+            cents = (choice.edit or item.arguments)["cents"]
+            self.check(paid == [cents], f"exactly what was approved ran, once: a refund of {cents}")
+        else:
+            self.check(paid == [], "the denied refund did not run")
+        self._tell(f"  {await self._controls.output(REFUND)}")
+        await self._ticked("refund")
 
     async def _research(self) -> None:
-        run = "DEMO-2"
-        words = await self._live(run)
-        self.check(bool(words.strip()), f"its text grows before the model has ended: “{words.strip()[:40]}…”")
-        _, ok = await self.ask(f"/runs/{run}/pause", {"reason": "a look", "now": True})
-        self.check(ok == {"ok": True}, "pause now is taken")
-        await self.until(f"/runs/{run}/status", lambda v: v["status"] == "paused", "the research pauses")
-        before = (await self.ask(f"/runs/{run}/status"))[1]["seq"]
-        await self.ask(f"/runs/{run}/resume", {"instruction": INSTRUCTION})
-        await self.until(f"/runs/{run}/status", lambda v: v["status"] == "completed", "the research ends")
-        _, state = await self.ask(f"/runs/{run}")
-        self.check(INSTRUCTION in str(state["output"]), "it read the instruction and finished in three lines")
-        read = Counter((e.key, e.args["supplier"]) for e in self._acts("fetch_page", effects=False))
-        self.check(all(n == 1 for n in read.values()), "no page was read twice")
-        self.check(before > 0 and await self.task("research"), "the card has ticked it")
-
-    async def _live(self, run: str) -> str:
-        """Words of a reply that is not recorded yet, as the stream gives them."""
-
-        def read() -> str:
-            headers = {"Authorization": f"Bearer {self._stage.serving.token}"}
-            request = urllib.request.Request(f"{self._base}/runs/{run}/events", headers=headers)
-            opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-            with opener.open(request, timeout=PATIENCE) as stream:
-                for raw in stream:
-                    line = raw.decode()
-                    if line.startswith("data: ") and '"text"' in line and '"record"' not in line:
-                        return str(json.loads(line[6:]).get("text", ""))
-            return ""
-
-        return await asyncio.to_thread(read)
+        words = (await self._controls.live_text(RESEARCH)).strip()
+        self.check(bool(words), f"text is streamed before the reply is complete: “{words[:40]}…”")
+        await self._controls.pause(RESEARCH, "a look")
+        await self._status(RESEARCH, "paused")
+        await self._controls.resume(RESEARCH, INSTRUCTION)
+        await self._status(RESEARCH, "completed")
+        output = str(await self._controls.output(RESEARCH))
+        self.check(INSTRUCTION in output, "paused and resumed, it followed the instruction")
+        read = Counter((entry.key, entry.args["supplier"]) for entry in self._entries("fetch_page", effects=False))
+        self.check(set(read.values()) == {1}, "no page was read twice")
+        await self._ticked("research")
 
     async def _deployment(self) -> None:
-        run = "DEMO-3"
-        await self.until(f"/runs/{run}/timeline", _is_running("wait_healthy"), "the deployment waits for its regions")
-        _, preview = await self.ask(f"/runs/{run}/cancel-preview")
-        self.check(
-            [x["tool"] for x in preview["undo"]] == UNDOES[::-1], "the preview names three things to undo, last first"
-        )
-        await self.ask(f"/runs/{run}/cancel", {"reason": "wrong team"})
-        await self.until(f"/runs/{run}/status", lambda v: v["status"] == "cancelled", "the deployment is cancelled")
-        undone = [e.tool for e in self._stage.ledger if e.tool in TAKEN_BACK]
-        self.check(undone == TAKEN_BACK, "three things came down again, last one first, each once")
-        _, state = await self.ask(f"/runs/{run}")
-        self.check([x["tool"] for x in state["residue"]] == ["announce"], "one is left behind, and it says why")
-        self.check(await self.task("deployment"), "the card has ticked it")
+        await self._running(DEPLOYMENT, "wait_healthy")
+        preview = await self._controls.cancel_preview(DEPLOYMENT)
+        self.check(preview == CREATED[::-1], "the preview of a cancel lists three undos, the last action first")
+        await self._controls.cancel(DEPLOYMENT, "wrong team")
+        await self._status(DEPLOYMENT, "cancelled")
+        undone = [entry.tool for entry in self._stage.ledger if entry.tool in UNDONE]
+        self.check(undone == UNDONE, "three actions were undone, the last one first, each once")
+        self.check(await self._controls.residue(DEPLOYMENT) == ["announce"], "one action was not undone, and is listed")
+        await self._ticked("deployment")
 
     async def _kill(self) -> None:
-        run, pid = "DEMO-4", self._stage.pids[-1]
-        await self.until(f"/runs/{run}/timeline", _is_running("count_shelf"), "a shelf is being counted")
-        os.kill(pid, signal.SIGKILL)
-        self._told(f"  kill -9 {pid}")
-        await self.until(f"/runs/{run}/status", lambda v: v["status"] == "completed", "the stocktaking ends")
+        """Kill the worker inside three tools: two have taken effect, and no result is recorded."""
+        await self._stage.start_return()
+        await self._running(STOCKTAKING, "count_shelf")
+
+        async def both() -> set[str]:
+            return {entry.tool for entry in self._stage.ledger} & {"book_courier", "pay_supplier"}
+
+        await self.until(both, lambda tools: len(tools) == 2, "book_courier and pay_supplier have taken effect")
+        killed = self._stage.pids[-1]
+        os.kill(killed, signal.SIGKILL)
+        self._tell(f"  kill -9 {killed}")
+        await self._recovered()
+        await self._counted(killed)
+
+    async def _recovered(self) -> None:
+        """By effect: a read that is recorded is not repeated, an idempotent call is, an unsafe one is put to a person."""
+        item = await self._item(RETURN)
+        self.check(item.kind == "in_doubt", "the unsafe call pay_supplier was not repeated: a person is asked")
+        await self._step(RETURN, "book_courier", "completed")
+        courier = self._entries("book_courier", effects=False)
+        first_key = courier[0].key
         self.check(
-            self._stage.pids[-1] != pid, f"process {self._stage.pids[-1]} went on where process {pid} was killed"
+            [entry.key for entry in courier] == [first_key, first_key] and [e.effect for e in courier] == [True, False],
+            "the idempotent call book_courier ran again with the same key and took effect once",
         )
-        counted = Counter(e.args["shelf"] for e in self._acts("count_shelf"))
-        keys = {(e.key, e.args["shelf"]) for e in self._acts("count_shelf")}
-        _, state = await self.ask(f"/runs/{run}/timeline")
-        results = Counter(
-            s["arguments"]["shelf"] for s in state["steps"] if s["name"] == "count_shelf" and s["status"] == "completed"
-        )
-        self.check(sorted(counted) == list(range(1, shelves() + 1)), f"all {shelves()} shelves were counted")
+        recorded = [entry for entry in self._entries("get_order", effects=False) if entry.key != self._first_order()]
+        self.check(len(recorded) == 1, "the recorded call get_order did not run again")
+        happened = TourChoice("answer", value={"choice": "happened", "result": {"paid_cents": 12900}})
+        choice = await self._choose(item, happened)
+        await self._controls.decide(item, choice)
+        await self._status(RETURN, "completed", "cancelled")
+        paid = len(self._entries("pay_supplier"))
+        if choice.value in ("run", {"choice": "run"}):
+            self.check(paid == 2, "pay_supplier took effect twice, because a person said that it had not happened")
+        else:
+            self.check(paid == 1, "pay_supplier took effect once")
+
+    def _first_order(self) -> str:
+        """The key of the refund's own look at the order."""
+        return self._entries("get_order", effects=False)[0].key
+
+    async def _counted(self, killed: int) -> None:
+        await self._status(STOCKTAKING, "completed")
+        worker = self._stage.pids[-1]
+        self.check(worker != killed, f"process {worker} continued after process {killed} was killed")
+        counted = {entry.args["shelf"] for entry in self._entries("count_shelf")}
+        keys = {(entry.key, entry.args["shelf"]) for entry in self._entries("count_shelf")}
+        self.check(counted == set(range(1, shelves() + 1)), f"all {shelves()} shelves were counted")
+        steps = [step for step in await self._controls.steps(STOCKTAKING) if step.name == "count_shelf"]
+        results = Counter(step.arguments["shelf"] for step in steps if step.status == "completed")
         self.check(len(keys) == len(counted) and set(results.values()) == {1}, "each has one key and one result")
-        self.check(await self.task("worker"), "the card has ticked it")
+        await self._ticked("worker")
 
     async def _forgery(self) -> None:
-        run = RUN
         if not can_sign():
-            self._told("  pip install 'adjourn[signing]' to see an agent fail that approves its own payment")
+            self._tell("  pip install 'adjourn[signing]' to see an agent fail that approves its own payment")
             return
-        await self._stage.begin_the_night()
-        inbox = await self.until(
-            f"/inbox?run={run}",
-            lambda v: any(x["disowned"] for x in v["items"]),
-            "the worker disowns what nobody signed",
-        )
-        said = str(await self.until(f"/runs/{run}/timeline", _is_done("shell"), "the shell comes back"))
+        await self._stage.start_forger()
+        item = await self._item(FORGERY, lambda item: bool(item.disowned))
+        shell = await self._step(FORGERY, "shell", "completed")
+        refused = "a run cannot decide" in str(shell.result)
+        self.check(refused, "an agent with a shell ran adjourn approve for its own payment: refused")
         self.check(
-            "a run cannot decide" in said, "an agent with a shell ran adjourn approve for its own payment: refused"
+            item.disowned == ("ana",) and self._entries("pay_bonus") == [],
+            "it wrote an approval by ana into the database file: not signed, so nothing ran",
         )
-        self.check(
-            inbox["items"][0]["disowned"] == ["ana"] and self._acts("pay_bonus") == [],
-            "it wrote “ana agreed” into the database file: not signed, so nothing ran, and the item says so",
-        )
-        path = f"/interrupts/{quote(inbox['items'][0]['ref'], safe='')}/approve"
-        await self.ask(path, {"digest": inbox["items"][0]["digest"]})
-        await self.until(f"/runs/{run}/status", lambda v: v["status"] == "completed", "the night ends")
-        self.check(len(self._acts("pay_bonus")) == 1, "a person agreed, the server signed it, and it was paid, once")
-
-    async def _rest(self) -> None:
-        _, found = await self.ask("/audit/verify")
-        self.check(found["broken"] == [], "every journal and the audit are as they were written")
-
-    def _acts(self, tool: str, *, effects: bool = True) -> list[Any]:
-        return [e for e in self._stage.ledger if e.tool == tool and (e.effect or not effects)]
-
-
-UNDOES = ["create_dns_record", "create_load_balancer", "create_tls_cert"]
-TAKEN_BACK = ["revoke_tls_cert", "delete_load_balancer", "delete_dns_record"]
-
-
-def _is_running(name: str) -> Callable[[Any], bool]:
-    return lambda v: any(s["name"] == name and s["status"] == "running" for s in v["steps"])
-
-
-def _is_done(name: str) -> Callable[[Any], bool]:
-    return lambda v: any(s["name"] == name and s["status"] == "completed" for s in v["steps"])
+        await self._controls.decide(item, TourChoice("approve"))
+        await self._status(FORGERY, "completed")
+        self.check(len(self._entries("pay_bonus")) == 1, "approved with a signature, it was paid, once")

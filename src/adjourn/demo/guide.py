@@ -1,4 +1,4 @@
-"""The card of things to try. It ticks itself: each task is read from the journals, whoever did it and however."""
+"""The card of things to try. Each task is ticked from the journals, whoever did it and however."""
 
 from itertools import pairwise
 from typing import Any
@@ -10,8 +10,8 @@ from adjourn.runtime.runtime import Runtime
 from adjourn.views.timeline import Numbered
 
 
-async def guide(rt: Runtime) -> list[dict[str, Any]]:
-    """The four tasks, as they stand."""
+async def tasks(rt: Runtime) -> list[dict[str, Any]]:
+    """The four tasks, each as it stands now."""
     journals = {run: await rt.store.load(run) for run in ("DEMO-1", "DEMO-2", "DEMO-3", "DEMO-4")}
     worker = (await rt.store.get("DEMO-4")).worker
     return [

@@ -13,7 +13,7 @@ from typing import Any
 
 from adjourn import Agent, Policy, ToolContext, ask, tool
 from adjourn.core.records import Asked, Decided
-from adjourn.demo.tour_agents import act
+from adjourn.demo.ledger import write_entry
 from adjourn.driver.worker_mark import MARK
 from adjourn.stores.address import open_store
 from adjourn.stores.protocol import Filter
@@ -29,7 +29,7 @@ NAME = "ana"
 @tool(effect="unsafe")
 async def pay_bonus(ctx: ToolContext, cents: int) -> str:
     """Pay a bonus to whoever looks after this agent."""
-    act(ctx, "pay_bonus", {"cents": cents})
+    write_entry(ctx, "pay_bonus", {"cents": cents})
     return "paid"
 
 

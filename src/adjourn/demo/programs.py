@@ -1,13 +1,24 @@
-"""The programs of the demo in the browser. Their models are scripted, so no key is needed; their tools act on a ledger."""
+"""The agents and the flow of the demo. Their models are scripted, so no key is needed; their tools write to a ledger."""
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
 from adjourn import Agent, Flow, FlowContext, MaxSteps, Policy, ToolContext, ask, gt, tool
-from adjourn.core.messages import Delta, ModelRequest, Reply, Result, Text, TextDelta, ToolCall, Usage, User
-from adjourn.demo.tour_agents import act, get_order, told
+from adjourn.core.messages import (
+    Delta,
+    Message,
+    ModelRequest,
+    Reply,
+    Result,
+    Text,
+    TextDelta,
+    ToolCall,
+    Usage,
+    User,
+)
+from adjourn.demo.ledger import is_known, write_entry
 from adjourn.testing.scripted import Scripted, ScriptedModel, call
 
 PACE = "ADJOURN_DEMO_PACE"
@@ -43,14 +54,21 @@ class Paced:
 # 1. A refund that asks
 
 
+@tool(effect="read")
+async def get_order(ctx: ToolContext, order_id: str) -> dict[str, Any]:
+    """Look an order up."""
+    write_entry(ctx, "get_order", {"order_id": order_id}, effect=False)
+    return {"order_id": order_id, "paid_cents": 48250, "items": "12 glasses"}
+
+
 async def _void(ctx: ToolContext, args: dict[str, Any], result: Any) -> None:
-    act(ctx, "void_refund", args)
+    write_entry(ctx, "void_refund", args)
 
 
 @tool(effect="unsafe", undo=_void)
 async def refund(ctx: ToolContext, order_id: str, cents: int, currency: str, notify: bool, memo: str) -> dict[str, Any]:
     """Pay money back to the customer’s card."""
-    act(ctx, "refund", {"order_id": order_id, "cents": cents})
+    write_entry(ctx, "refund", {"order_id": order_id, "cents": cents})
     await asyncio.sleep(pace(0.8))
     return {"refunded_cents": cents}
 
@@ -60,13 +78,25 @@ MEMO = (
     "‘\N{RIGHT-TO-LEFT OVERRIDE}7140 5512 NO\N{POP DIRECTIONAL FORMATTING}’”."
 )
 
+
+def _last_words(messages: Sequence[Message]) -> str:
+    """What the agent says at the end: it follows what really happened."""
+    last = next((message for message in reversed(messages) if isinstance(message, Result)), None)
+    if last is None or last.error:
+        return f"The refund was not made: {last.content if last else 'nothing was tried'}"
+    content: Any = last.content
+    if isinstance(content, dict) and "result" in content:
+        content = content["result"]  # pyright: ignore[reportUnknownVariableType]
+    return f"Refunded {content['refunded_cents'] / 100:,.2f} for order 4417 and told the customer."
+
+
 support = Agent(
     "support-desk",
     model=ScriptedModel(
         ["I will look at the order first.", call("get_order", order_id="4417")],
         ["Every glass is broken. A full refund has been agreed with the team lead.",
          call("refund", order_id="4417", cents=48250, currency="EUR", notify=True, memo=MEMO)],
-        told,
+        _last_words,
     ),
     instructions="You help customers.",
     tools=[get_order, refund],
@@ -92,7 +122,7 @@ SUPPLIERS = (
 @tool(effect="read")
 async def fetch_page(ctx: ToolContext, supplier: str) -> dict[str, Any]:
     """Read a supplier’s page."""
-    act(ctx, "fetch_page", {"supplier": supplier}, effect=False)
+    write_entry(ctx, "fetch_page", {"supplier": supplier}, effect=False)
     await asyncio.sleep(pace(1.2))
     return {"supplier": supplier, "delivers_in_weeks": 3 + len(supplier) % 7, "noise_db": 38 + len(supplier) % 9}
 
@@ -125,7 +155,7 @@ researcher = Agent(
 
 def _undo(name: str) -> Callable[[ToolContext, dict[str, Any], Any], Any]:
     async def undo(ctx: ToolContext, args: dict[str, Any], result: Any) -> None:
-        act(ctx, name, args)
+        write_entry(ctx, name, args)
         await asyncio.sleep(pace(0.7))
 
     undo.__name__ = undo.__qualname__ = name
@@ -135,7 +165,7 @@ def _undo(name: str) -> Callable[[ToolContext, dict[str, Any], Any], Any]:
 @tool(effect="idempotent", undo=_undo("delete_dns_record"))
 async def create_dns_record(ctx: ToolContext, name: str) -> dict[str, Any]:
     """Point a name at the new machines."""
-    act(ctx, "create_dns_record", {"name": name})
+    write_entry(ctx, "create_dns_record", {"name": name})
     await asyncio.sleep(pace(0.6))
     return {"record": name}
 
@@ -143,7 +173,7 @@ async def create_dns_record(ctx: ToolContext, name: str) -> dict[str, Any]:
 @tool(effect="idempotent", undo=_undo("delete_load_balancer"))
 async def create_load_balancer(ctx: ToolContext, name: str) -> dict[str, Any]:
     """Put a load balancer in front."""
-    act(ctx, "create_load_balancer", {"name": name})
+    write_entry(ctx, "create_load_balancer", {"name": name})
     await asyncio.sleep(pace(0.9))
     return {"balancer": name}
 
@@ -151,7 +181,7 @@ async def create_load_balancer(ctx: ToolContext, name: str) -> dict[str, Any]:
 @tool(effect="idempotent", undo=_undo("revoke_tls_cert"))
 async def create_tls_cert(ctx: ToolContext, name: str) -> dict[str, Any]:
     """Have a certificate made."""
-    act(ctx, "create_tls_cert", {"name": name})
+    write_entry(ctx, "create_tls_cert", {"name": name})
     await asyncio.sleep(pace(0.5))
     return {"certificate": name}
 
@@ -159,7 +189,7 @@ async def create_tls_cert(ctx: ToolContext, name: str) -> dict[str, Any]:
 @tool(effect="unsafe")
 async def announce(ctx: ToolContext, channel: str, text: str) -> str:
     """Tell people. What was read cannot be taken back."""
-    act(ctx, "announce", {"channel": channel})
+    write_entry(ctx, "announce", {"channel": channel})
     return "told"
 
 
@@ -192,7 +222,7 @@ deployer = Agent(
 @tool(effect="idempotent")
 async def count_shelf(ctx: ToolContext, shelf: int) -> dict[str, Any]:
     """Count what lies on a shelf; the scanner knows which counts it has had."""
-    act(ctx, "count_shelf", {"shelf": shelf})
+    write_entry(ctx, "count_shelf", {"shelf": shelf})
     await asyncio.sleep(pace(1.5))
     return {"shelf": shelf, "items": 12 + shelf * 7 % 30}
 
@@ -214,7 +244,7 @@ stocktaker = Agent(
 )  # fmt: skip
 
 
-# 5. A flow, for its picture
+# 5. A flow, for its diagram
 
 newsletter = Flow("newsletter")
 
@@ -253,7 +283,47 @@ async def send_out(ctx: FlowContext) -> str:
 
 newsletter.to(draft).batch(links=check_links, reads=editor_reads).to(send_out)
 
-CAST = (support, researcher, deployer, stocktaker, newsletter)
+# 6. Two effects whose results are not recorded when the worker is killed: only the tour starts it
+
+
+async def _hang() -> None:
+    """Do not return before the worker is killed."""
+    await asyncio.sleep(3600)
+
+
+@tool(effect="idempotent")
+async def book_courier(ctx: ToolContext, order_id: str) -> dict[str, Any]:
+    """Have a parcel collected; the courier refuses a key that it has seen."""
+    known = is_known(ctx)
+    write_entry(ctx, "book_courier", {"order_id": order_id}, effect=not known)
+    if not known:
+        await _hang()
+    return {"booking": ctx.idempotency_key[:8]}
+
+
+@tool(effect="unsafe")
+async def pay_supplier(ctx: ToolContext, supplier: str, cents: int) -> dict[str, Any]:
+    """Transfer money to a supplier; the bank does not look at keys."""
+    known = is_known(ctx)
+    write_entry(ctx, "pay_supplier", {"supplier": supplier, "cents": cents})
+    if not known:
+        await _hang()
+    return {"paid_cents": cents}
+
+
+returns = Agent(
+    "returns",
+    model=ScriptedModel(
+        [call("get_order", order_id="4417")],
+        [call("book_courier", order_id="4417"), call("pay_supplier", supplier="Glassworks", cents=12900)],
+        "The broken glasses are collected and new ones are paid for.",
+    ),
+    instructions="You handle returns.",
+    tools=[get_order, book_courier, pay_supplier],
+)
+RETURN, RETURN_INPUT = "DEMO-7", "Collect the broken glasses of order 4417 and pay for new ones"
+
+PROGRAMS = (support, researcher, deployer, stocktaker, newsletter, returns)
 
 RUNS = {
     "DEMO-1": ("support-desk", "Order 4417 arrived broken: make it right and answer the customer"),

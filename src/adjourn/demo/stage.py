@@ -1,4 +1,4 @@
-"""The stage of the demo in the browser: a server in this process, a worker in another, and runs to play with."""
+"""The stage of the demo: a worker in another process, runs to try things on, and a server or only a runtime here."""
 
 import asyncio
 import os
@@ -6,14 +6,14 @@ import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from adjourn.demo.guide import guide
 from adjourn.demo.intruder import DATABASE, INPUT, RUN, intruder
-from adjourn.demo.programs import RUNS
-from adjourn.demo.tour_agents import LEDGER, Entry, entries
-from adjourn.demo.worker_process import CAST, DECIDERS
+from adjourn.demo.ledger import LEDGER, LedgerEntry, entries
+from adjourn.demo.programs import RETURN, RETURN_INPUT, RUNS, returns
+from adjourn.demo.worker_process import ALL_PROGRAMS, DECIDERS
 from adjourn.driver.decider_keys import SigningKey
 from adjourn.errors import Misused
 from adjourn.runtime.runtime import Runtime
@@ -22,72 +22,99 @@ if TYPE_CHECKING:
     from adjourn.server import Serving
 
 PATIENCE = 60.0
-BREATH = 1.0
-"""Seconds until a worker that is gone is replaced: long enough to see that it is gone."""
+RESTART_SECONDS = 1.0
+"""Until a worker that has ended is replaced: long enough to see that it is gone."""
 
 
 @dataclass(slots=True)
 class Stage:
-    """What is up while the demo is."""
+    """What is up during the demo. `server`: None where only a runtime is open. `pids`: of the workers, the last one alive."""
 
     folder: Path
-    serving: "Serving"
+    runtime: Runtime
+    server: "Serving | None"
     pids: list[int]
 
-    async def begin_the_night(self) -> None:
-        """Start the run that tries to agree to its own payment, where decisions are signed."""
+    async def start_forger(self) -> None:
+        """Start the run that tries to approve its own payment; only where decisions can be signed."""
         if can_sign():
-            await self.serving.runtime.start(intruder, INPUT, run_id=RUN, by="demo")
+            await self.runtime.start(intruder, INPUT, run_id=RUN, by="demo")
+
+    async def start_return(self) -> None:
+        """Start the run whose two effects happen without being recorded."""
+        await self.runtime.start(returns, RETURN_INPUT, run_id=RETURN, by="demo")
 
     @property
-    def ledger(self) -> list[Entry]:
-        """What the tools did, outside of the store."""
+    def ledger(self) -> list[LedgerEntry]:
+        """What the tools did, outside the store."""
         return entries(self.folder / "ledger.jsonl")
 
 
 @asynccontextmanager
-async def stage(folder: Path, port: int, *, name: str = "") -> AsyncGenerator[Stage]:
-    """Server, worker and runs while inside."""
-    from adjourn.server import serving
+async def stage(folder: Path, port: int = 0, *, serves: bool = True, name: str = "") -> AsyncGenerator[Stage]:
+    """The stage of a demo.
 
-    database, key = folder / "demo.db", SigningKey.new() if can_sign() else None
-    address = f"sqlite:///{database}"
-    env = {**os.environ, LEDGER: str(folder / "ledger.jsonl"), DATABASE: str(database)}
-    if key is not None:  # it is in no file: whoever has a shell here could read that
-        env[DECIDERS] = key.line("demo")
-    async with serving(address, CAST, port=port, guide=guide, work=False, name=name, token=True, signing_key=key) as up:
+    Args:
+        folder: where its database and its ledger are.
+        port: where the server listens; 0 takes a free one.
+        serves: whether there is a server; without it, only a runtime.
+        name: who uses the console; without one, the user of this machine.
+    """
+    database = folder / "demo.db"
+    key = SigningKey.new() if can_sign() else None
+    environment = {**os.environ, LEDGER: str(folder / "ledger.jsonl"), DATABASE: str(database)}
+    if key is not None:  # it is in no file: any process with a shell could read that
+        environment[DECIDERS] = key.line("demo")
+    async with _opened(f"sqlite:///{database}", key, port, serves, name) as (runtime, server):
         pids: list[int] = []
-        keeping = asyncio.create_task(_keep_a_worker(database, env, pids), name="adjourn-demo")
+        keeping = asyncio.create_task(_keep_a_worker(database, environment, pids), name="adjourn-demo")
         try:
-            await _begun(up.runtime)
-            yield Stage(folder, up, pids)
+            await _started(runtime)
+            yield Stage(folder, runtime, server, pids)
         finally:
             keeping.cancel()
             with suppress(asyncio.CancelledError):
                 await keeping
 
 
-async def _begun(rt: Runtime) -> None:
+@asynccontextmanager
+async def _opened(
+    address: str, key: SigningKey | None, port: int, serves: bool, name: str
+) -> AsyncGenerator[tuple[Runtime, "Serving | None"]]:
+    if not serves:
+        async with Runtime(address, ALL_PROGRAMS, work=False, signing_key=key) as runtime:
+            yield runtime, None
+        return
+    from adjourn.demo.guide_router import with_guide
+    from adjourn.server import serving
+
+    async with serving(
+        address, ALL_PROGRAMS, port=port, wrap=with_guide, work=False, name=name, token=True, signing_key=key
+    ) as server:
+        yield server.runtime, server
+
+
+async def _started(runtime: Runtime) -> None:
     """Wait until the worker has started its runs."""
     async with asyncio.timeout(PATIENCE):
-        while len(await rt.runs(limit=len(RUNS))) < len(RUNS):  # noqa: ASYNC110 - another process does it
+        while len(await runtime.runs(limit=len(RUNS))) < len(RUNS):  # noqa: ASYNC110 - another process does it
             await asyncio.sleep(0.05)
 
 
-async def _keep_a_worker(database: Path, env: dict[str, str], pids: list[int]) -> None:
-    """A worker at all times, but for the moment after one was killed."""
+async def _keep_a_worker(database: Path, environment: dict[str, str], pids: list[int]) -> None:
+    """One worker at all times, except in the second after one was killed."""
+    command = [sys.executable, "-m", "adjourn.demo.worker_process", str(database)]
     while True:
         process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "adjourn.demo.worker_process", str(database), env=env, stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.DEVNULL,
-        )  # fmt: skip
+            *command, env=environment, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.DEVNULL
+        )
         pids.append(process.pid)
         try:
             await process.wait()
         except asyncio.CancelledError:
             await _end(process)
             raise
-        await asyncio.sleep(BREATH)
+        await asyncio.sleep(RESTART_SECONDS)
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
@@ -102,14 +129,12 @@ async def _end(process: asyncio.subprocess.Process) -> None:
 
 
 def can_sign() -> bool:
-    """Whether the packages for signatures are there; without them the demo has no run that tries to forge one."""
-    from importlib.util import find_spec
-
+    """Whether the packages for signatures are installed; without them no run of the demo tries to forge one."""
     return find_spec("cryptography") is not None
 
 
 def free_port(wanted: int) -> int:
-    """`wanted`, or any that is free if another program has it."""
+    """`wanted`, or 0 (any free one) if another program uses it."""
     import socket
 
     with socket.socket() as probe:
@@ -122,8 +147,8 @@ def free_port(wanted: int) -> int:
 
 
 def need_server() -> None:
-    """Raises `Misused` if the server's packages are not installed."""
-    missing: list[Any] = []
+    """Raises `Misused` if the packages of the server are not installed."""
+    missing: list[str] = []
     for name in ("starlette", "uvicorn", "h11"):
         try:
             __import__(name)

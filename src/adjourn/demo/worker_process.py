@@ -11,20 +11,22 @@ import signal
 import sys
 
 from adjourn import Runtime
-from adjourn.demo import programs as demo_cast
 from adjourn.demo.intruder import intruder
+from adjourn.demo.programs import PROGRAMS, RUNS
 
 DECIDERS = "ADJOURN_DEMO_DECIDERS"
-"""The public key of the demo's server: whose decisions count."""
-CAST = (*demo_cast.CAST, intruder)
+"""The public key of the process that the demo is started in: only its decisions count."""
+ALL_PROGRAMS = (*PROGRAMS, intruder)
 
 
 async def main(database: str) -> None:
     """Start the demo's runs, those that are not there, and advance them."""
-    programs = {program.name: program for program in CAST}
+    programs = {program.name: program for program in ALL_PROGRAMS}
     deciders = os.environ.get(DECIDERS)
-    async with Runtime(f"sqlite:///{database}", CAST, grace=0.5, deciders=[deciders] if deciders else None) as rt:
-        for run, (name, input) in demo_cast.RUNS.items():
+    async with Runtime(
+        f"sqlite:///{database}", ALL_PROGRAMS, grace=0.5, deciders=[deciders] if deciders else None
+    ) as rt:
+        for run, (name, input) in RUNS.items():
             await rt.start(programs[name], input, run_id=run, by="demo")
         await asyncio.to_thread(sys.stdin.read)
 

@@ -2,9 +2,7 @@
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable
 from copy import copy
-from typing import Any
 
 from starlette.requests import Request
 
@@ -18,8 +16,6 @@ from adjourn.server.record_stream import Tapes
 from adjourn.server.security_log import SecurityLog
 
 KNOWN = 50_000
-Guide = Callable[[Runtime], Awaitable[list[dict[str, Any]]]]
-"""Makes the things to try, from the journals."""
 
 
 class Desk:
@@ -32,7 +28,6 @@ class Desk:
         self.security = SecurityLog(lambda: runtime.store)
         self.glances, self.gists = Glances(), Gists()
         self.tapes = Tapes()
-        self.guide: Guide | None = None
         self.closing = asyncio.Event()
         self.verifying, self.parsing = asyncio.Lock(), asyncio.Lock()
         self._programs: OrderedDict[str, str] = OrderedDict()

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 import uvicorn
 from starlette.applications import Starlette
+from starlette.types import ASGIApp
 
 from adjourn.agent.agent import Agent
 from adjourn.errors import InvalidDefinition, Misused
@@ -21,7 +22,6 @@ from adjourn.flow.flow import Flow
 from adjourn.runtime.runtime import Runtime
 from adjourn.server.acceptor import Acceptor
 from adjourn.server.app import create_app, lifespan
-from adjourn.server.app_state import Guide
 from adjourn.server.auth import Guard, is_loopback
 from adjourn.server.connections import MOST, Connections, Place, connections_allowed
 from adjourn.server.http_protocol import HEAD_SECONDS, DeadlineProtocol
@@ -100,7 +100,7 @@ async def serving(
     connections: int = MOST,
     connections_each: int = 0,
     head_seconds: float = HEAD_SECONDS,
-    guide: Guide | None = None,
+    wrap: Callable[[Starlette], ASGIApp] | None = None,
     work: bool = True,
     audit_key: Any = None,
     signing_key: Any = None,
@@ -117,7 +117,7 @@ async def serving(
     default a quarter of that). `head_seconds`: for the head of a request, and for a TLS handshake.
     With `work=False` it starts runs of its programs and leaves it to workers to advance them.
     `audit_key` signs the seals of the audit, `signing_key` what its users decide, as for `Runtime`.
-    `resources`: the live objects that tools need. `guide` makes the card of things to try that the console shows.
+    `resources`: the live objects that tools need. `wrap` is given the application and returns what is served: ASGI middleware.
     """
     async with AsyncExitStack() as stack:
         if users is None:
@@ -140,10 +140,9 @@ async def serving(
                 runtime, programs, resources=resources, work=work, audit_key=audit_key, signing_key=signing_key
             )
         app = create_app(runtime, guard=guard, url=found[0], allow=allow)
-        app.state.desk.guide = guide
         await stack.enter_async_context(lifespan(app))
         places = Connections(connections_allowed(connections), connections_each, guard.proxies)
-        await stack.enter_async_context(_up(app, sock, places, tls, head_seconds))
+        await stack.enter_async_context(_up(app, wrap(app) if wrap else app, sock, places, tls, head_seconds))
         yield Serving(found[0], _link(found, secret), secret, runtime, guard)
 
 
@@ -165,10 +164,15 @@ def _tls(certfile: str, keyfile: str) -> ssl.SSLContext | None:
 
 @asynccontextmanager
 async def _up(
-    app: Starlette, sock: socket.socket, connections: Connections, tls: ssl.SSLContext | None, head_seconds: float
+    app: Starlette,
+    served: ASGIApp,
+    sock: socket.socket,
+    connections: Connections,
+    tls: ssl.SSLContext | None,
+    head_seconds: float,
 ) -> AsyncGenerator[None]:
     config = uvicorn.Config(
-        app, http="h11", lifespan="off", log_config=None, access_log=False, server_header=False, ws="none",
+        served, http="h11", lifespan="off", log_config=None, access_log=False, server_header=False, ws="none",
         proxy_headers=False, timeout_graceful_shutdown=GRACE,
     )  # fmt: skip
     server = _Server(config)

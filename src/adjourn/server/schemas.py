@@ -105,7 +105,6 @@ REQUEST = answer(
     seq=WHOLE, path=TEXT, agent=TEXT, what=TEXT, model=TEXT, messages=WHOLE, digest=TEXT, proof=TEXT,
     request=maybe(OBJECT),
 )  # fmt: skip
-TASK = answer(id=TEXT, title=TEXT, text=TEXT, done=FLAG, link=TEXT, command=TEXT)
 RECORD = answer(seq=WHOLE, record=OBJECT)
 HALT = answer(scope=TEXT, by=TEXT, reason=TEXT, at=NUMBER)
 AUDIT: Schema = {
@@ -132,7 +131,7 @@ PROBLEM["properties"] |= {  # of a decision that came too late: what was seen, w
 
 COMPONENTS: dict[str, Schema] = {
     "Usage": USAGE, "Interrupt": INTERRUPT, "InboxItem": INBOX_ITEM, "Retried": RETRIED,
-    "Run": RUN, "RunState": RUN_STATE, "Misfit": MISFIT, "Glance": GLANCE, "Step": STEP, "Request": REQUEST, "Task": TASK,
+    "Run": RUN, "RunState": RUN_STATE, "Misfit": MISFIT, "Glance": GLANCE, "Step": STEP, "Request": REQUEST,
     "Record": RECORD, "Halt": HALT, "Audit": AUDIT,
     "Endpoint": ENDPOINT, "Letter": LETTER, "Shown": SHOWN, "Problem": PROBLEM,
 }  # fmt: skip

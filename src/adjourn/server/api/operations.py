@@ -188,8 +188,6 @@ OPERATIONS = [
               body=thing(("n",), n=AFTER)),
     Operation("POST", "/letters/drop", "drop_letter", "admin", "Give a dead letter up.", telling.drop_letter, OK, problems=(404,),
               body=thing(("n",), n=AFTER)),
-    Operation("GET", "/guide", "get_guide", "read", "Things to try, where the server shows itself.", views.get_guide,
-              answer(items={"type": "array", "items": ref("Task")})),
     # Who
     Operation("GET", "/programs", "list_programs", "read", "What this server can start.", looking.list_programs, many(PROGRAM)),
     Operation("GET", "/me", "who_am_i", "read", "Who you are.", looking.who_am_i, answer(**ME["properties"], now=NUMBER)),

@@ -133,8 +133,3 @@ def step_json(run: str, step: Step, works: bool) -> dict[str, Any]:
         "undo": step.undo, "reason": step.reason, "rules": list(step.rules), "attempt": step.attempt, "tokens": step.tokens,
         "interrupt": ref_of(run, step.interrupt) if step.interrupt else None,
     }  # fmt: skip
-
-
-async def get_guide(c: Call) -> Any:
-    """Things to try, and which of them were done; none where the server is no demo."""
-    return {"items": await c.desk.guide(c.rt) if c.desk.guide else []}

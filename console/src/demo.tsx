@@ -1,17 +1,26 @@
-/** The demo's card: a few things to try, ticked from the journal. Where the server has no guide there is none. */
-import { signal } from "@preact/signals";
+/** A bundle of its own that only the demo's server loads: a card of things to try, ticked from the journals. */
+import { effect, signal } from "@preact/signals";
+import { render } from "preact";
 import { useEffect } from "preact/hooks";
-import { get, me } from "./api";
+import { base, fetchHere, me } from "./api";
 import { listen } from "./live";
 import { go } from "./router";
 import { Button, Command } from "./ui";
 import { Visible } from "./visible";
-import type { GuideItem } from "./types";
+import "./css/demo.css";
+
+interface GuideItem {
+  id: string;
+  title: string;
+  text: string;
+  done: boolean;
+  link?: string;
+  command?: string;
+}
 
 const items = signal<GuideItem[] | null>(null);
 const KEY = "adjourn.guide";
 const hidden = signal(read());
-let none = false;
 
 function read(): boolean {
   try {
@@ -31,21 +40,20 @@ function hide(on: boolean): void {
 }
 
 async function load(): Promise<void> {
-  if (none || me.value?.demo === false) return;
+  if (!me.value) return;
   try {
-    items.value = (await get<{ items: GuideItem[] }>("/guide")).items;
-    none = !items.value.length;
+    const response = await fetchHere(`${base}/demo/guide`, {});
+    if (response.ok) items.value = ((await response.json()) as { items: GuideItem[] }).items;
   } catch {
-    none = items.value === null;
+    // it comes with the next change
   }
 }
 
-/** That this is the demo, where it is. */
-export function GuideTag() {
+function GuideTag() {
   return items.value?.length ? <span class="tag">demo · scripted model</span> : null;
 }
 
-export function GuideCard() {
+function GuideCard() {
   useEffect(() => {
     void load();
     let timer = 0;
@@ -108,7 +116,7 @@ export function GuideCard() {
             </div>
             {item.link ? (
               <Button look={item.done ? "q" : item.id === next ? "p" : ""} onClick={() => go(item.link ?? "/runs")}>
-                {item.done ? "See the record" : item.action || (item.link.startsWith("/inbox") ? "Open the inbox" : "Open the run")}
+                {item.done ? "Show the run" : item.link.startsWith("/inbox") ? "Open the inbox" : "Open the run"}
               </Button>
             ) : (
               <span />
@@ -121,3 +129,19 @@ export function GuideCard() {
 }
 
 const COUNT: Record<number, string> = { 1: "One", 2: "Two", 3: "Three", 4: "Four", 5: "Five", 6: "Six" };
+
+/** Into the places that the page of runs keeps for others, whenever it is shown. */
+function place(): void {
+  for (const [id, part] of [
+    ["beside-the-title", <GuideTag />],
+    ["above-the-runs", <GuideCard />],
+  ] as const) {
+    const found = document.getElementById(id);
+    if (found && !found.hasChildNodes()) render(part, found);
+  }
+}
+
+new MutationObserver(place).observe(document.body, { childList: true, subtree: true });
+effect(() => {
+  if (me.value) place();
+});

@@ -1,0 +1,77 @@
+"""What the demo adds to its server: the card's data, and its script in the console's page. No other server knows of it."""
+
+from typing import TYPE_CHECKING, Any
+
+from adjourn.core.codec import encode
+from adjourn.demo.guide import tasks
+
+if TYPE_CHECKING:
+    from starlette.applications import Starlette
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+PATH = "/demo/guide"
+ADDED = b'<link rel="stylesheet" href="/demo.css"><script type="module" src="/demo.js"></script></head>'
+
+
+def with_guide(app: "Starlette") -> "ASGIApp":
+    """The server's application with the card: its data at `PATH`, and its script in the console's page."""
+
+    async def wrapped(scope: "Scope", receive: "Receive", send: "Send") -> None:
+        if scope["type"] == "http" and scope["path"] == PATH:
+            await _answer(app, scope, receive, send)
+        elif scope["type"] == "http" and not scope["path"].startswith("/api/"):
+            await app(scope, receive, _with_script(send))
+        else:
+            await app(scope, receive, send)
+
+    return wrapped
+
+
+async def _answer(app: "Starlette", scope: "Scope", receive: "Receive", send: "Send") -> None:
+    """The tasks, for whoever may read runs."""
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from adjourn.errors import AdjournError
+    from adjourn.server.problem import Problem, respond
+    from adjourn.server.static_files import HEADERS
+
+    guard, request = app.state.desk.guard, Request(scope, receive)
+    try:
+        guard.check_host(request)
+        guard.limit(request)
+        guard.check_origin(request)
+        await guard.identify(request)
+        body = encode({"items": await tasks(app.state.desk.runtime)})
+        response = Response(body, media_type="application/json")
+    except (AdjournError, Problem) as error:
+        response = respond(error)
+    response.headers.update(HEADERS)
+    await response(scope, receive, send)
+
+
+def _with_script(send: "Send") -> "Send":
+    """Add the script of the card to a page of HTML; anything else is sent as it is."""
+    head: dict[str, Any] = {}
+    body = b""
+
+    async def sending(message: "Message") -> None:
+        nonlocal body
+        if message["type"] == "http.response.start" and _is_html(message):
+            head.update(message)
+        elif not head:
+            await send(message)
+        else:
+            body += message.get("body", b"")
+            if not message.get("more_body"):
+                whole = body.replace(b"</head>", ADDED, 1)
+                kept = [(name, value) for name, value in head["headers"] if name not in (b"content-length", b"etag")]
+                length = (b"content-length", str(len(whole)).encode())
+                await send({**head, "headers": [*kept, length]})
+                await send({"type": "http.response.body", "body": whole})
+
+    return sending
+
+
+def _is_html(message: "Message") -> bool:
+    return any(name == b"content-type" and value.startswith(b"text/html") for name, value in message["headers"])
