@@ -2,7 +2,8 @@
 
 import pytest
 
-from adjourn.core.call import OWING, Call, Phase, natural, undo_target
+from adjourn.core.call import OWING, Call, Phase
+from adjourn.core.ids import natural_key, undo_target
 from adjourn.core.messages import ToolCall
 from adjourn.core.records import (
     AnyRecord,
@@ -137,4 +138,4 @@ def test_an_undo_names_what_it_takes_back(undo: str, call: str) -> None:
 
 
 def test_calls_are_ordered_as_people_count() -> None:
-    assert sorted(["2.10", "2.9", "10.0", "2.9/1.0"], key=natural) == ["2.9", "2.9/1.0", "2.10", "10.0"]
+    assert sorted(["2.10", "2.9", "10.0", "2.9/1.0"], key=natural_key) == ["2.9", "2.9/1.0", "2.10", "10.0"]

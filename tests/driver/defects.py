@@ -45,7 +45,7 @@ LIVENESS: dict[str, Defect] = {
     ),
     "reused_pid": Defect(
         "a pid that is used again keeps its first owner alive",
-        rewriting(identity, "life_of", "if birth != born:", "if not birth:"),
+        rewriting(identity, "life_of", "if birth != name.birth:", "if not birth:"),
         "tests/driver/test_identity.py::test_a_pid_that_is_used_again_does_not_keep_its_first_owner_alive",
     ),
     "nobody_is_spared": Defect(

@@ -13,8 +13,9 @@ from adjourn.bodies.signature import ArgumentError
 from adjourn.core.authority import objection, people, shown_digest
 from adjourn.core.conversation import Thread, Words
 from adjourn.core.digest import action_digest
+from adjourn.core.ids import ancestors, is_within, limit_step, limits_at, model_step, summary_step
 from adjourn.core.messages import Usage
-from adjourn.core.plan import Ask, Go, Judged, Plan, Refuse, Step, interrupt_id, wind_up
+from adjourn.core.plan import Ask, Go, Judged, Plan, Refuse, Step, wind_up
 from adjourn.core.policy import DEFAULT, Judgement, Verdict, strictest
 from adjourn.core.records import NEVER, Asked, Completed, Fact, Intended, Returned
 from adjourn.core.signatures import is_genuine
@@ -61,9 +62,7 @@ class Conversations:
         """The agents from the root down to `path`."""
         if not path:
             return [self.agents[state.threads[""].agent]]
-        parts = path.split("/")
-        paths = ["", *("/".join(parts[: n + 1]) for n in range(len(parts)))]
-        return [self.agents[state.threads[p].agent] for p in paths if p in state.threads]
+        return [self.agents[state.threads[p].agent] for p in ("", *ancestors(path)) if p in state.threads]
 
     def judge(self, state: State, call: Call, now: float) -> Judged:
         """May this tool call run now?"""
@@ -140,7 +139,7 @@ class Conversations:
         first = judged.expiring
         asked = Asked(
             gate=gate, action=shown, requesters=tuple(sorted(state.requesters)),
-            i=interrupt_id(state, call.id), kind="approval", call=call.id, tool=tool.name, args=args,
+            i=state.next_interrupt(call.id), kind="approval", call=call.id, tool=tool.name, args=args,
             definition=tool.exact, describes=tool.description, effect=tool.effect.value, undo=tool.undo is not None,
             reason=judged.reason, rules=tuple(r.text for r in rules) or (DEFAULT,),
             approvers=people(gate),
@@ -177,7 +176,7 @@ class Conversations:
                 }
                 under = state.agents_under(thread.path)
                 plan.moves.append(
-                    Asked(i=interrupt_id(state, step), kind="error", step=step, payload=payload, under=under)
+                    Asked(i=state.next_interrupt(step), kind="error", step=step, payload=payload, under=under)
                 )
                 return False
             if fault.retry_at > now:
@@ -207,10 +206,9 @@ class Conversations:
     def tripped(self, state: State, thread: Thread, now: float) -> tuple[Tripped | None, str]:
         """The first limit of a nested agent on the way down to this conversation that has tripped, and the agent's path.
         It counts its own conversation and those below it."""
-        parts = thread.path.split("/") if thread.path else []
-        for path in ("/".join(parts[: n + 1]) for n in range(len(parts))):
+        for path in ancestors(thread.path):
             if path in state.threads:
-                stop, extended = self.agents[state.threads[path].agent].stop, extended_at(state.extended, path)
+                stop, extended = self.agents[state.threads[path].agent].stop, limits_at(state.extended, path)
                 if tripped := stop.check(_progress_below(state, path, now), extended):
                     return tripped, path
         return None, ""
@@ -221,8 +219,8 @@ class Conversations:
         if tripped.action == "pause":
             if not any(o.record.kind == "limit" for o in state.open.values()):
                 payload = {"limit": leaf.budget, "condition": leaf.name, "question": f"{leaf.name} is reached. Go on?"}
-                step = f"{leaf.name}:{path}" if path else leaf.name
-                plan.ask(Asked(i=interrupt_id(state, step), kind="limit", step=step, payload=payload))
+                step = limit_step(leaf.name, path)
+                plan.ask(Asked(i=state.next_interrupt(step), kind="limit", step=step, payload=payload))
         else:
             plan.facts.append(Returned(call=thread.path, error=f"stopped by {leaf.name}; so far: {thread.text}"))
 
@@ -247,8 +245,8 @@ class Conversations:
 def _next_call(agent: "Agent[Any]", thread: Thread) -> tuple[str, Literal["model", "summary"]]:
     """The step that is due in a conversation."""
     if agent.history.summary_due(thread):
-        return f"summary:{thread.path}", "summary"
-    return f"model:{thread.path}", "model"
+        return summary_step(thread.path), "summary"
+    return model_step(thread.path), "model"
 
 
 class AgentProgram:
@@ -381,7 +379,7 @@ def _progress_below(state: State, path: str, now: float) -> Progress:
     """How far a nested agent has come, with the agents below it."""
     below: list[Thread] = []
     for p, t in reversed(state.threads.items()):  # what is below came later
-        if p == path or p.startswith(f"{path}/"):
+        if is_within(p, path):
             below.append(t)
         if p == path:
             break
@@ -391,12 +389,6 @@ def _progress_below(state: State, path: str, now: float) -> Progress:
         sum(t.turn + t.summaries for t in below), usage.total_tokens, usage.cost, now - top.at, Words(top),
         frozenset(c for t in below for c in t.called), frozenset(state.flags), state.waited - top.waited,
     )  # fmt: skip
-
-
-def extended_at(extended: dict[str, float], path: str) -> dict[str, float]:
-    """What people added to the limits of the nested agent at `path`."""
-    end = f":{path}"
-    return {name.removesuffix(end): more for name, more in extended.items() if name.endswith(end)}
 
 
 def _ended(leaf: Leaf, thread: Thread) -> Completed:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from adjourn.core.call import Call
+from adjourn.core.ids import MemoKind, memo_key
 from adjourn.errors import Misused
 
 _registered: dict[tuple[str, str], dict[int, Callable[..., Any]]] = {}
@@ -24,7 +25,7 @@ def compensation(
     After a crash it is found by its name among the globals of the tool's own module: nothing is imported for it. Not
     `by_name` where the records are not to be trusted with that: whoever can write them could name any function.
     """
-    value = call.memo[f"undo:{n}"]
+    value = call.memo[memo_key(MemoKind.UNDO, n)]
     there: dict[str, Any] = getattr(inspect.unwrap(function), "__globals__", {}) if by_name else {}
     found = _registered.get((run, call.id), {}).get(n) or there.get(value["fn"])
     if not callable(found) and not by_name:

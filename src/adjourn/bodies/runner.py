@@ -14,7 +14,6 @@ from adjourn.bodies.signature import ArgumentError
 from adjourn.bodies.tool_context import ToolContext, Yield, enter, lost_by
 from adjourn.core.codec import text_of
 from adjourn.core.effect import Effect
-from adjourn.core.plan import interrupt_id
 from adjourn.core.records import Doubted, Fact, Faulted, Returned, Suspended, Yielded
 from adjourn.driver import bodies_at_work as flights
 from adjourn.driver.program import Desk
@@ -251,5 +250,5 @@ def _pause_of(body: Body, context: ToolContext, desk: Desk) -> Fact:
         if given in desk.state.ids:
             return Returned(call=call.id, error=f"interrupt id {given!r} is used already in this run; choose another")
         desk.state.ids.add(given)  # now: a sibling may pause under the same id before this is folded
-    fields["i"] = given or interrupt_id(desk.state, call.id)
+    fields["i"] = given or desk.state.next_interrupt(call.id)
     return Suspended(call=call.id, **fields)

@@ -11,7 +11,7 @@ from adjourn.bodies.sync_verbs import SyncVerbs
 from adjourn.core.codec import plain
 from adjourn.core.digest import question_digest
 from adjourn.core.duration import Duration, seconds
-from adjourn.core.ids import check_chosen
+from adjourn.core.ids import PROGRESS, MemoKind, again_id, check_chosen, is_memo, memo_key, parse_memo
 from adjourn.core.records import Stepped
 from adjourn.core.state import Call
 from adjourn.core.status import Status
@@ -20,6 +20,8 @@ from adjourn.driver.program import Desk
 from adjourn.errors import InterruptClosed, InvalidDefinition, Misused, PauseRequest
 
 T = TypeVar("T")
+_NOT_USED_UP = (MemoKind.PROGRESS, MemoKind.UNDO)
+"""Memos that a body need not come by again."""
 
 
 class Yield(BaseException):
@@ -85,7 +87,7 @@ class ToolContext:
     @property
     def progress(self) -> Any:
         """What the last `save` of this call recorded, or None."""
-        return self._memo.get("progress")
+        return self._memo.get(PROGRESS)
 
     @property
     def sync(self) -> SyncVerbs:
@@ -103,7 +105,7 @@ class ToolContext:
 
         The result is JSON, also the first time, so that it is the same every time. In a sync body: without `await`; see `sync`.
         """
-        name = self._use(plain(f"step:{key}", "key"), f"ctx.step({key!r})")
+        name = self._use(plain(memo_key(MemoKind.STEP, key), "key"), f"ctx.step({key!r})")
         if name in self._memo:
             return self._memo[name]
         await self._desk.fence()
@@ -117,7 +119,7 @@ class ToolContext:
 
     def _step_here(self, key: str, fn: Callable[..., Any], *args: Any) -> Any:
         """A step of a sync body: its function runs in the body's thread, not on the loop."""
-        name = self._use(plain(f"step:{key}", "key"), f"ctx.step({key!r})")
+        name = self._use(plain(memo_key(MemoKind.STEP, key), "key"), f"ctx.step({key!r})")
         if name in self._memo:
             return self._memo[name]
         on_loop(self._desk, self._desk.fence())
@@ -133,8 +135,8 @@ class ToolContext:
     async def save(self, progress: Any) -> None:
         """Record how far the body has come. If a pause is wanted, it stops here and goes on from here later."""
         recorded = plain(progress, "progress")
-        await self._desk.record(Stepped(call=self._call.id, key="progress", value=recorded))
-        self._memo["progress"] = recorded
+        await self._desk.record(Stepped(call=self._call.id, key=PROGRESS, value=recorded))
+        self._memo[PROGRESS] = recorded
         if self.pause_requested:
             self.paused = Yield()
             raise self.paused
@@ -145,11 +147,12 @@ class ToolContext:
         if not callable(fn):
             raise InvalidDefinition(f"on_cancel takes a function, not {fn!r}")
         value = {"fn": getattr(fn, "__qualname__", ""), "args": plain(list(args), "on_cancel arguments")}
-        known = {k: v for k, v in self._memo.items() if k.startswith("undo:")}
+        known = {k: v for k, v in self._memo.items() if is_memo(k, MemoKind.UNDO)}
         # A body that runs again registers the same again: that is one compensation, not two.
-        key = next((k for k, v in known.items() if v == value and k not in self._used), f"undo:{len(known)}")
+        new = memo_key(MemoKind.UNDO, len(known))
+        key = next((k for k, v in known.items() if v == value and k not in self._used), new)
         self._used.add(key)
-        register(self.run_id, self._call.id, int(key.removeprefix("undo:")), fn)
+        register(self.run_id, self._call.id, int(parse_memo(key)[1]), fn)
         if key not in known:
             self._memo[key] = value
             await self._desk.record(Stepped(call=self._call.id, key=key, value=value))
@@ -158,7 +161,7 @@ class ToolContext:
     async def sleep(self, duration: Duration) -> None:
         """Wait durably: the run parks, costs nothing, and the body runs again when the time has come."""
         length = seconds(duration, "sleep")
-        key = self._use(f"~{self._sleeps}", "ctx.sleep")
+        key = self._use(memo_key(MemoKind.SLEEP, self._sleeps), "ctx.sleep")
         self._sleeps += 1
         if key not in self._memo:
             raise self._stop(kind="timer", type="timer", key=key, resume_to="self", expires=self._desk.now() + length)
@@ -194,16 +197,16 @@ class ToolContext:
         if interrupt_id is not None:
             self._check_given(interrupt_id)
         own = self._pauses if interrupt_id is None else plain(interrupt_id, "interrupt_id")
-        key = self._use(f"?{own}", "pause_for")
+        key = self._use(memo_key(MemoKind.ANSWER, own), "pause_for")
         self._pauses += 1
         type, payload = plain(type, "type"), plain(payload, "payload")
         if key in self._memo and self._is_same(key, type, payload):
             return self._answer(key)
         if interrupt_id is not None and key in self._memo:  # its author's id, for what is asked anew
             n = 2
-            while f"{interrupt_id}~{n}" in self._desk.state.ids:
+            while again_id(interrupt_id, n) in self._desk.state.ids:
                 n += 1
-            interrupt_id = f"{interrupt_id}~{n}"
+            interrupt_id = again_id(interrupt_id, n)
         if interrupt_id is not None and interrupt_id in self._desk.state.ids:
             raise Misused(f"interrupt id {interrupt_id!r} is used already in this run; choose another")
         expires = 0.0 if expires_in is None else self._desk.now() + seconds(expires_in, "expires_in")
@@ -214,7 +217,7 @@ class ToolContext:
 
     def _check_given(self, id: Any) -> None:
         """An id that earlier versions allowed, and that this run has recorded, stays good."""
-        if not (isinstance(id, str) and (id in self._desk.state.ids or f"?{id}" in self._memo)):
+        if not (isinstance(id, str) and (id in self._desk.state.ids or memo_key(MemoKind.ANSWER, id) in self._memo)):
             check_chosen(id, "interrupt_id")
 
     def _is_same(self, key: str, type: str, payload: Any) -> bool:
@@ -253,7 +256,7 @@ class ToolContext:
 
     def leftover(self) -> list[str]:
         """Recorded steps and pauses that this run of the body did not use: it is not the body that recorded them."""
-        return [k for k in self._memo if k not in self._used and k[0] in "s?~@" and k != "progress"]
+        return [k for k in self._memo if k not in self._used and parse_memo(k)[0] not in _NOT_USED_UP]
 
 
 def lost_by(context: ToolContext) -> BaseException | None:

@@ -8,6 +8,7 @@ from adjourn.bodies.compensations import compensation, forget
 from adjourn.bodies.runner import joined, retry_at, run_function
 from adjourn.core.call import Call
 from adjourn.core.codec import plain, text_of
+from adjourn.core.ids import compensation_number, verify_step
 from adjourn.core.plan import Step
 from adjourn.core.records import Fact, Faulted, Returned, Verified
 from adjourn.driver.program import Desk
@@ -38,13 +39,12 @@ async def undo_body(body: Body, step: Step, desk: Desk) -> Fact:
 
 
 def _undo_of(body: Body, step: Step, desk: Desk, context: Any) -> Work:
-    suffix = step.id.partition("!")[2]
-    if suffix == "undo":
+    number = compensation_number(step.id)
+    if number is None:
         assert body.undo is not None
         return Work(body.undo, [context, body.arguments(), body.call.value], {})
-    n = int(suffix.removeprefix("cancel"))
     named = desk.state.trust is None
-    function, args = compensation(desk.run_id, body.call, n, body.function, by_name=named)
+    function, args = compensation(desk.run_id, body.call, number, body.function, by_name=named)
     return Work(function, args, {})
 
 
@@ -60,7 +60,7 @@ async def verify_body(body: Body, desk: Desk) -> Fact:
     context = body.context(desk, call)
     try:
         work = Work(body.verify, [context, body.arguments()], {})
-        answer = await run_function(work, context, f"verify:{call.id}", body.timeout or UNDO_TIMEOUT, desk, asks=True)
+        answer = await run_function(work, context, verify_step(call.id), body.timeout or UNDO_TIMEOUT, desk, asks=True)
         return verified(call, answer)
     except BaseException as e:
         return Verified(call=call.id, answer="unknown", value=own_failure(e, desk))

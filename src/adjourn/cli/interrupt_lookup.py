@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from adjourn.cli.last_list import Seen, recall
+from adjourn.core.ids import StepId, StepIdKind, question_of, split_address, split_ref
 from adjourn.core.interrupt import Interrupt, view
 from adjourn.core.records import Asked, Suspended
 from adjourn.errors import Invalid, StaleDecision, UnknownInterrupt, UnknownRun
@@ -11,6 +12,8 @@ from adjourn.runtime.similar_ids import did_you_mean
 from adjourn.stores.protocol import Filter, RunRow
 
 MOST = 1000
+_ADDRESSED = (StepIdKind.CALL, StepIdKind.GRAPH)
+"""What can be named as RUN/CALL."""
 LISTED = 10
 """Ids that are listed where several fit."""
 
@@ -73,11 +76,11 @@ async def _by_name(rt: Runtime, item: str) -> Interrupt:
         return await rt.interrupt(item)
     except (UnknownInterrupt, UnknownRun) as e:
         unknown = e
-    run, found, local = item.partition(":")
-    if found:
+    if ref := split_ref(item):
+        run, local = ref
         return await rt.interrupt(local, run_id=(await find_run(rt, run)).id)
-    run, found, call = item.partition("/")
-    if found:
+    if address := split_address(item):
+        run, call = address
         return await _only(rt, (await find_run(rt, run)).id, item, call)
     try:
         row = await find_run(rt, item)
@@ -103,9 +106,9 @@ def address_in_run(interrupt: Interrupt) -> str:
     """The call it is about, as written after RUN/; "" for an interrupt without a call."""
     if interrupt.call:
         return interrupt.call.call_id
-    call, found, _ = interrupt.local.partition("?")
-    stands_alone = ":" in call or call == "poison" or interrupt.kind == "limit"  # a model call, a run, a condition
-    return call if found and not stands_alone else ""
+    subject = question_of(interrupt.local)
+    addressed = subject and StepId.parse(subject).kind in _ADDRESSED  # no model call, run or condition
+    return subject if addressed else ""
 
 
 def full_digest(interrupt: Interrupt, given: str) -> str:

@@ -1,6 +1,5 @@
 """The unit of work and what hangs on it: a call's life, a person's yes, an open question, a step's failures."""
 
-import re
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
@@ -9,6 +8,7 @@ import msgspec
 
 from adjourn.core import records as r
 from adjourn.core.digest import idempotency_key
+from adjourn.core.ids import MemoKind, is_memo, parse_memo
 
 
 class Phase(StrEnum):
@@ -102,8 +102,8 @@ class Call(msgspec.Struct, gc=False):
     @property
     def compensations(self) -> list[int]:
         """What its body registered with `on_cancel` and nobody has run yet, latest first."""
-        keys = (int(k.removeprefix("undo:")) for k in self.memo if k.startswith("undo:"))
-        return sorted((n for n in keys if n not in self.compensated), reverse=True)
+        numbers = (int(parse_memo(key)[1]) for key in self.memo if is_memo(key, MemoKind.UNDO))
+        return sorted((number for number in numbers if number not in self.compensated), reverse=True)
 
 
 class Open(msgspec.Struct, gc=False):
@@ -132,24 +132,9 @@ class Fault(msgspec.Struct):
 
 def is_answer(key: str, memo: Any) -> bool:
     """Whether this memo of a body is what a person answered."""
-    return key.startswith("?") and isinstance(memo, dict) and "value" in memo
-
-
-def is_undo(id: str) -> bool:
-    """Whether this call takes another one back: `2.0!undo`, `2.0!cancel0`."""
-    return "!" in id
-
-
-def undo_target(id: str) -> str:
-    """The call that an undo takes back."""
-    return id.partition("!")[0]
+    return is_memo(key, MemoKind.ANSWER) and isinstance(memo, dict) and "value" in memo
 
 
 def questions(open: Mapping[str, Open]) -> list[str]:
     """The open questions of bodies: what a message with `abandon` drops."""
     return [i for i, o in open.items() if o.record.kind == "question"]
-
-
-def natural(id: str) -> list[tuple[int, str]]:
-    """A sort key for which call 2.10 comes after call 2.9."""
-    return [(int(part), "") if part.isdigit() else (0, part) for part in re.split(r"(\d+)", id)]

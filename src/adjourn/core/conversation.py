@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from adjourn.core.ids import tool_call_id, turn_id
 from adjourn.core.messages import Assistant, Message, Result, Text, ToolCall, Usage, User
 from adjourn.core.model_request import put_together
 from adjourn.core.record_parts import Sent, Summary
@@ -200,8 +201,8 @@ class Thread(msgspec.Struct):
         text = "".join(p.text for p in r.parts if isinstance(p, Text))
         self.text = text or self.text
         calls = [p for p in r.parts if isinstance(p, ToolCall)]
-        prefix = f"{self.path}/" if self.path else ""
-        self.slots = [Slot(f"{prefix}{self.turn}.{k}", part) for k, part in enumerate(calls)]
+        turn = turn_id(self.path, self.turn)
+        self.slots = [Slot(tool_call_id(turn, k), part) for k, part in enumerate(calls)]
         self.unfilled = len(self.slots)
         self.answered = r.final
         self.final = r.final and not self.pending

@@ -62,7 +62,7 @@ def escalated(state: State, x: Asked, now: float) -> Asked:
     """
     of = x.call or x.step
     asked = msgspec.structs.replace(
-        x, i=f"{of}?{state.asked_count.get(of, 0)}", expires=round(now + x.expires - x.at, 3), escalated=True, at=0.0,
+        x, i=state.next_interrupt(of), expires=round(now + x.expires - x.at, 3), escalated=True, at=0.0,
         carries=(*x.carries, x.i),
     )  # fmt: skip
     groups = sorted({group for slot in gate_of(asked) for group in slot.groups})

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from adjourn.core import quarantine
 from adjourn.core import records as r
-from adjourn.core.call import Call, Phase, is_undo
+from adjourn.core.call import Call, Phase
+from adjourn.core.ids import is_undo
 from adjourn.core.status import Status
 
 if TYPE_CHECKING:

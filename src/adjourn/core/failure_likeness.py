@@ -7,8 +7,8 @@ from typing import Any, cast
 
 import msgspec
 
+from adjourn.core.ids import POISON, StepId, StepIdKind, question_of
 from adjourn.core.interrupt import Interrupt
-from adjourn.core.quarantine import STEP as POISON
 
 UNAUTHORISED = "unauthorised"
 """The kind of an error about who may let a call run: looked at one by one."""
@@ -36,9 +36,9 @@ def likeness(program: str, interrupt: Interrupt) -> Likeness | None:
     error, tool = str(payload.get("kind", "")), str(payload.get("tool", ""))
     if error == UNAUTHORISED:
         return None
-    step = interrupt.local.rpartition("?")[0]
+    step = question_of(interrupt.local)
     if step == POISON:
         return Likeness(program, POISON, tool, error)
-    if step.startswith(("model:", "summary:")):
+    if StepId.parse(step).kind in (StepIdKind.MODEL, StepIdKind.SUMMARY):
         return Likeness(program, "model", str(payload.get("agent", "")), error)
     return Likeness(program, "call" if tool else step, tool, error)

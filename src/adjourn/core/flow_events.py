@@ -13,7 +13,7 @@ import msgspec
 
 from adjourn.core import records as r
 from adjourn.core.authority import is_known
-from adjourn.core.ids import local_event
+from adjourn.core.ids import CLOSE, local_event
 from adjourn.core.schema import check
 from adjourn.core.schema_document import TooMuchWork
 from adjourn.errors import InvalidAnswer
@@ -50,7 +50,7 @@ def emitted(state: State, _seq: int, x: r.Emitted) -> None:
     state._touched(x.at)
     heard: Heard | None = None
     if state.flow is not None:
-        if x.event == "@close":
+        if x.event == CLOSE:
             _closing(state, cancel=x.value == {"cancel": True})
         heard = state.flow.hear(x)
         state._activate()

@@ -25,6 +25,7 @@ from adjourn.core.graph import (
     inside,
     meetings,
 )
+from adjourn.core.ids import activation_id, branch_label, element_label, label_of, split_event
 from adjourn.core.records import Emitted
 from adjourn.core.state_changes import apply
 
@@ -145,7 +146,7 @@ class Flowing(msgspec.Struct, dict=True):
 
     def _chains(self, scope: Scope) -> Iterator[tuple[int, Chain, str]]:
         """The chains of a flow being run: number, chain, path."""
-        before = f"{inside(scope.parent.path, scope.parent.at, 'flow')}/" if scope.parent is not None else ""
+        before = label_of(inside(*scope.parent.place, "flow")) if scope.parent is not None else ""
         return ((n, chain, f"{before}{n}") for n, chain in enumerate(self.graph_of(scope).chains))
 
     @property
@@ -224,8 +225,8 @@ class Flowing(msgspec.Struct, dict=True):
     def emit(self, event: str, value: Any, call: str = "", *, taken: bool = False) -> Heard | None:
         """An event of a call, qualified by its flow: begin every chain of that flow that waits for it. What is kept of it
         for waits to come; nothing if it is `taken`: an answer is for the question that was asked."""
-        label, slash, name = event.rpartition("/")
-        scope = self.scopes.get(label + slash)
+        label, name = split_event(event)
+        scope = self.scopes.get(label)
         if scope is None:
             return None
         heard = self._hear(event, value, call=call, taken=taken)
@@ -306,7 +307,7 @@ class Flowing(msgspec.Struct, dict=True):
     def _alone(self, scope: Scope, path: str, label: str, value: Any, began: int) -> None:
         """Begin a chain that nothing waits for, except the end of its flow."""
         self._opened(scope)
-        self._agenda.append((Token(path, f"{label}/", scope.label, began=began), value))
+        self._agenda.append((Token(path, label_of(label), scope.label, began=began), value))
 
     def _numbered(self, label: str, name: str) -> str:
         """A name of its own for what the chain with this label begins. No label is given twice, so the numbers are kept
@@ -314,7 +315,7 @@ class Flowing(msgspec.Struct, dict=True):
         counts = self.counts.setdefault(label, {})
         k = counts.get(name, 0)
         counts[name] = k + 1
-        return f"{label}{name}#{k}"
+        return activation_id(label, name, k)
 
     def _forget(self, token: Token) -> None:
         """A chain with a label of its own has ended."""
@@ -383,7 +384,7 @@ class Flowing(msgspec.Struct, dict=True):
 
     def _branch(self, token: Token, which: str, name: str, value: Any) -> None:
         token.outer.append((token.path, token.at + 1, token.label))
-        token.label = f"{self._numbered(token.label, name)}/"
+        token.label = label_of(self._numbered(token.label, name))
         token.path, token.at = inside(*token.place, which), 0
         self._agenda.append((token, value))
 
@@ -396,13 +397,16 @@ class Flowing(msgspec.Struct, dict=True):
             return
         label = self._numbered(token.label, item.name)
         if isinstance(item, FlowItem):
-            scope = self.scopes[f"{label}/"] = Scope(f"{label}/", token)
+            scope = Scope(label_of(label), token)
+            self.scopes[scope.label] = scope
             self._begin(scope, value)
         elif isinstance(item, BatchItem):
             self.joins[label] = Join(token, label, len(item.branches))
             for n, key in enumerate(item.branches):
                 path = inside(*token.place, f"batch.{n}")
-                self._agenda.append((Token(path, f"{label}.{key}/", token.scope, label, key, token.began), value))
+                self._agenda.append(
+                    (Token(path, branch_label(label, key), token.scope, label, key, token.began), value)
+                )
         else:
             self._each(token, item, label, value)
 
@@ -419,7 +423,7 @@ class Flowing(msgspec.Struct, dict=True):
         k, join.begun = join.begun, join.begun + 1
         around = join.parent
         token = Token(
-            inside(*around.place, "each"), f"{join.label}[{k}]/", around.scope, join.label, str(k), around.began
+            inside(*around.place, "each"), element_label(join.label, k), around.scope, join.label, str(k), around.began
         )
         self._agenda.append((token, join.elements[k]))
 

@@ -13,7 +13,7 @@ import msgspec
 from adjourn.core.authority import chosen, requesters
 from adjourn.core.call import Call, Phase
 from adjourn.core.chapter import without_content
-from adjourn.core.ids import local_event
+from adjourn.core.ids import fork_id, local_event
 from adjourn.core.records import (
     AnyRecord,
     Cancelled,
@@ -127,7 +127,7 @@ def forked(
         at = where.before_answers(at)
     first, *rest = map(without_content, records[:at])
     assert isinstance(first, Started)
-    begun = msgspec.structs.replace(first, run=run, by=by, forked_from=f"{first.run}@{at}", **changed)
+    begun = msgspec.structs.replace(first, run=run, by=by, forked_from=fork_id(first.run, at), **changed)
     here = Forked(
         of=first.run, at_seq=at, by=by, answers=answers, instruction=instruction,
         requesters=tuple(sorted(requesters(records[:at]))),

@@ -9,6 +9,8 @@ from typing import Any
 
 import msgspec
 
+from adjourn.core.ids import label_of
+
 
 class Item(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="is", forbid_unknown_fields=True):
     """One place in a chain."""
@@ -160,7 +162,7 @@ def chains_of(graph: Graph, before: str = "") -> Iterator[tuple[str, list[AnyIte
         for at, item in enumerate(items):
             found += [(inside(path, at, which), branch) for which, branch in branches(item)]
             if isinstance(item, FlowItem):
-                yield from chains_of(item.graph, f"{inside(path, at, 'flow')}/")
+                yield from chains_of(item.graph, label_of(inside(path, at, "flow")))
 
 
 def walk(items: list[AnyItem]) -> list[AnyItem]:

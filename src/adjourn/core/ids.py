@@ -1,22 +1,55 @@
-"""Ids: which ones people may choose, and how an interrupt is named. Only this module builds or splits them.
+"""Ids: how calls, steps, interrupts, events, memos, forks and workers are named. Only this module builds or splits them.
 
-An interrupt has three names. Its *local* id tells it apart inside its run: generated (`2.0?0`: the call, and the number of
-its question) or given by its author (`ticket-7`). Its `id` is what people are shown first: `RUN:2.0?0` for a generated
-one, as written for a given one, which other runs may have given too. Its `ref`, `RUN:local`, is unique in the store.
+In records, rows and the fold an id is a plain string. `CallId`, `StepId` and `InterruptId` read one; the functions beside
+them do one thing to one id, for the fold and the plan, and take any string.
+
+    call       path "/" name, with "!undo" or "!cancel" n for what takes it back     2.1  2.0/1.1  pay#0  each#0[3]/pay#0  2.0!undo
+    step       call | "model:" path | "summary:" path | "verify:" call | "poison" | "graph" | limit [":" path]
+    local id   (call | step) "?" n, the number of its question, or a name that its author gave it
+    event      the label of its flow and its name: "ready", "sub#0/ready"
+    memo       "step:" key | "progress" | "undo:" n | "?" (n | name) | "~" n | "@" n
+    fork       run "@" seq
+    worker     machine "|" pid "|" birth "|" random
+
+A path is the way from the root down to a nested agent or into a part of a flow: the names of calls and of branches
+(`each#0[3]`, `batch#0.left`), with "/" between them. A label is a path with "/" behind it, or "": what the ids below it
+begin with.
+
+An interrupt has three names. Its *local* id tells it apart inside its run. Its `id` is what people are shown first:
+`RUN:2.0?0` for a generated one, as written for a given one, which other runs may have given too. Its `ref`, `RUN:local`,
+is unique in the store.
 """
 
 import re
+from enum import StrEnum
 from typing import Any
 
-from adjourn.errors import Invalid
+import msgspec
+
+from adjourn.errors import Invalid, InvalidDefinition
 
 CHOSEN = "[A-Za-z0-9][A-Za-z0-9_.~ -]{0,199}"
 """The ids that people choose, for runs and for interrupts: nothing in them means something to a shell, a URL or a ref."""
+CLOSE = "@close"
+"""The event that closes a flow."""
 _RESERVED = ":?/!#\\"
+_NOT_IN_NAMES = "/#[]!?:\n"
+
+_TURN = "[0-9]+[.][0-9]+"
+_NAME = r"(?!@)[^/#\[\]!?:\n]+"
+_ACTIVATION = f"{_NAME}#[0-9]+"
+_SEGMENT = rf"(?:{_TURN}|{_ACTIVATION}(?:\[[0-9]+\]|[.]{_NAME})?)"
+_CALL = re.compile(
+    rf"(?:(?P<path>{_SEGMENT}(?:/{_SEGMENT})*)/)?(?P<name>{_TURN}|{_ACTIVATION})(?:!(?P<suffix>undo|cancel(?:0|[1-9][0-9]*)))?"
+)
+_LAST_NUMBER = re.compile("0|[1-9][0-9]*")
+
+
+# Ids that people choose.
 
 
 def check_chosen(id: Any, name: str) -> str:
-    """The id that somebody chose; raises `Invalid` if it cannot be one.
+    """The id that a person chose; raises `Invalid` if it cannot be one.
 
     Args:
         id: what was given.
@@ -37,6 +70,351 @@ def check_imported(run: str) -> str:
     return run
 
 
+def checked_name(name: Any, what: str) -> str:
+    """A name that may be part of a call's id, or `InvalidDefinition`.
+
+    Args:
+        name: what was given.
+        what: what it names, for the message.
+    """
+    if not isinstance(name, str) or not name or name.startswith("@") or any(c in name for c in _NOT_IN_NAMES):
+        raise InvalidDefinition(
+            f"{what} is a short text without / # [ ] ! ? : that does not begin with @, not {name!r:.80}"
+        )
+    return name
+
+
+def checked_event(event: Any) -> str:
+    """An event's name, or `InvalidDefinition`."""
+    if not isinstance(event, str) or not event or event.startswith("@") or "/" in event:
+        raise InvalidDefinition(f"an event is a name without '/' that does not begin with '@', not {event!r:.80}")
+    return event
+
+
+# Calls, their paths and their labels.
+
+
+class CallId(msgspec.Struct, frozen=True):
+    """The id of a call. `path` is where it stands, `name` its own part, `suffix` says how it takes that call back.
+
+    The name is `2.1` for the second tool call of an agent's second turn, `pay#0` for the first activation of a chunk.
+    """
+
+    path: str
+    name: str
+    suffix: str = ""
+
+    @classmethod
+    def parse(cls, text: str) -> "CallId":
+        """Read an id; raises `Invalid` if it is not the id of a call."""
+        found = _CALL.fullmatch(text)
+        if found is None:
+            raise Invalid(f"{text!r:.80} is not the id of a call")
+        return cls(found["path"] or "", found["name"], found["suffix"] or "")
+
+    def __str__(self) -> str:
+        suffix = f"!{self.suffix}" if self.suffix else ""
+        return f"{label_of(self.path)}{self.name}{suffix}"
+
+    @property
+    def is_undo(self) -> bool:
+        """Whether it takes another call back."""
+        return bool(self.suffix)
+
+    @property
+    def target(self) -> str:
+        """The call that it takes back; itself if it is no undo."""
+        return f"{label_of(self.path)}{self.name}"
+
+    @property
+    def ancestors(self) -> tuple[str, ...]:
+        """The paths from the root down to where it stands."""
+        return ancestors(self.path)
+
+
+def is_call(text: str) -> bool:
+    """Whether this is the id of a call."""
+    return _CALL.fullmatch(text) is not None
+
+
+def turn_id(path: str, turn: int) -> str:
+    """A model's reply, as people are shown it: the agent's path and the number of the turn."""
+    return f"{path}/{turn}" if path else str(turn)
+
+
+def tool_call_id(turn: str, number: int) -> str:
+    """The id of a tool call.
+
+    Args:
+        turn: the reply that asks for it, see `turn_id`.
+        number: which of its calls, from 0.
+    """
+    return f"{turn}.{number}"
+
+
+def call_number(call: str) -> str:
+    """Which of its reply's calls a tool call is, as written."""
+    return call.rpartition(".")[2]
+
+
+def activation_id(label: str, name: str, number: int) -> str:
+    """The id of what a chain of a flow begins: a chunk, an agent, a join, a branch, a sub-flow.
+
+    Args:
+        label: what the ids of the chain begin with.
+        name: the name in the graph.
+        number: how many of that name the chain has begun before.
+    """
+    return f"{label}{name}#{number}"
+
+
+def activation_name(call: str) -> str:
+    """The name in the graph of a chunk's call; of a tool's call its own part."""
+    return call.rpartition("/")[2].partition("#")[0].partition("!")[0]
+
+
+def path_of(call: str) -> str:
+    """Where a call stands: the path of its agent, or of its part of a flow."""
+    return call.rpartition("/")[0]
+
+
+def label_of(path: str) -> str:
+    """What the ids below a path begin with."""
+    return f"{path}/" if path else ""
+
+
+def branch_label(join: str, key: str) -> str:
+    """What the ids in one branch of a batch begin with."""
+    return f"{join}.{key}/"
+
+
+def element_label(join: str, number: int) -> str:
+    """What the ids of one element of a `for_each` begin with."""
+    return f"{join}[{number}]/"
+
+
+def ancestors(path: str) -> tuple[str, ...]:
+    """The paths from the root, which is not among them, down to this one, which is."""
+    if not path:
+        return ()
+    parts = path.split("/")
+    return tuple("/".join(parts[: n + 1]) for n in range(len(parts)))
+
+
+def depth(path: str) -> int:
+    """How many steps a path is below the root."""
+    return path.count("/") + 1 if path else 0
+
+
+def is_within(path: str, top: str) -> bool:
+    """Whether a path is `top` or below it."""
+    return path == top or path.startswith(f"{top}/")
+
+
+def undo_id(call: str) -> str:
+    """The id of a call's undo."""
+    return f"{call}!undo"
+
+
+def compensation_id(call: str, number: int) -> str:
+    """The id of what a call's body registered with `on_cancel`."""
+    return f"{call}!cancel{number}"
+
+
+def is_undo(id: str) -> bool:
+    """Whether this call takes another one back: `2.0!undo`, `2.0!cancel0`."""
+    return "!" in id
+
+
+def undo_target(id: str) -> str:
+    """The call that an undo takes back."""
+    return id.partition("!")[0]
+
+
+def compensation_number(id: str) -> int | None:
+    """Which compensation of its call this undo is; None if it is the tool's own undo."""
+    suffix = id.partition("!")[2]
+    return int(suffix.removeprefix("cancel")) if suffix.startswith("cancel") else None
+
+
+def natural_key(id: str) -> list[tuple[int, str]]:
+    """A sort key for which call 2.10 comes after call 2.9."""
+    return [(int(part), "") if part.isdecimal() else (0, part) for part in re.split(r"(\d+)", id)]
+
+
+# Steps.
+
+
+class StepIdKind(StrEnum):
+    """What a step is: the body of a call, a model call, one for a summary, a question to the world, a suspicion about the
+    run, a graph that cannot go on, a limit."""
+
+    CALL = "call"
+    MODEL = "model"
+    SUMMARY = "summary"
+    VERIFY = "verify"
+    POISON = "poison"
+    GRAPH = "graph"
+    LIMIT = "limit"
+
+
+POISON, GRAPH = StepIdKind.POISON.value, StepIdKind.GRAPH.value
+_ABOUT_PATH = (StepIdKind.MODEL, StepIdKind.SUMMARY)
+
+
+class StepId(msgspec.Struct, frozen=True):
+    """The id of a step. `call` is the call that it is of or about, `path` where it stands, `limit` the text of a limit.
+
+    The text of a limit is that of a stop condition and may contain anything: what is nothing else is a limit.
+    """
+
+    kind: StepIdKind
+    call: str = ""
+    path: str = ""
+    limit: str = ""
+
+    @classmethod
+    def parse(cls, text: str) -> "StepId":
+        """Read an id. There is none that it refuses."""
+        kind, colon, rest = text.partition(":")
+        if colon and kind in _ABOUT_PATH:
+            return cls(StepIdKind(kind), path=rest)
+        if colon and kind == StepIdKind.VERIFY:
+            return cls(StepIdKind.VERIFY, rest, path_of(rest))
+        if text in (POISON, GRAPH):
+            return cls(StepIdKind(text))
+        if is_call(text):
+            return cls(StepIdKind.CALL, text, path_of(text))
+        # From the right: the text of a limit may have colons of its own.
+        limit, colon, path = text.rpartition(":")
+        if limit and is_call(path):
+            return cls(StepIdKind.LIMIT, path=path, limit=limit)
+        return cls(StepIdKind.LIMIT, limit=text)
+
+    def __str__(self) -> str:
+        match self.kind:
+            case StepIdKind.CALL:
+                return self.call
+            case StepIdKind.MODEL:
+                return model_step(self.path)
+            case StepIdKind.SUMMARY:
+                return summary_step(self.path)
+            case StepIdKind.VERIFY:
+                return verify_step(self.call)
+            case StepIdKind.LIMIT:
+                return limit_step(self.limit, self.path)
+            case StepIdKind.POISON | StepIdKind.GRAPH:
+                return self.kind.value
+
+
+def model_step(path: str) -> str:
+    """The model call of the agent at a path."""
+    return f"model:{path}"
+
+
+def summary_step(path: str) -> str:
+    """The model call for a summary of the conversation at a path."""
+    return f"summary:{path}"
+
+
+def verify_step(call: str) -> str:
+    """The question to the world about a call."""
+    return f"verify:{call}"
+
+
+def limit_step(limit: str, path: str = "") -> str:
+    """A limit of the agent at a path, of the run itself without one."""
+    return f"{limit}:{path}" if path else limit
+
+
+def limits_at(steps: dict[str, float], path: str) -> dict[str, float]:
+    """Of what is said about limits, what is about those of the agent at this path, by their texts."""
+    end = f":{path}"
+    return {step.removesuffix(end): value for step, value in steps.items() if step.endswith(end)}
+
+
+# Interrupts.
+
+
+class InterruptId(msgspec.Struct, frozen=True):
+    """The id of an interrupt: the `number`-th question of `subject`, or the one with a `name` that its author gave.
+
+    `run` is "" if a given name is all that is known.
+    """
+
+    run: str
+    subject: StepId | None = None
+    number: int = 0
+    name: str = ""
+
+    @classmethod
+    def parse(cls, text: str, run: str = "") -> "InterruptId":
+        """Read one of an interrupt's names; raises `Invalid` if it is none.
+
+        Args:
+            text: its ref or its `id`; with `run`, also its local id.
+            run: its run's id.
+        """
+        local = local_of(run, text) if run else text
+        if not run and (ref := split_ref(text)):
+            run, local = ref
+        subject, question, number = local.rpartition("?")
+        if subject and _LAST_NUMBER.fullmatch(number):
+            return cls(run, StepId.parse(subject), int(number))
+        if question or not is_given(local):
+            raise Invalid(f"{text!r:.80} is not the id of an interrupt")
+        return cls(run, name=local)
+
+    @classmethod
+    def of(cls, run: str, subject: str, number: int) -> "InterruptId":
+        """The interrupt of a call's or a step's question.
+
+        Args:
+            run: the run's id.
+            subject: the call or the step.
+            number: how many questions it has had before.
+        """
+        return cls(run, StepId.parse(subject), number)
+
+    @property
+    def local(self) -> str:
+        """Its id inside its run."""
+        return self.name if self.subject is None else question_id(str(self.subject), self.number)
+
+    @property
+    def public(self) -> str:
+        """Its `id`: what people are shown first."""
+        return public_id(self.run, self.local)
+
+    @property
+    def ref(self) -> str:
+        """Its name that is unique in the store."""
+        return ref_of(self.run, self.local)
+
+    def __str__(self) -> str:
+        return self.public
+
+
+def question_id(of: str, number: int) -> str:
+    """The local id of a question.
+
+    Args:
+        of: the call or the step that it is of.
+        number: how many questions that has had before.
+    """
+    return f"{of}?{number}"
+
+
+def question_of(local: str) -> str:
+    """The call or the step that a generated local id is of; "" if it was given."""
+    return local.rpartition("?")[0]
+
+
+def again_id(name: str, number: int) -> str:
+    """The name of what is asked anew under a name that its author gave."""
+    return f"{name}~{number}"
+
+
 def ref_of(run: str, local: str) -> str:
     """An interrupt's name that is unique in the store.
 
@@ -48,8 +426,9 @@ def ref_of(run: str, local: str) -> str:
 
 
 def public_id(run: str, local: str) -> str:
-    """An interrupt's `id`: qualified by its run if it was generated , as its author wrote it if it was given."""
-    return local if is_given(local) else ref_of(run, local)
+    """An interrupt's `id`: qualified by its run if it was generated, as its author wrote it if it was given."""
+    # As `is_given` and `ref_of` say, without calling them: a page of an inbox asks this for each of its rows.
+    return f"{run}:{local}" if "?" in local or ":" in local or not local else local
 
 
 def local_of(run: str, id: str) -> str:
@@ -71,6 +450,12 @@ def split_ref(text: str) -> tuple[str, str] | None:
     return (run, local) if run and local else None
 
 
+def split_address(text: str) -> tuple[str, str] | None:
+    """`RUN/CALL`, as people write where an interrupt is, as (run, call); None if it is not written so."""
+    run, slash, call = text.partition("/")
+    return (run, call) if slash else None
+
+
 def is_given(local: str) -> bool:
     """Whether an interrupt's local id was given by its author; a generated one means nothing outside of its run."""
     return bool(local) and "?" not in local and ":" not in local
@@ -90,6 +475,108 @@ def places_of(name: str, run: str | None = None) -> list[tuple[str, str]]:
     return [("", name)] if is_given(name) else []
 
 
+# Events and memos.
+
+
 def local_event(event: str) -> str:
-    """An event's own name: a sub-flow's are recorded behind the flow's path, so that each flow has its own events."""
+    """An event's own name: a sub-flow's are recorded behind the flow's label, so that each flow has its own events."""
     return event.rpartition("/")[2]
+
+
+def split_event(event: str) -> tuple[str, str]:
+    """An event as (the label of its flow, its own name)."""
+    path, slash, name = event.rpartition("/")
+    return path + slash, name
+
+
+class MemoKind(StrEnum):
+    """What a body has noted: the result of a step, how far it has come, a compensation, an answer, a sleep, an event."""
+
+    STEP = "step:"
+    PROGRESS = "progress"
+    UNDO = "undo:"
+    ANSWER = "?"
+    SLEEP = "~"
+    EVENT = "@"
+
+
+PROGRESS = MemoKind.PROGRESS.value
+_MEMO_KINDS = tuple(MemoKind)
+
+
+def memo_key(kind: MemoKind, name: str | int = "") -> str:
+    """Under what a body notes something.
+
+    Args:
+        kind: what it notes.
+        name: the author's key or name, or a number that counts those of this kind. Progress has none.
+    """
+    return f"{kind.value}{name}"
+
+
+def parse_memo(key: str) -> tuple[MemoKind, str]:
+    """A memo's key as its kind and its name or number; raises `Invalid`."""
+    for kind in _MEMO_KINDS:
+        if key.startswith(kind.value) and (kind is not MemoKind.PROGRESS or key == PROGRESS):
+            return kind, key.removeprefix(kind.value)
+    raise Invalid(f"{key!r:.80} is not the key of a memo")
+
+
+def is_memo(key: str, kind: MemoKind) -> bool:
+    """Whether a memo's key is of this kind."""
+    return key.startswith(kind.value)
+
+
+# Forks, workers and requests.
+
+
+def fork_id(run: str, seq: int) -> str:
+    """What a fork says it is of: the run, and the record after which it was cut."""
+    return f"{run}@{seq}"
+
+
+def parse_fork(text: str) -> tuple[str, int]:
+    """What a fork is of, as (run, seq); ("", 0) of a run that is none."""
+    run, _, seq = text.rpartition("@")
+    return run, int(seq) if text else 0
+
+
+def request_part(request: str, of: str) -> str:
+    """The id of one of the commands that a request is carried out by, so that it can be sent again whole.
+
+    Args:
+        request: the request's own id.
+        of: what this command is about.
+    """
+    return f"{request}/{of}"
+
+
+def worker_prefix(machine: str) -> str:
+    """How the names of the workers on a machine begin."""
+    return f"{machine}|"
+
+
+class WorkerId(msgspec.Struct, frozen=True):
+    """The name of a worker: its machine, its process, when that began, and something random. A name that is not made so
+    is a machine's, and the rest is ""."""
+
+    machine: str
+    pid: str = ""
+    birth: str = ""
+    unique: str = ""
+
+    @classmethod
+    def parse(cls, text: str) -> "WorkerId":
+        """Read a name. There is none that it refuses."""
+        machine, _, rest = text.partition("|")
+        pid, _, rest = rest.partition("|")
+        birth, _, unique = rest.partition("|")
+        return cls(machine, pid, birth, unique)
+
+    def __str__(self) -> str:
+        return f"{self.machine}|{self.pid}|{self.birth}|{self.unique}"
+
+    @property
+    def process(self) -> int | None:
+        """The number of its process, if it says one."""
+        return int(self.pid) if self.pid.isascii() and self.pid.isdigit() else None

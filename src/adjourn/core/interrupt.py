@@ -9,7 +9,7 @@ import msgspec
 from adjourn.core.authority import Vote, gate_of, seated
 from adjourn.core.decision import Decision
 from adjourn.core.digest import digest as digest_all
-from adjourn.core.ids import local_of, public_id, ref_of
+from adjourn.core.ids import StepId, local_of, path_of, public_id, ref_of
 from adjourn.core.record_parts import Slot
 from adjourn.core.records import Asked, Decided, Suspended
 from adjourn.errors import InvalidAnswer, StaleDecision
@@ -139,12 +139,12 @@ def view(
     """
     id, ends = public_id(run, record.i), record.expires or None
     if isinstance(record, Suspended):
-        path = record.call.rpartition("/")[0]
+        path = path_of(record.call)
         return Interrupt(
             id, run, record.kind, record.type, record.payload, None, record.schema, path, record.at, ends,
             on_expiry=record.on_expiry, seq=seq, disowned=disowned,
         )  # fmt: skip
-    path = record.call.rpartition("/")[0] if record.call else record.step.partition(":")[2]
+    path = path_of(record.call) if record.call else StepId.parse(record.step).path
     # In the order of the fields: nineteen of them by name take five times as long, and an inbox shows fifty at once.
     return Interrupt(
         id, run, record.kind, record.kind, record.payload, _call(record), record.schema, path, record.at, ends, choices(record),

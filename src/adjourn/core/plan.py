@@ -10,12 +10,13 @@ import msgspec
 
 from adjourn.core import deadlines
 from adjourn.core.authority import gate_of, people, shown_digest
-from adjourn.core.call import Call, Phase, is_answer, is_undo, undo_target
+from adjourn.core.call import Call, Phase, is_answer
 from adjourn.core.digest import action_digest
 from adjourn.core.doubt import AGAIN
 from adjourn.core.failure_likeness import UNAUTHORISED
 from adjourn.core.flow_events import arrived
 from adjourn.core.halt import halted, scopes
+from adjourn.core.ids import compensation_id, is_undo, parse_fork, path_of, undo_id, undo_target, verify_step
 from adjourn.core.quarantine import MAX_DEATHS, is_asked, is_poisoned, question
 from adjourn.core.records import (
     NEVER,
@@ -187,11 +188,6 @@ def _working(p: Plan, state: State, program: Program, now: float) -> None:
         program.next(state, now, p)
 
 
-def interrupt_id(state: State, of: str) -> str:
-    """The next local interrupt id of a call or step; the same again after a crash."""
-    return f"{of}?{state.asked_count.get(of, 0)}"
-
-
 def _owed(p: Plan, state: State, program: Program, call: Call, now: float) -> None:
     if call.phase == Phase.FAULTED:
         _faulted(p, state, program, call, now)
@@ -230,7 +226,9 @@ def _faulted(p: Plan, state: State, program: Program, call: Call, now: float) ->
         }  # fmt: skip
         if any(is_answer(key, memo) for key, memo in call.memo.items()):
             payload["answered"] = True
-        p.moves.append(Asked(i=interrupt_id(state, call.id), kind="error", call=call.id, step=call.id, payload=payload))
+        p.moves.append(
+            Asked(i=state.next_interrupt(call.id), kind="error", call=call.id, step=call.id, payload=payload)
+        )
     elif fault.retry_at > now:
         p.retry_at(fault.retry_at, now)
     elif isinstance(judged, Go):
@@ -257,7 +255,7 @@ def _doubt(p: Plan, state: State, call: Call, judged: Judged, now: float) -> Non
     elif call.effect == "verifiable" and not call.verified and call.settles > now:
         p.hold_until(call.settles)
     elif call.effect == "verifiable" and not call.verified:
-        p.start.append(Step(f"verify:{call.id}", "verify", call.path, call, state.agents_under(call.path)))
+        p.start.append(Step(verify_step(call.id), "verify", call.path, call, state.agents_under(call.path)))
     else:
         p.moves.append(in_doubt(state, call, undoing=False, judged=judged))
 
@@ -277,7 +275,7 @@ def in_doubt(state: State, call: Call, *, undoing: bool, judged: Judged | None =
         gate=gate, rules=rules, valid_for=valid_for, definition=definition,
         action=action_digest(state.run, call.id, call.tool, definition, args),
         requesters=tuple(sorted(state.requesters)), approvers=people(gate), groups=tuple(sorted({g for s in gate for g in s.groups})),
-        i=interrupt_id(state, call.id), kind="in_doubt", call=call.id, tool=call.tool, args=args,
+        i=state.next_interrupt(call.id), kind="in_doubt", call=call.id, tool=call.tool, args=args,
         effect=call.effect, undo=call.undo, undoing=undoing, reason=call.doubt, under=state.agents_under(call.path),
         payload={"question": f"Did {call.tool} happen?", "call": call.id, "attempt": call.attempt},
         schema=state.flow.needs(call.id) if state.flow is not None and not undoing else None,
@@ -288,7 +286,7 @@ def in_doubt(state: State, call: Call, *, undoing: bool, judged: Judged | None =
 def unauthorised(state: State, call: str, tool: str, why: str) -> Asked:
     """The question to a person about a call that the store did not let begin: no decisions stand behind it."""
     return Asked(
-        i=interrupt_id(state, call), kind="error", call=call, step=call, tool=tool,
+        i=state.next_interrupt(call), kind="error", call=call, step=call, tool=tool,
         payload={"error": f"{tool} may not begin: {why}", "step": call, "tool": tool, "kind": UNAUTHORISED},
     )  # fmt: skip
 
@@ -308,7 +306,7 @@ def _cancelling(p: Plan, state: State, program: Program, now: float) -> None:
         return
     for call in [*reversed(started(state)), *reversed(state.effects.values())]:
         if call.undo and not call.undone and not call.inherited and not call.left and call.id not in alone:
-            _intend_undo(p, state, f"{call.id}!undo", call.tool, 1)
+            _intend_undo(p, state, undo_id(call.id), call.tool, 1)
             return
     p.moves.append(Cancelled(undone=tuple(undone(state)), residue=tuple(residue(state, alone))))
 
@@ -366,7 +364,7 @@ def residue(state: State, alone: Set[str] = frozenset()) -> list[dict[str, Any]]
         if call.left:
             why = LEFT
         if call.inherited:
-            why = f"inherited: done by {state.started.forked_from.rpartition('@')[0]}, which can undo it"
+            why = f"inherited: done by {parse_fork(state.started.forked_from)[0]}, which can undo it"
         if call.id in alone:
             why = "nobody this worker trusts agreed to it: look whether it happened, and undo it by hand"
         left.append({"call": call.id, "tool": call.tool, "arguments": call.args, "why": why})
@@ -386,7 +384,7 @@ def _settle(p: Plan, state: State, call: Call, now: float) -> bool:
     if undoing:
         return _settle_undo(p, state, call, now)
     if call.compensations:
-        undo = f"{call.id}!cancel{call.compensations[0]}"
+        undo = compensation_id(call.id, call.compensations[0])
         if undo not in state.live and not p.start:
             _intend_undo(p, state, undo, call.tool, 1)
         return True
@@ -398,7 +396,7 @@ def _settle(p: Plan, state: State, call: Call, now: float) -> bool:
         p.hold_until(call.settles)
         return True
     if doubtful(call) and call.effect == "verifiable" and not call.verified:
-        p.start.append(Step(f"verify:{call.id}", "verify", call.path, call, state.agents_under(call.path)))
+        p.start.append(Step(verify_step(call.id), "verify", call.path, call, state.agents_under(call.path)))
         return True
     if doubtful(call) and call.effect != "read" and call.undo:
         p.moves.append(in_doubt(state, call, undoing=True))
@@ -425,9 +423,9 @@ def _settle_undo(p: Plan, state: State, call: Call, now: float) -> bool:
 def _undo_failed(state: State, call: Call, error: str, attempts: int) -> Asked:
     """The question to a person about an undo that does not work, or that kills its workers."""
     return Asked(
-        i=interrupt_id(state, call.id), kind="undo", call=call.id, step=call.id, tool=call.tool, undoing=True,
+        i=state.next_interrupt(call.id), kind="undo", call=call.id, step=call.id, tool=call.tool, undoing=True,
         payload={"error": error, "undo": call.tool, "attempts": attempts},
-        under=state.agents_under(undo_target(call.id).rpartition("/")[0]),
+        under=state.agents_under(path_of(call.id)),
     )  # fmt: skip
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from adjourn.core.call import Phase
+from adjourn.core.ids import POISON
 from adjourn.core.records import Asked
 
 if TYPE_CHECKING:
@@ -18,7 +19,6 @@ MAX_DEATHS = 3
 """So many deaths in a row in a body of the run, before a person is asked whether to try again."""
 LOST = 100
 """So many workers in a row that were lost without one fact, whatever they did: then a person is asked as well."""
-STEP = "poison"
 SILENT = "it was in flight when its worker died or stopped answering"
 GONE = "it was in flight when its worker went away"
 """Why a call is in doubt, by how the run left the worker that had it."""
@@ -50,7 +50,7 @@ def is_suspect(state: State) -> bool:
 
 def is_asked(state: State) -> bool:
     """Whether a person has been asked about the deaths and has not answered."""
-    return any(isinstance(o.record, Asked) and o.record.step == STEP for o in state.open.values())
+    return any(isinstance(o.record, Asked) and o.record.step == POISON for o in state.open.values())
 
 
 def is_poisoned(state: State, most: int) -> bool:
@@ -73,4 +73,4 @@ def question(state: State) -> Asked:
         "tool": ", ".join(running),
         "deaths": state.deaths or state.lost,
     }
-    return Asked(i=f"{STEP}?{state.asked_count.get(STEP, 0)}", kind="error", step=STEP, payload=payload)
+    return Asked(i=state.next_interrupt(POISON), kind="error", step=POISON, payload=payload)

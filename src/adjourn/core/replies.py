@@ -10,6 +10,7 @@ from adjourn.core.codec import encode
 from adjourn.core.conversation import root_thread
 from adjourn.core.flow_state import Flowing
 from adjourn.core.graph import read_graph
+from adjourn.core.ids import call_number, model_step, parse_fork, summary_step
 
 if TYPE_CHECKING:
     from adjourn.core.state import State
@@ -19,7 +20,7 @@ def started(state: State, _seq: int, x: r.Started) -> None:
     state.run, state.started = x.run, x
     state.requesters |= set(x.requesters)
     if x.forked_from:
-        state.forked_at = int(x.forked_from.rpartition("@")[2])
+        state.forked_at = parse_fork(x.forked_from)[1]
     if x.kind == "agent":
         state.threads[""] = root_thread(x, input_text(x.input), state.before)
     elif x.graph is not None:
@@ -35,10 +36,10 @@ def released(state: State, _seq: int, x: r.Released) -> None:
 
 def replied(state: State, _seq: int, x: r.Replied) -> None:
     _counted(state, x)
-    state.faults.pop(f"model:{x.path}", None)
+    state.faults.pop(model_step(x.path), None)
     for id, part in state.threads[x.path].replied(x):
         state.called.add(part.tool)
-        args = x.drawn.get(id.rpartition(".")[2], part.args) if x.drawn else part.args
+        args = x.drawn.get(call_number(id), part.args) if x.drawn else part.args
         state._spawn(Call(id, part.tool, args, x.path))
 
 
@@ -49,7 +50,7 @@ def broke(state: State, _seq: int, x: r.Broke) -> None:
 
 def summarised(state: State, _seq: int, x: r.Summarised) -> None:
     _counted(state, x)
-    state.faults.pop(f"summary:{x.path}", None)
+    state.faults.pop(summary_step(x.path), None)
     state.threads[x.path].summarised(x)
 
 

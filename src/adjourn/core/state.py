@@ -14,12 +14,23 @@ from adjourn.core import doubt, replies
 from adjourn.core import flow_events as events
 from adjourn.core import records as r
 from adjourn.core.authority import Vote, goes_on, shapes
-from adjourn.core.call import OWING, Basis, Call, Fault, Grant, Open, Phase, is_undo, natural, undo_target
+from adjourn.core.call import OWING, Basis, Call, Fault, Grant, Open, Phase
 from adjourn.core.chapter import begun
 from adjourn.core.conversation import Pending, Thread, late_result
 from adjourn.core.decision_effects import DECIDED, LOST, forked, is_settled, memo_of
 from adjourn.core.effect_log import Effects
 from adjourn.core.flow_state import Flowing
+from adjourn.core.ids import (
+    StepId,
+    StepIdKind,
+    ancestors,
+    compensation_number,
+    is_undo,
+    natural_key,
+    path_of,
+    question_id,
+    undo_target,
+)
 from adjourn.core.interrupt import Interrupt, view
 from adjourn.core.messages import Message, Usage, User
 from adjourn.core.replies import input_text
@@ -138,7 +149,7 @@ class State(msgspec.Struct):
         """What is open, as people see it. A cancelling run shows only what its undoing needs."""
         cancelling = self.status in (Status.CANCELLING, Status.STUCK)
         shown = [o for o in self.open.values() if not cancelling or _undoing(o.record)]
-        shown.sort(key=lambda o: natural(o.record.call or o.record.i))
+        shown.sort(key=lambda o: natural_key(o.record.call or o.record.i))
         return [view(self.run, o.seq, o.record, self._votes(o.record.i), self.requesters, o.disowned) for o in shown]
 
     def _votes(self, i: str) -> list[Vote]:
@@ -164,9 +175,11 @@ class State(msgspec.Struct):
         """The nested agents on the way down to `path`, without the root."""
         if not path:
             return ()
-        parts = path.split("/")
-        paths = ("/".join(parts[: n + 1]) for n in range(len(parts)))
-        return tuple(self.threads[p].agent for p in paths if p in self.threads)
+        return tuple(self.threads[above].agent for above in ancestors(path) if above in self.threads)
+
+    def next_interrupt(self, of: str) -> str:
+        """The next local interrupt id of a call or step; the same again after a crash."""
+        return question_id(of, self.asked_count.get(of, 0))
 
     @property
     def messages(self) -> list[Message]:
@@ -231,10 +244,11 @@ class State(msgspec.Struct):
         old = self.faults.get(x.step)
         count = 1 + (old.count if old else 0)
         self.faults[x.step] = Fault(count, x.error, x.kind, x.transient, x.retry_at)
-        if x.step.startswith("model:"):
-            self.threads[x.step.partition(":")[2]].requests += 1
-        elif x.step.startswith("summary:"):
-            self.threads[x.step.partition(":")[2]].summaries += 1
+        step = StepId.parse(x.step)
+        if step.kind is StepIdKind.MODEL:
+            self.threads[step.path].requests += 1
+        elif step.kind is StepIdKind.SUMMARY:
+            self.threads[step.path].summaries += 1
         elif call := self.live.get(x.step):
             self._phase(call, Phase.FAULTED)
 
@@ -347,9 +361,9 @@ class State(msgspec.Struct):
     def _taken_back(self, undo: str, how: str = "undone") -> None:
         """An undo, or one of a body's own compensations, is done."""
         target = self.effects.get(undo_target(undo)) or self.live[undo_target(undo)]
-        suffix = undo.partition("!")[2]
-        if suffix.startswith("cancel"):
-            target.compensated.add(int(suffix.removeprefix("cancel")))
+        number = compensation_number(undo)
+        if number is not None:
+            target.compensated.add(number)
             # There may be more to take back: another compensation, or what the tool's own undo is for.
             covered = not target.compensations and not target.undo and not target.undone
             if how.startswith("undone") and not covered:
@@ -385,7 +399,7 @@ class State(msgspec.Struct):
     def _report(self, path: str, late: Pending) -> None:
         """A result that comes late is for its agent, or, if that has ended, for the nearest one above that still talks."""
         while path and path not in self.live:
-            path = path.rpartition("/")[0]
+            path = path_of(path)
         if path in self.threads:
             self.threads[path].tell(late)
         elif self.flow is not None and isinstance(late.message, User):

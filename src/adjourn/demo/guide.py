@@ -5,6 +5,7 @@ from typing import Any
 from urllib.parse import quote
 
 from adjourn.core import records as r
+from adjourn.core.ids import WorkerId
 from adjourn.core.state import State
 from adjourn.runtime.runtime import Runtime
 from adjourn.views.timeline import Numbered
@@ -86,5 +87,5 @@ def _worker(journal: list[Numbered], worker: str) -> dict[str, Any]:
 
 
 def _pid(worker: str) -> str:
-    parts = worker.split("|")
-    return parts[1] if len(parts) > 1 and parts[1].isdigit() else ""
+    process = WorkerId.parse(worker).process
+    return "" if process is None else str(process)

@@ -5,6 +5,8 @@ import socket
 from enum import Enum
 from functools import cache
 
+from adjourn.core.ids import WorkerId, worker_prefix
+
 _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 
 
@@ -67,12 +69,13 @@ _workers: set[str] = set()
 
 def here() -> str:
     """How the ids of workers on this machine begin: of them it is known whether they live."""
-    return f"{_machine()}|"
+    return worker_prefix(_machine())
 
 
 def new_worker_id() -> str:
     """A name that is unique and says where its process is. `retire` it when nobody works under it any more."""
-    worker = f"{here()}{os.getpid()}|{_process(os.getpid())[1]}|{os.urandom(4).hex()}"
+    pid = os.getpid()
+    worker = str(WorkerId(_machine(), str(pid), _process(pid)[1], os.urandom(4).hex()))
     _workers.add(worker)
     return worker
 
@@ -84,15 +87,14 @@ def retire(worker: str) -> None:
 
 def life_of(worker: str) -> Life:
     """Whether a worker of this machine is certainly gone, or certainly there. Workers elsewhere are never certain."""
-    machine, _, rest = worker.partition("|")
-    pid, _, named = rest.partition("|")
-    born = named.partition("|")[0]
-    if machine != _machine() or not pid.isdigit():
+    name = WorkerId.parse(worker)
+    pid = name.process
+    if name.machine != _machine() or pid is None:
         return Life.UNKNOWN
-    state, birth = _process(int(pid))
-    if birth != born:
+    state, birth = _process(pid)
+    if birth != name.birth:
         return Life.DEAD
-    retired = int(pid) == os.getpid() and worker not in _workers
+    retired = pid == os.getpid() and worker not in _workers
     if retired or state in STOPPED or birth == "?":
         return Life.UNKNOWN
     return Life.ALIVE

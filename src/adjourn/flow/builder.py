@@ -17,8 +17,8 @@ from adjourn.core.graph import (
     MatchItem,
     SideItem,
 )
+from adjourn.core.ids import checked_event, checked_name
 from adjourn.errors import InvalidDefinition
-from adjourn.flow.chunk import checked_event, checked_name
 
 if TYPE_CHECKING:
     from adjourn.flow.flow import Flow

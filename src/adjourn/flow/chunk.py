@@ -7,25 +7,10 @@ from typing import Any, Literal
 from adjourn.bodies.retries import checked_retries
 from adjourn.core.duration import Duration, seconds
 from adjourn.core.effect import Effect
+from adjourn.core.ids import checked_name
 from adjourn.errors import InvalidDefinition
 
 EffectName = Literal["read", "idempotent", "verifiable", "unsafe"]
-
-
-def checked_name(name: Any, what: str) -> str:
-    """A name that may be part of a call's id, or `InvalidDefinition`."""
-    if not isinstance(name, str) or not name or name.startswith("@") or any(c in name for c in "/#[]!?:\n"):
-        raise InvalidDefinition(
-            f"{what} is a short text without / # [ ] ! ? : that does not begin with @, not {name!r:.80}"
-        )
-    return name
-
-
-def checked_event(event: Any) -> str:
-    """An event's name, or `InvalidDefinition`."""
-    if not isinstance(event, str) or not event or event.startswith("@") or "/" in event:
-        raise InvalidDefinition(f"an event is a name without '/' that does not begin with '@', not {event!r:.80}")
-    return event
 
 
 class Chunk:

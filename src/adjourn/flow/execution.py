@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from adjourn.core.codec import plain
-from adjourn.core.ids import local_of
+from adjourn.core.ids import CLOSE, checked_event, local_of
 from adjourn.core.interrupt import Interrupt, view
 from adjourn.core.records import Asked, CancelAsked, Command, Completed, Emitted, PauseAsked, Resumed, Said, Started
 from adjourn.core.state import State
@@ -20,7 +20,6 @@ from adjourn.driver.identity import new_run_id
 from adjourn.driver.loop import Drive
 from adjourn.driver.watch import Event, watch
 from adjourn.errors import Invalid, MissingResource, Misused, Refused, RunFailed, UnknownInterrupt
-from adjourn.flow.chunk import checked_event
 from adjourn.runtime.answers import answered, check_event
 from adjourn.runtime.checkpoint import Checkpoint, taken_over
 from adjourn.runtime.local import TTL, check_program
@@ -253,7 +252,7 @@ class Execution:
             self._may_close(cancel)
             if not told and self._now().status not in (Status.CANCELLING, Status.STUCK):
                 told = True
-                await self._tell(Emitted(event="@close", value={"cancel": True} if cancel else None))
+                await self._tell(Emitted(event=CLOSE, value={"cancel": True} if cancel else None))
             else:
                 await self._wake()
 

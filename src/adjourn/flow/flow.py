@@ -13,10 +13,11 @@ from adjourn.core.digest import digest
 from adjourn.core.duration import Duration
 from adjourn.core.graph import Chain as ChainShape
 from adjourn.core.graph import FlowItem, Graph, agent_names, chunk_names, flows_of, items_of, read_graph
+from adjourn.core.ids import checked_event, checked_name, label_of
 from adjourn.core.stop import MaxSteps, Stop
 from adjourn.errors import InvalidDefinition, RunFailed
 from adjourn.flow.builder import Chain, Node, Opened
-from adjourn.flow.chunk import Chunk, EffectName, checked_event, checked_name, names
+from adjourn.flow.chunk import Chunk, EffectName, names
 from adjourn.flow.execution import Execution
 from adjourn.flow.flow_program import FlowProgram, NoHandle
 from adjourn.flow.graph_check import check_graph
@@ -268,7 +269,7 @@ class Flow:
     def fingerprint(self) -> dict[str, Any]:
         """Names and shapes: which chunks and agents a run depends on. A run goes on by its own recorded graph."""
         graph = self.graph
-        places = [(f"{g.name}/" if g is not graph else "") + n for g in flows_of(graph) for n in chunk_names(g)]
+        places = [label_of("" if g is graph else g.name) + n for g in flows_of(graph) for n in chunk_names(g)]
         chunks = {name: digest("chunk", name)[:8] for name in sorted(places)}
         agents = {name: self._all_agents()[name].fingerprint for name in sorted(agent_names(graph))}
         return {"kind": "flow", "name": self.name, "tools": chunks, **({"agents": agents} if agents else {})}

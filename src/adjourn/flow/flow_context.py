@@ -10,11 +10,10 @@ from adjourn.core.codec import decode, encode, plain
 from adjourn.core.duration import Duration, seconds
 from adjourn.core.flow_state import Scope
 from adjourn.core.graph import Graph
-from adjourn.core.ids import local_event
+from adjourn.core.ids import MemoKind, checked_event, is_memo, local_event, memo_key, parse_memo
 from adjourn.core.state_changes import changes
 from adjourn.driver.program import Desk
 from adjourn.errors import InvalidDefinition, MissingResource, PauseRequest
-from adjourn.flow.chunk import checked_event
 
 log = logging.getLogger("adjourn.flow")
 _warned: set[tuple[str, str, str]] = set()
@@ -152,7 +151,7 @@ class FlowContext(ToolContext):
         self._event = ""
         self._waits = 0
         self._looked = False
-        answers = [v for k, v in call.memo.items() if k.startswith("?") and "value" in v]
+        answers = [v for k, v in call.memo.items() if is_memo(k, MemoKind.ANSWER) and "value" in v]
         self._resumed = bool(answers)
         self._resume = Resume(self, answers[-1] if answers else {})
 
@@ -175,11 +174,13 @@ class FlowContext(ToolContext):
     def _take_answers(self) -> None:
         """The body has its answers from `resume.value`: a `pause_for` from here on is another question."""
         self._looked = True
-        self._pauses = max(self._pauses, sum(1 for k in self._memo if k[:1] == "?" and k[1:].isdigit()))
+        found = (parse_memo(key) for key in self._memo)
+        numbered = sum(1 for kind, name in found if kind is MemoKind.ANSWER and name.isdigit())
+        self._pauses = max(self._pauses, numbered)
 
     def leftover(self) -> list[str]:
         """See `ToolContext.leftover`. A body that looked whether it is resumed knows of its answers."""
-        return [k for k in super().leftover() if not (self._looked and k.startswith("?"))]
+        return [k for k in super().leftover() if not (self._looked and is_memo(k, MemoKind.ANSWER))]
 
     def emit(self, event: str, value: Any = None) -> None:
         """Emit an event; it takes effect with this chunk's result, or not at all."""
@@ -247,7 +248,7 @@ class FlowContext(ToolContext):
             expires_in: how long to wait; `InterruptClosed` is raised when that time is over.
         """
         name = self._scope.label + checked_event(event)
-        key = self._use(f"@{self._waits}", "ctx.wait_for")
+        key = self._use(memo_key(MemoKind.EVENT, self._waits), "ctx.wait_for")
         self._waits += 1
         if key in self._memo and self._is_same(key, "event", name):
             return self._answer(key)

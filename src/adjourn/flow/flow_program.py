@@ -9,7 +9,8 @@ from adjourn.core.call import Call, Phase
 from adjourn.core.conversation import Thread
 from adjourn.core.digest import action_digest
 from adjourn.core.duration import Duration, seconds
-from adjourn.core.plan import Ask, Go, Judged, Plan, Step, interrupt_id
+from adjourn.core.ids import GRAPH
+from adjourn.core.plan import Ask, Go, Judged, Plan, Step
 from adjourn.core.records import Asked, Completed, Fact, Faulted, Intended, Returned
 from adjourn.core.state import State
 from adjourn.core.stop import External, Progress, TextMention, ToolCalled, Tripped
@@ -89,9 +90,9 @@ class FlowProgram:
             _wind_up(plan, state, Completed(output=flow.data, stopped=state.stop_now))
             return
         if flow.problems and not any(
-            isinstance(o.record, Asked) and o.record.step == "graph" for o in state.open.values()
+            isinstance(o.record, Asked) and o.record.step == GRAPH for o in state.open.values()
         ):
-            plan.moves.append(_broken(state, "graph", flow.problems[0]))
+            plan.moves.append(_broken(state, GRAPH, flow.problems[0]))
         self._threads(state, now, plan)
         if plan.facts:
             return
@@ -148,7 +149,7 @@ class FlowProgram:
             _wind_up(plan, state, Completed(output=flow.data, by=by, stopped=stopped))
         elif not any(o.record.kind == "limit" for o in state.open.values()):
             payload = {"limit": leaf.budget, "condition": leaf.name, "question": f"{leaf.name} is reached. Go on?"}
-            plan.ask(Asked(i=interrupt_id(state, leaf.name), kind="limit", step=leaf.name, payload=payload))
+            plan.ask(Asked(i=state.next_interrupt(leaf.name), kind="limit", step=leaf.name, payload=payload))
 
     # Agents
 
@@ -193,7 +194,7 @@ class FlowProgram:
 
 def _broken(state: State, step: str, error: str, call: str = "") -> Asked:
     payload = {"error": error, "step": step}
-    return Asked(i=interrupt_id(state, step), kind="error", call=call, step=step, payload=payload)
+    return Asked(i=state.next_interrupt(step), kind="error", call=call, step=step, payload=payload)
 
 
 def _is_new(step: Step) -> bool:

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from adjourn.core.digest import digest as digest_of
 from adjourn.core.failure_likeness import likeness
+from adjourn.core.ids import request_part
 from adjourn.core.interrupt import Interrupt
 from adjourn.errors import AdjournError, Invalid, InvalidAnswer, StaleDecision
 from adjourn.stores.protocol import Filter, Store
@@ -117,7 +118,7 @@ class RetryVerbs:
             items = [one, *items[: MOST - 1]]
         request = request_id or digest_of("retry all", by, note)
         options: dict[str, Any] = {"by": by, "note": note, "groups": tuple(groups)}
-        return [await self._retried(i, f"{request}/{i.ref}", options) for i in items]
+        return [await self._retried(i, request_part(request, i.ref), options) for i in items]
 
     async def _retried(self, interrupt: Interrupt, request_id: str, options: dict[str, Any]) -> Retried:
         try:

@@ -10,6 +10,7 @@ from typing_extensions import TypeVar
 from adjourn.core.codec import plain
 from adjourn.core.conversation import Thread
 from adjourn.core.duration import seconds
+from adjourn.core.ids import is_within, request_part
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.messages import Message, Usage
 from adjourn.core.records import Accepted, AnyRecord, CancelAsked, Emitted, PauseAsked, Resumed, Said
@@ -199,7 +200,7 @@ class Run(Generic[T]):
             return
         for interrupt in state.interrupts:
             await self._deliver(
-                await answered(interrupt, "retry", by=by), request_id and f"{request_id}/{interrupt.id}"
+                await answered(interrupt, "retry", by=by), request_id and request_part(request_id, interrupt.id)
             )
         if instruction:
             await self.say(instruction, by=by, request_id=request_id and f"{request_id}/say")
@@ -376,7 +377,7 @@ class Child:
     async def interrupts(self) -> list[Interrupt]:
         """What waits inside it, at any depth."""
         state, _ = await self._thread()
-        return [i for i in state.interrupts if i.path == self.path or i.path.startswith(f"{self.path}/")]
+        return [i for i in state.interrupts if is_within(i.path, self.path)]
 
     async def output(self) -> Any:
         """What it handed over, or None while it works."""

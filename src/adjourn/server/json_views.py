@@ -9,6 +9,7 @@ from adjourn.core.chunk_names import named_now
 from adjourn.core.codec import legible
 from adjourn.core.digest import digest
 from adjourn.core.doubt import left_behind
+from adjourn.core.ids import WorkerId
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.messages import Usage
 from adjourn.core.records import AnyRecord, Cancelled, Completed
@@ -27,7 +28,8 @@ def run_json(row: RunRow, now: float, halts: Collection[str]) -> dict[str, Any]:
     """A run's row."""
     return {
         "id": row.id, "kind": row.kind, "program": row.program, "status": row.shown(now, halts), "title": row.title, "session": row.session,
-        "labels": row.labels, "seq": row.seq, "interrupts": row.opens, "held": list(row.blocked), "worker": row.worker.partition("|")[0],
+        "labels": row.labels, "seq": row.seq, "interrupts": row.opens, "held": list(row.blocked),
+        "worker": WorkerId.parse(row.worker).machine,
         "epoch": row.epoch, "created_at": row.created_at, "updated_at": row.updated_at,
         "erased_at": row.erased or None,
     }  # fmt: skip
@@ -95,9 +97,7 @@ def action_of(i: Interrupt) -> str:
 
 def agents_of(state: State, i: Interrupt) -> list[str]:
     """The agents from the root down to the one that an interrupt is about."""
-    parts = i.path.split("/") if i.path else []
-    below = ("/".join(parts[: n + 1]) for n in range(len(parts)))
-    return [state.started.program, *(state.threads[p].agent for p in below if p in state.threads)]
+    return [state.started.program, *state.agents_under(i.path)]
 
 
 def said(state: State, i: Interrupt) -> str:

@@ -22,6 +22,7 @@ from adjourn.core.graph import (
     branches,
     inside,
 )
+from adjourn.core.ids import is_within, label_of, path_of
 from adjourn.core.state import State
 
 _STYLES = (
@@ -127,7 +128,7 @@ class Drawing:
     def _flow(self, item: FlowItem, place: Place, last: str) -> str:
         self.add(f'subgraph s{self._count}["{_escaped(item.name)}"]')
         self._depth += 1
-        ends = self.graph(item.graph, last, f"{inside(*place, 'flow')}/")
+        ends = self.graph(item.graph, last, label_of(inside(*place, "flow")))
         self._depth -= 1
         self.add("end")
         join = self.node("end of " + item.name)
@@ -175,12 +176,12 @@ def marks(state: State) -> dict[Place, Counter[str]]:
     for path, places in state.flow.done.items():
         for at, times in places.items():
             found.setdefault((path, at), Counter())["done"] += times
-    inside = {o.record.call.rpartition("/")[0] for o in state.open.values()}
+    inside = {path_of(o.record.call) for o in state.open.values()}
     for id, token in state.flow.tokens.items():
         call = state.live.get(id)
         if call is None:
             continue
-        waits = call.phase in _WAITS or any(path == id or path.startswith(f"{id}/") for path in inside)
+        waits = call.phase in _WAITS or any(is_within(path, id) for path in inside)
         mark = "failed" if id in state.faults else "waiting" if waits else "running"
         found.setdefault(token.place, Counter())[mark] += 1
     return found

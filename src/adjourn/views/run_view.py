@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from adjourn.core.call import OWING, Phase, is_undo
+from adjourn.core.call import OWING, Phase
 from adjourn.core.codec import encode
+from adjourn.core.ids import is_undo
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.records import Cancelled, Completed
 from adjourn.core.state import State

@@ -6,6 +6,7 @@ from typing import Any, cast
 
 from adjourn.core import records as r
 from adjourn.core.conversation import OUTPUT_TOOL
+from adjourn.core.ids import StepId, StepIdKind, WorkerId, activation_name, depth, is_undo, tool_call_id, turn_id
 from adjourn.core.interrupt import unsigned
 from adjourn.core.messages import Text, ToolCall
 
@@ -64,7 +65,7 @@ class Step:
     @property
     def level(self) -> int:
         """How deep it is nested; 0 is the run's own agent."""
-        return self.path.count("/") + 1 if self.path else 0
+        return depth(self.path)
 
     @property
     def since(self) -> float:
@@ -180,8 +181,8 @@ class Timeline:
         elif isinstance(x, r.Claimed):
             if self._claimed:
                 self._worked += max(0.0, x.at - self._claimed)
-                worker = x.worker.split("|")
-                pid = f"process {worker[1]}" if len(worker) > 1 and worker[1].isdigit() else "another worker"
+                process = WorkerId.parse(x.worker).process
+                pid = "another worker" if process is None else f"process {process}"
                 self._add("worker", "", "taken over", at=x.at, text=f"by {pid}: the one before it was gone")
             else:
                 self._waited += max(0.0, x.at - self._rested)
@@ -195,9 +196,8 @@ class Timeline:
 
     def _reply(self, x: r.Replied | r.Broke) -> None:
         turn = self._turns[x.path] = self._turns.get(x.path, 0) + 1
-        prefix = f"{x.path}/" if x.path else ""
-        self._replies[self.seq] = f"{prefix}{turn}"
-        step = self._add("model", f"{prefix}{turn}", "model", at=x.at - x.took, path=x.path)
+        id = self._replies[self.seq] = turn_id(x.path, turn)
+        step = self._add("model", id, "model", at=x.at - x.took, path=x.path)
         step.spans.append(Span("run", x.at - x.took, x.at))
         step.took, step.tokens = x.took, x.usage.total_tokens
         text = x.text if isinstance(x, r.Broke) else "".join(p.text for p in x.parts if isinstance(p, Text))
@@ -211,10 +211,11 @@ class Timeline:
             if part.tool == OUTPUT_TOOL:
                 step.said = part.args if step.said is None else step.said
                 continue
-            id = f"{prefix}{turn}.{k}"
-            call = self._add("call", id, part.tool, at=x.at, path=x.path, arguments=part.args, status="ready")
-            self._calls[id] = call
-            self.words[id] = text
+            call = self._add(
+                "call", tool_call_id(id, k), part.tool, at=x.at, path=x.path, arguments=part.args, status="ready"
+            )
+            self._calls[call.id] = call
+            self.words[call.id] = text
 
     def _summary(self, x: r.Summarised) -> None:
         step = self._add("summary", "", "summary", at=x.at - x.took, path=x.path)
@@ -311,9 +312,9 @@ class Timeline:
 
     def _spawned(self, x: r.Intended | r.Returned | r.Doubted) -> Step:
         """A call that no reply asked for: a flow's chunk, or an undo."""
-        name = x.tool if isinstance(x, r.Intended) else x.call.rpartition("/")[2].partition("#")[0]
+        name = x.tool if isinstance(x, r.Intended) else activation_name(x.call)
         given = x.input if isinstance(x, r.Intended) else None
-        undo = "!" in x.call
+        undo = is_undo(x.call)
         kind = "undo" if undo else "chunk"
         step = self._add(kind, x.call, f"undo {name}" if undo else name, at=x.at, arguments=given)
         self._calls[x.call] = step
@@ -331,8 +332,8 @@ class Timeline:
             step.end("failed" if x.error else "completed", x.error or step.note, x.at, took)
 
     def _faulted(self, x: r.Faulted) -> None:
-        kind, colon, _ = x.step.partition(":")
-        name = kind if colon and kind in ("model", "summary") else x.step
+        kind = StepId.parse(x.step).kind
+        name = kind.value if kind in (StepIdKind.MODEL, StepIdKind.SUMMARY) else x.step
         step = self._calls.get(x.step)
         if step is None:
             step = self._add("fault", "", name, at=x.at, status="failed", note=x.error, error=x.error)
@@ -383,7 +384,7 @@ class Timeline:
         for seq, fields in x.now.items():
             calls = [part for part in fields.get("parts", ()) if part.get("type") == "call"]
             for k, part in enumerate(calls):
-                step = self._calls.get(f"{self._replies.get(int(seq), '')}.{k}")
+                step = self._calls.get(tool_call_id(self._replies.get(int(seq), ""), k))
                 if step is not None and not step.attempt and step.status in ("ready", "waiting"):
                     self._touch(step).name = part["tool"]
                     step.arguments = step.arguments if step.note.startswith("edited") else part.get("args", {})

@@ -41,16 +41,9 @@ def item_of(records: Sequence[Numbered], interrupt: Interrupt, now: float) -> It
     """An interrupt in the journal that opened it."""
     state = State().fold_all(records)
     words = Timeline.of(records, now).words.get(address_in_run(interrupt), "")
-    where = [state.started.program, *path_names(state, interrupt.path), address_in_run(interrupt)]
+    where = [state.started.program, *state.agents_under(interrupt.path), address_in_run(interrupt)]
     is_open = any(i.id == interrupt.id for i in state.interrupts)
     return Item(interrupt, " › ".join(name for name in where if name), words, is_open, now)
-
-
-def path_names(state: State, path: str) -> list[str]:
-    """The agents below the root, down to `path`."""
-    parts = path.split("/") if path else []
-    paths = ["/".join(parts[: n + 1]) for n in range(len(parts))]
-    return [state.threads[p].agent for p in paths if p in state.threads]
 
 
 def render(item: Item, width: int) -> Iterator[Text]:

@@ -13,6 +13,7 @@ from adjourn.cli.terminal.screen import Screen
 from adjourn.cli.terminal.step_line import line
 from adjourn.cli.terminal.value_rows import marked
 from adjourn.core.cancel import cancel_preview
+from adjourn.core.ids import depth, undo_target
 from adjourn.core.records import AnyRecord, Broke, CancelAsked, Replied
 from adjourn.core.state import State
 from adjourn.core.trust import FoldAgain
@@ -145,7 +146,7 @@ class TextView(View):
         glyph, colour = STATUSES[step.status][:2] if step.status in STATUSES else (" ", "")
         took = duration(step.took) if step.took is not None and step.status != "waiting" else ""
         note = visible(step.note + (f": {step.reason}" if step.status == "waiting" and step.reason else ""))
-        place = step.id.partition("!")[0]  # an undo stands at the call that it takes back
+        place = undo_target(step.id)  # an undo stands at the call that it takes back
         head = self._head(place, glyph, colour, self._name(step), "  " * step.level, _moment(step))
         width = self.screen.terminal.width
         room = max(20, width - cell_len(head.plain) - 1)
@@ -224,7 +225,7 @@ class TextView(View):
         """The end of a reply that is being written."""
         if not said or self._whole.get(path, "").endswith(said):  # that came late: it is recorded already
             return
-        head = self._head("", "●", "blue", "model", "  " * (path.count("/") + 1 if path else 0), now)
+        head = self._head("", "●", "blue", "model", "  " * (depth(path)), now)
         room = max(20, self.screen.terminal.columns - cell_len(head.plain) - 2)
         pieces = [piece for one in lines(said[-TAIL * room * 2 :]) for piece in wrap(one, room)][-TAIL:]
         for n, piece in enumerate(pieces):

@@ -8,6 +8,7 @@ from starlette.responses import Response
 
 from adjourn.core.authority import person
 from adjourn.core.decision import Decision
+from adjourn.core.ids import parse_fork
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.records import Started
 from adjourn.errors import (
@@ -147,8 +148,8 @@ async def _fork_at(c: Call, new: str, old: str) -> int:
     except UnknownRun:
         return 0
     assert isinstance(first, Started)
-    of, _, at = first.forked_from.rpartition("@")
-    return int(at) if of == old else 0
+    of, at = parse_fork(first.forked_from)
+    return at if of == old else 0
 
 
 # Decisions

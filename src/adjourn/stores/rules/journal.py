@@ -15,7 +15,7 @@ from adjourn.core.authority import (
     shapes,
 )
 from adjourn.core.digest import digest
-from adjourn.core.ids import local_event
+from adjourn.core.ids import CLOSE, local_event
 from adjourn.core.records import (
     AnyRecord,
     Asked,
@@ -271,7 +271,7 @@ def _index(sheet: Sheet, row: RunRow, record: AnyRecord) -> None:
         case Returned():
             _resolve(sheet, row, {e[0] for e in record.emits})
         case Emitted():
-            closing = row.kind == "flow" and record.event == "@close" and record.value == {"cancel": True}
+            closing = row.kind == "flow" and record.event == CLOSE and record.value == {"cancel": True}
             for found in sheet.open_interrupts():
                 if closing or (found.event and local_event(found.event) == record.event):
                     close(sheet, row, found, "void" if closing else "event", record.by)

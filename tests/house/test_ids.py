@@ -1,0 +1,93 @@
+"""Only `core/ids` builds or splits the ids of calls, steps, interrupts, events, memos, forks and workers."""
+
+import ast
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[2] / "src" / "adjourn"
+HOME = "core/ids.py"
+
+METHODS = {
+    "partition", "rpartition", "split", "rsplit", "startswith", "endswith", "removeprefix", "removesuffix", "count", "find",
+}  # fmt: skip
+EVERYWHERE = {
+    "!", "?", "#", "!undo", "!cancel", "model:", "summary:", "verify:", "step:", "undo:", "@close", "|",
+}  # fmt: skip
+"""What stands in ids and in little else."""
+INSIDE = {"/", ":"}
+"""What stands in addresses, paths of files and scopes as well: looked for only in the rooms that have no such things."""
+ROOMS = ("core", "driver", "bodies", "agent", "flow", "runtime", "views")
+
+ALLOWED = {
+    "core/conditions.py": "addresses, hosts and paths of files",
+    "core/halt.py": "the scope of a halt",
+    "core/hold.py": "the scope of a hold",
+    "core/schema_document.py": "JSON pointers",
+    "stores/audit_key.py": "a comment in a file of keys",
+}
+"""Modules whose text means something else, and what."""
+
+
+def _literals(node: ast.AST) -> Iterator[str]:
+    """The strings by which this piece of code splits, tests or builds another string."""
+    match node:
+        case ast.Call(func=ast.Attribute(attr=method), args=[ast.Constant(value=str(text)), *_]) if method in METHODS:
+            yield text
+        case ast.Call(func=ast.Attribute(attr=method), args=[ast.Tuple(elts=texts), *_]) if method in METHODS:
+            yield from (text.value for text in texts if isinstance(text, ast.Constant) and isinstance(text.value, str))
+        case ast.Compare(left=ast.Constant(value=str(text)), ops=[ast.In() | ast.NotIn()]):
+            yield text
+        case ast.Compare(comparators=[ast.Constant(value=str(text))], ops=[ast.Eq() | ast.NotEq()]) if len(text) > 1:
+            yield text
+        case _:
+            pass
+
+
+BUILT = EVERYWHERE | {"~", "@", "/"}
+
+
+def _built_with(parts: list[ast.expr]) -> str:
+    """What makes a string that is put together look like an id: "" if it does not. A sentence may end with a sign."""
+    texts = [part.value if isinstance(part, ast.Constant) and isinstance(part.value, str) else "" for part in parts]
+    if len(texts) > 3:
+        return ""
+    inner = texts if texts[-1] == "/" else texts[:-1]
+    return next((text for text in inner if text in BUILT), "")
+
+
+@cache
+def tree(file: str) -> ast.Module:
+    return ast.parse((SOURCE / file).read_text("utf-8"))
+
+
+FILES = sorted(str(path.relative_to(SOURCE)) for path in SOURCE.rglob("*.py"))
+
+
+def places(file: str) -> list[str]:
+    """Where a module does to a string what only `core/ids` may do to an id."""
+    inside = file.startswith(ROOMS)
+    suspect = EVERYWHERE | INSIDE if inside else EVERYWHERE
+    found: list[str] = []
+    for node in ast.walk(tree(file)):
+        line = getattr(node, "lineno", 0)
+        found += [f"{file}:{line}: {text!r}" for text in _literals(node) if text in suspect]
+        if inside and isinstance(node, ast.JoinedStr) and (text := _built_with(node.values)):
+            found.append(f"{file}:{line}: builds with {text!r}")
+    return found
+
+
+@pytest.mark.parametrize("file", [file for file in FILES if file != HOME and file not in ALLOWED])
+def test_no_other_module_builds_or_splits_an_id(file: str) -> None:
+    assert places(file) == [], f"what knows how an id is written belongs into {HOME}"
+
+
+@pytest.mark.parametrize("file", ALLOWED)
+def test_a_module_that_is_allowed_to_needs_it(file: str) -> None:
+    assert places(file), f"take {file} off the list"
+
+
+def test_the_search_sees_what_it_is_for() -> None:
+    assert len(places(HOME)) > 20
