@@ -57,9 +57,10 @@ FILTERS = [
 
 @pytest.mark.parametrize(("filter", "listed"), FILTERS, ids=repr)
 def test_a_run_is_listed_if_every_field_that_was_given_fits(filter: Filter, listed: bool) -> None:
-    assert fits(ROW, filter, NOW) is listed
+    assert fits(ROW, filter, NOW, ()) is listed
 
 
+HALTS = ("tool:send", "*")
 SEEN: list[tuple[Status, dict[str, Any], str]] = [
     (Status.READY, {}, "ready"),
     (Status.READY, {"worker": "w", "lease_until": NOW + 1}, "running"),
@@ -67,6 +68,10 @@ SEEN: list[tuple[Status, dict[str, Any], str]] = [
     (Status.WAITING, {"opens": 2, "errors": 1}, "waiting"),
     (Status.WAITING, {"opens": 2, "errors": 2}, "failed"),
     (Status.WAITING, {"opens": 0, "errors": 0}, "waiting"),
+    (Status.WAITING, {"blocked": ("tool:send",)}, "held"),
+    (Status.WAITING, {"blocked": ("tool:send",), "opens": 1, "errors": 1}, "held"),
+    (Status.WAITING, {"blocked": ("agent:clerk",)}, "waiting"),
+    (Status.READY, {"blocked": ("agent:clerk", "*")}, "held"),
     (Status.PAUSED, {"opens": 1, "errors": 1}, "paused"),
     (Status.COMPLETED, {"stopped": True}, "stopped"),
     (Status.COMPLETED, {}, "completed"),
@@ -76,9 +81,9 @@ SEEN: list[tuple[Status, dict[str, Any], str]] = [
 @pytest.mark.parametrize(("status", "fields", "seen"), SEEN)
 def test_the_status_that_people_see_and_can_filter_by(status: Status, fields: dict[str, object], seen: str) -> None:
     row = replace(ROW, status=status, **fields)
-    assert row.view(NOW) == seen
-    assert fits(row, Filter(status=seen), NOW)
-    assert fits(row, Filter(status=status.value), NOW)
+    assert row.shown(NOW, HALTS) == seen
+    assert fits(row, Filter(status=seen), NOW, HALTS)
+    assert fits(row, Filter(status=status.value), NOW, HALTS)
 
 
 DUE: list[tuple[str, dict[str, Any], bool]] = [
