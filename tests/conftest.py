@@ -9,6 +9,7 @@ from hypothesis import settings
 from tests import lanes
 from tests.lawful import every_plan
 from tests.slowest import SlowestFiles
+from tests.stores.postgres.server import postgres as postgres
 
 from adjourn.testing.oracle import Oracle, every_transaction
 

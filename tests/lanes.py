@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 import pytest
 
 FOLDERS = ("browser", "console", "control", "crash", "models", "server", "zoo")
-STARTING = ("begin", "browser", "mock_process", "office", "process", "terminal", "worker")
+STARTING = ("begin", "browser", "mock_process", "office", "postgres", "process", "terminal", "worker")
 # Files, or single tests, that start something or take seconds.
 SLOW = (
     "agent/test_arguments.py::test_sets_are_shown_in_one_order_in_every_process",

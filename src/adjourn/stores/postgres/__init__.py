@@ -1,0 +1,1 @@
+"""Journals in a PostgreSQL database, for several machines. Needs the extra `postgres`."""

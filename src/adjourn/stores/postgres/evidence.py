@@ -1,0 +1,131 @@
+"""Everything in a PostgreSQL database, for a check."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from adjourn.stores.audit import Broken
+from adjourn.stores.erased import Line
+from adjourn.stores.letter import Endpoint
+from adjourn.stores.postgres.config import READ, Config, taken
+from adjourn.stores.postgres.connections import Connection, messages
+from adjourn.stores.postgres.rows import COLUMNS, INTERRUPT, SEAL, columns, interrupt_row, run_row
+from adjourn.stores.retention import Hold
+from adjourn.stores.rules.interrupt_row import InterruptRow
+from adjourn.stores.seals import Seal
+from adjourn.stores.store import Halt, RunRow
+
+PAGE = 1_000
+"""So many rows are read at once."""
+
+
+class PostgresEvidence:
+    """See `verification.Evidence`: by one connection, inside a transaction that sees one moment."""
+
+    def __init__(self, db: Connection) -> None:
+        self._db = db
+        self._config = taken(self._rows(READ, generation="")[0], Config())[1]
+
+    def _rows(self, sql: str, **values: Any) -> list[tuple[Any, ...]]:
+        return messages(self._db, [sql], values)[0]
+
+    def store_id(self) -> str:
+        """See `verification.Evidence`."""
+        found = self._rows("select value from adjourn.meta where key = 'store'")
+        return found[0][0] if found else ""
+
+    def scopes(self) -> Iterable[tuple[str, int, bytes]]:
+        """See `verification.Evidence`."""
+        after = None
+        while True:
+            sql = "select scope, n, head from adjourn.audit_head where %(after)s::text is null or scope > %(after)s order by scope limit %(page)s"
+            found = self._rows(sql, after=after, page=PAGE)
+            yield from found  # pyright: ignore[reportReturnType]
+            if len(found) < PAGE:
+                return
+            after = found[-1][0]
+
+    def strays(self) -> Iterable[Broken]:
+        """See `verification.Evidence`."""
+        headless = "select distinct scope from adjourn.audit a where not exists (select 1 from adjourn.audit_head h where h.scope = a.scope)"
+        for (scope,) in self._rows(headless):
+            yield Broken("audit of", scope, 1, "nothing says how long it was")
+        for what, n, table in (("journal of", 1, "journal"), ("rows of", 0, "interrupt")):
+            sql = f"select distinct run from adjourn.{table} x where not exists (select 1 from adjourn.run r where r.n = x.run)"
+            for (number,) in self._rows(sql):
+                yield Broken(what, f"run number {number}", n, "its run is missing")
+
+    def lines(self, scope: str) -> Iterator[Line]:
+        """See `verification.Evidence`."""
+        return self._pages("select n, body, head from adjourn.audit where scope = %(of)s and n > %(after)s order by n", scope)
+
+    def line(self, scope: str, n: int) -> Line | None:
+        """See `verification.Evidence`."""
+        found = self._rows("select n, body, head from adjourn.audit where scope = %(scope)s and n = %(n)s", scope=scope, n=n)
+        return found[0] if found else None  # pyright: ignore[reportReturnType]
+
+    def _pages(self, sql: str, of: Any) -> Iterator[Line]:
+        after = 0
+        while True:
+            found = self._rows(f"{sql} limit {PAGE}", of=of, after=after)
+            yield from found  # pyright: ignore[reportReturnType]
+            if len(found) < PAGE:
+                return
+            after = found[-1][0]
+
+    def runs(self) -> Iterable[RunRow | Broken]:
+        """See `verification.Evidence`."""
+        after = 0
+        while True:
+            sql = f"select {COLUMNS} from adjourn.run r where r.n > %(after)s order by r.n limit {PAGE}"
+            found = self._rows(sql, after=after)
+            for row in found:
+                yield _run_or_broken(row)
+            if len(found) < PAGE:
+                return
+            after = found[-1][-1]
+
+    def journal(self, row: RunRow) -> Iterator[Line]:
+        """See `verification.Evidence`."""
+        return self._pages("select seq, body, head from adjourn.journal where run = %(of)s and seq > %(after)s order by seq", row.n)
+
+    def interrupts(self, row: RunRow) -> Iterable[InterruptRow]:
+        """See `verification.Evidence`."""
+        sql = f"select {columns(INTERRUPT, 'x')} from adjourn.interrupt x where x.run = %(run)s"
+        return [interrupt_row(found) for found in self._rows(sql, run=row.n)]
+
+    def record_head(self, run: str, seq: int) -> bytes | None:
+        """See `verification.Evidence`."""
+        sql = "select j.head from adjourn.run r join adjourn.journal j on j.run = r.n and j.seq = %(seq)s where r.id = %(run)s"
+        found = self._rows(sql, run=run, seq=seq)
+        return found[0][0] if found else None
+
+    def seals(self) -> Iterable[Seal]:
+        """See `verification.Evidence`."""
+        return (Seal(*row) for row in self._rows(f"select {', '.join(SEAL)} from adjourn.seal order by k"))
+
+    def touched(self) -> Iterable[str]:
+        """See `verification.Evidence`."""
+        return [scope for (scope,) in self._rows("select scope from adjourn.touched")]
+
+    def is_signed(self) -> bool:
+        """See `verification.Evidence`."""
+        return self._config.signed
+
+    def halts(self) -> Iterable[Halt]:
+        """See `verification.Evidence`."""
+        return self._config.halts
+
+    def holds(self) -> Iterable[Hold]:
+        """See `verification.Evidence`."""
+        return [Hold(*row) for row in self._rows("select scope, by, reason, at from adjourn.hold")]
+
+    def endpoints(self) -> Iterable[Endpoint]:
+        """See `verification.Evidence`."""
+        return self._config.endpoints
+
+
+def _run_or_broken(row: tuple[Any, ...]) -> RunRow | Broken:
+    try:
+        return run_row(row)
+    except (KeyError, ValueError, TypeError) as e:
+        return Broken("rows of", row[0], 0, f"its row cannot be read: {e!r:.200}")

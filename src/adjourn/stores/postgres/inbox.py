@@ -1,0 +1,163 @@
+"""The inbox of a PostgreSQL database: in looks of which each has an end, along the index of what waits."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from adjourn.core.codec import decode
+from adjourn.core.interrupt import Interrupt
+from adjourn.stores.listing import briefly
+from adjourn.stores.postgres.connections import Connection, messages
+from adjourn.stores.postgres.lists import FEW, LABELLED, SHOWN, like, planned
+from adjourn.stores.rules.filters import shown
+from adjourn.stores.store import Filter
+
+POSITION = "(x.rank, x.opened_at, x.run, x.seq)"
+ORDER = "x.rank, x.opened_at, x.run, x.seq"
+IN_INBOX = "x.state = 'open' and x.kind not in ('timer', 'event')"
+WAITING = f"{IN_INBOX} and (x.expires = 0 or x.expires > %(now)s)"
+DECIDABLE = "(case when r.status in ('cancelling', 'stuck') then x.undoing else true end)"
+BRIEF = "r.id, x.i, x.seq, x.kind, x.opened_at, x.expires"
+WHOLE = "r.id, x.seq, j.body, x.votes, r.requesters, r.n, x.disowned"
+RECORD = "join adjourn.journal j on j.run = x.run and j.seq = x.seq"
+PLACE = f"select {ORDER} from adjourn.interrupt x where x.i = %(i)s order by x.run limit 1"
+PLACE_IN_RUN = f"""
+select {ORDER} from adjourn.interrupt x where x.run = (select n from adjourn.run where id = %(run)s) and x.i = %(i)s
+"""
+OPENED = (("x.opened_at >=", "since"), ("x.opened_at <=", "until"), ("r.updated_at >=", "changed"))
+WORDS = "(r.words || ' ' || x.said) like %(pattern)s"
+OF_RUNS = "(select unnest(%(runs)s::bigint[]) as number) d join adjourn.interrupt x on x.run = d.number"
+CHANGED = """
+(select n from adjourn.run where rested_at >= %(changed)s)
+union all (select n from adjourn.run where worker <> '' and updated_at >= %(changed)s)
+"""
+GOES_ON = tuple(view for view in SHOWN[""] if view not in ("completed", "cancelled", "stopped"))
+"""The views of runs that may have open interrupts."""
+GIVEN = "%(group)s = any(x.groups)"
+FOR_MEMBERS = "(x.groups = '{}' or x.groups && %(members)s::text[])"
+RARE = ("program", "session", "label", "kind", "text", "group", "since", "until")
+"""What hardly any of those that wait may be."""
+FIRST, LOOK = 256, 4_000
+DECISIONS = "select body from adjourn.journal where run = %(run)s and seq = any(%(seqs)s::bigint[]) order by array_position(%(seqs)s::bigint[], seq)"
+
+
+def inbox(db: Connection, filter: Filter, now: float) -> Iterator[list[Interrupt]]:
+    """A page of an inbox, look by look."""
+    terms, values = _waiting(filter, now)
+    few = _of_few_runs(db, filter)
+    source = "adjourn.interrupt x"
+    if few is not None:
+        source, values["runs"] = OF_RUNS, few
+    place, left, most = _place(db, filter.after), filter.limit, FIRST
+    in_slices = few is None and not filter.interrupt
+    in_slices = in_slices and (filter.members is not None or any(getattr(filter, name) for name in RARE))
+    while left > 0:
+        here, values["limit"] = list(terms), left
+        if place:
+            here.append(f"{POSITION} > (%(rank)s, %(opened_at)s, %(number)s, %(seq)s)")
+            values |= dict(zip(("rank", "opened_at", "number", "seq"), place, strict=True))
+        place = _further(db, place, most) if in_slices else None
+        if place:
+            here.append(f"{POSITION} <= (%(to_rank)s, %(to_opened_at)s, %(to_number)s, %(to_seq)s)")
+            values |= dict(zip(("to_rank", "to_opened_at", "to_number", "to_seq"), place, strict=True))
+        rest = f"where {' and '.join(here)} order by {ORDER} limit %(limit)s"
+        found = _items(db, source, rest, values, filter.brief)
+        yield found
+        left, most = left - len(found), min(most * 4, LOOK)
+        if not place:
+            return
+
+
+def _items(db: Connection, source: str, rest: str, values: Mapping[str, Any], brief: bool) -> list[Interrupt]:
+    joined = f"{source} join adjourn.run r on r.n = x.run"
+    if brief:
+        return [briefly(*row) for row in planned(db, f"select {BRIEF} from {joined} {rest}", values)]
+    return [_item(db, row) for row in planned(db, f"select {WHOLE} from {joined} {RECORD} {rest}", values)]
+
+
+def _item(db: Connection, row: tuple[Any, ...]) -> Interrupt:
+    """With who has agreed so far."""
+    run, seq, body, votes, requesters, n, disowned = row
+    decisions: list[str] = []
+    if votes != "{}":
+        found: dict[str, int] = decode(votes)
+        decisions = [said for (said,) in messages(db, [DECISIONS], {"run": n, "seqs": list(found.values())})[0]]
+    return shown(run, seq, body, decisions, tuple(requesters), tuple(disowned))
+
+
+def _further(db: Connection, place: Any, count: int) -> Any:
+    """The place of an interrupt that is so many further in the inbox; None if there are fewer."""
+    where, values = IN_INBOX, dict[str, Any]()
+    if place:
+        where += f" and {POSITION} > (%(rank)s, %(opened_at)s, %(number)s, %(seq)s)"
+        values = dict(zip(("rank", "opened_at", "number", "seq"), place, strict=True))
+    sql = f"select {ORDER} from adjourn.interrupt x where {where} order by {ORDER} limit 1 offset {count - 1}"
+    found = planned(db, sql, values)
+    return found[0] if found else None
+
+
+def _waiting(filter: Filter, now: float) -> tuple[list[str], dict[str, Any]]:
+    """What an interrupt must be, beyond its place."""
+    values: dict[str, Any] = {"now": now}
+    terms = ["true"] if filter.interrupt else [WAITING, DECIDABLE]
+    wanted = {
+        "r.id": filter.run, "r.program": filter.program, "r.session": filter.session, "x.kind": filter.kind,
+        "x.i": filter.interrupt,
+    }  # fmt: skip
+    for column, value in wanted.items():
+        if value:
+            name = column.replace(".", "_")
+            terms.append(f"{column} = %({name})s")
+            values[name] = value
+    for term, name in OPENED:
+        if bound := getattr(filter, name):
+            terms.append(f"{term} %({name})s")
+            values[name] = bound
+    if filter.label:
+        terms.append(LABELLED)
+        values |= {"key": filter.label[0], "value": filter.label[1]}
+    if filter.text:
+        terms.append(WORDS if "\0" not in filter.text else "false")
+        values["pattern"] = like(filter.text.lower().replace("\0", ""))
+    if filter.group:
+        terms.append(GIVEN)
+        values["group"] = filter.group
+    if filter.members is not None:
+        terms.append(FOR_MEMBERS)
+        values["members"] = list(filter.members)
+    return terms, values
+
+
+def _of_few_runs(db: Connection, filter: Filter) -> list[int] | None:
+    """The runs by which interrupts are found, if those are few; None if it is better to go through the inbox."""
+    values: dict[str, Any] = {"id": filter.run, "changed": filter.changed, "session": filter.session, "program": filter.program}
+    few = f"limit {FEW}"
+    if filter.run:
+        sql = "select n from adjourn.run where id = %(id)s"
+    elif filter.changed:
+        sql, few = CHANGED, ""
+    elif filter.session or filter.program:
+        equal = "session = %(session)s and session <> ''" if filter.session else "program = %(program)s"
+        parts = [f"(select n from adjourn.run where {equal} and shown = '{view}' limit {FEW})" for view in GOES_ON]
+        sql = f"select n from ({' union all '.join(parts)}) u"
+    elif filter.label:
+        values |= {"key": filter.label[0], "value": filter.label[1]}
+        sql = "select run from adjourn.label where key = %(key)s and value = %(value)s"
+    else:
+        return None
+    found = planned(db, f"{sql} {few}", values)
+    if few and len(found) >= FEW:
+        return None
+    return [n for (n,) in found]
+
+
+def _place(db: Connection, after: str) -> Any:
+    """Where in the inbox an interrupt is, or was, by its public id or as `run:id`; None if there is no such thing."""
+    if not after:
+        return None
+    for k, letter in enumerate(after):
+        if letter == ":":
+            found = messages(db, [PLACE_IN_RUN], {"run": after[:k], "i": after[k + 1 :]})[0]
+            if found:
+                return found[0]
+    found = messages(db, [PLACE], {"i": after})[0]
+    return found[0] if found else None

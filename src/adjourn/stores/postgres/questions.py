@@ -1,0 +1,221 @@
+"""From what a rule asks for to statements that read it. All of them go in one message, each with a view of its own: what the
+locks before them have made sure of is the same for all."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from adjourn.core.status import Status
+from adjourn.stores.letter import Letter, Wake
+from adjourn.stores.postgres import due, turns
+from adjourn.stores.postgres.rows import COLUMNS, INTERRUPT, LETTER, SEAL, columns, interrupt_row, run_row
+from adjourn.stores.retention import Hold
+from adjourn.stores.rules.values import LAST, Ask, Before, Seen
+from adjourn.stores.seals import Covered, Seal, sealed_head
+
+N = "(select n from adjourn.run where id = %(run)s)"
+Rows = Sequence[tuple[Any, ...]]
+
+
+class Question(NamedTuple):
+    """A statement, and what becomes of its rows."""
+
+    sql: str
+    take: Callable[[Seen, Rows], None]
+
+
+RUN = f"select {COLUMNS} from adjourn.run r where r.id = %(run)s"
+TAIL = f"select seq, body from adjourn.journal where run = {N} and seq > %(tail)s and body is not null order by seq"
+HEAD = f"select head from adjourn.journal where run = {N} and seq = %(head_at)s"
+BEFORE = f"""
+select j.head, {COLUMNS} from adjourn.run r left join adjourn.journal j on j.run = r.n and j.seq = %(before_seq)s
+where r.id = %(before)s
+"""
+_INTERRUPTS = f"select {columns(INTERRUPT, 'x')} from adjourn.interrupt x where x.run = {N}"
+_MISSING = f"""
+cardinality(%(named)s::text[]) > (select count(*) from adjourn.interrupt y where y.run = {N} and y.i = any(%(named)s::text[]))
+"""
+RECORDS = f"""
+select j.seq, j.body from adjourn.journal j where j.run = {N} and j.body is not null and j.seq = any(
+    array(select unnest(%(records)s::bigint[])
+    union select r.seq from adjourn.run r where %(with_last)s and r.id = %(run)s
+    union select x.seq from adjourn.interrupt x where %(openings)s and x.run = {N} and x.i = any(%(named)s::text[])
+    union select v.value::bigint from adjourn.interrupt x, json_each_text(x.votes::json) v
+        where %(openings)s and x.run = {N} and x.i = any(%(named)s::text[])))
+"""
+REQUEST = f"select seq, body from adjourn.request where run = {N} and id = %(request)s"
+AUDIT = "select scope, n, head from adjourn.audit_head where scope = any(%(scopes)s::text[])"
+HOLDS = "select scope, by, reason, at from adjourn.hold order by at"
+SOME_LETTERS = f"select {', '.join(LETTER)} from adjourn.letter where n = any(%(letters)s::bigint[])"
+DUE_LETTERS = f"""
+select {columns(LETTER, "x")} from adjourn.letter x where x.state = 'due' and x.due_at <= %(now)s and not exists (
+    select 1 from adjourn.letter o where o.endpoint = x.endpoint and o.run = x.run and o.state = 'due' and o.n < x.n)
+and x.endpoint <> all(%(but)s::text[]) order by x.n limit %(take)s for update of x skip locked
+"""
+WAKES = """
+select w.n, r.id, w.not_before from adjourn.wake w join adjourn.run r on r.n = w.run where w.not_before <= %(now)s
+order by w.not_before, w.n limit %(wakes)s for update of w skip locked
+"""
+STORE = "select value from adjourn.meta where key = 'store'"
+TOUCHED = """
+select scope from adjourn.touched where scope in (select scope from adjourn.touched order by scope limit %(touched)s)
+order by scope for update
+"""
+COVERED = """
+select t.scope, coalesce(a.n, 0), coalesce(encode(a.head, 'hex'), ''), coalesce(r.seq, 0), r.salt, r.head from adjourn.touched t
+left join adjourn.audit_head a on a.scope = t.scope left join adjourn.run r on r.id = t.scope order by t.scope
+limit %(touched)s
+"""
+SEALS = f"""
+select k = (select max(k) from adjourn.seal), {", ".join(SEAL)} from adjourn.seal
+where k = %(seal)s or k = (select max(k) from adjourn.seal)
+"""
+
+
+def name(text: str) -> str:
+    """A name as it can be looked for. With a NUL there is none such; and nothing of this name."""
+    return text if "\0" not in text else "@nul"
+
+
+def values_of(ask: Ask, now: float) -> dict[str, Any]:
+    """What the statements of an `Ask` are given."""
+    before, before_seq = ask.before or ("", 0)
+    session, program = ask.last or ("", "")
+    return {
+        "run": name(ask.run), "tail": ask.tail, "head_at": ask.head_at, "before": name(before), "before_seq": before_seq,
+        "session": name(session), "program": name(program), "named": [*map(name, ask.named)], "lives": [*map(name, ask.lives)],
+        "openings": ask.openings, "records": [seq for seq in ask.records if seq != LAST], "with_last": LAST in ask.records,
+        "request": name(ask.request), "scopes": [*map(name, ask.audit)], "letters": list(ask.letters), "take": ask.take,
+        "but": [*map(name, ask.but)], "wakes": ask.wakes, "touched": ask.touched, "seal": ask.seal, "now": now,
+    }  # fmt: skip
+
+
+def questions(ask: Ask, *, waking: bool) -> list[Question]:
+    """What is to be read for an `Ask`, except what `config` has. `waking`: whether wakes are wanted, as far as is known."""
+    found = [*_of_run(ask), *_of_others(ask)]
+    if ask.audit:
+        found.append(Question(AUDIT, _take_audit))
+    if ask.holds:
+        found.append(Question(HOLDS, lambda seen, rows: setattr(seen, "holds", [Hold(*row) for row in rows])))
+    if ask.letters:
+        found.append(Question(SOME_LETTERS, _take_letters))
+    if ask.take:
+        found.append(Question(DUE_LETTERS, lambda seen, rows: setattr(seen, "due", [Letter(*row) for row in rows])))
+    if ask.wakes:
+        found.append(Question(WAKES, lambda seen, rows: setattr(seen, "wakes", [Wake(*row) for row in rows])))
+    if ask.asleep == "all" or (ask.asleep and waking):
+        sql = due.BLOCKED if ask.asleep == "blocked" else due.ASLEEP
+        found.append(Question(sql, lambda seen, rows: setattr(seen, "asleep", [run_row(row) for row in rows])))
+    if ask.touched:
+        found += [
+            Question(TOUCHED, _take_touched),
+            Question(COVERED, _take_covered),
+            Question(STORE, _take_store),
+            Question(SEALS, _take_seals),
+        ]
+    return found
+
+
+def _of_run(ask: Ask) -> list[Question]:
+    """About the run itself."""
+    if not ask.run:
+        return []
+    found = [Question(RUN, _take_run)]
+    if ask.tail >= 0:
+        found.append(Question(TAIL, lambda seen, rows: setattr(seen, "tail", rows)))
+    if ask.head_at > 0:
+        found.append(Question(HEAD, lambda seen, rows: setattr(seen, "head", rows[0][0] if rows else b"")))
+    if ask.opens or ask.named or ask.lives or ask.all_interrupts:
+        found.append(Question(f"{_INTERRUPTS} and ({_wanted(ask)})", _take_interrupts))
+    if ask.records or ask.openings:
+        found.append(Question(RECORDS, lambda seen, rows: setattr(seen, "records", dict(rows))))
+    if ask.request:
+        found.append(Question(REQUEST, lambda seen, rows: setattr(seen, "request", rows[0] if rows else None)))
+    return found
+
+
+def _of_others(ask: Ask) -> list[Question]:
+    """About other runs that it has to do with."""
+    found: list[Question] = []
+    if ask.before:
+        found.append(Question(BEFORE, _take_before))
+    if ask.last:
+        found.append(Question(turns.LAST, lambda seen, rows: setattr(seen, "last", rows[0][0] if rows else "")))
+    if ask.queue:
+        found.append(Question(due.AHEAD, lambda seen, rows: setattr(seen, "ahead", rows[0][0] if rows else "")))
+    if ask.later:
+        found.append(Question(turns.LATER, _take_later))
+    return found
+
+
+def _wanted(ask: Ask) -> str:
+    """Which interrupts of a run."""
+    if ask.all_interrupts:
+        return "true"
+    terms: list[str] = []
+    if ask.named:
+        terms.append("x.i = any(%(named)s::text[])")
+    if ask.lives:
+        terms.append("x.lives = any(%(lives)s::text[])")
+    if ask.opens:
+        terms.append("x.state = 'open'")
+    elif ask.otherwise_opens:
+        terms.append(f"(x.state = 'open' and {_MISSING})")
+    return " or ".join(terms)
+
+
+def _take_run(seen: Seen, rows: Rows) -> None:
+    if rows:
+        seen.row = run_row(rows[0])
+        seen.until = seen.row.lease_until
+
+
+def _take_interrupts(seen: Seen, rows: Rows) -> None:
+    seen.interrupts = {row.i: row for row in map(interrupt_row, rows)}
+
+
+def _take_before(seen: Seen, rows: Rows) -> None:
+    if rows:
+        head, *row = rows[0]
+        seen.before = Before(run_row(row), head or b"")
+
+
+def _take_later(seen: Seen, rows: Rows) -> None:
+    seen.later = [(id, Status(status)) for id, status in rows]
+
+
+def _take_audit(seen: Seen, rows: Rows) -> None:
+    seen.audit = {scope: (n, head) for scope, n, head in rows}
+
+
+def _take_letters(seen: Seen, rows: Rows) -> None:
+    seen.letters = {row[0]: Letter(*row) for row in rows}
+
+
+def _take_store(seen: Seen, rows: Rows) -> None:
+    seen.store = rows[0][0] if rows else ""
+
+
+def _take_touched(seen: Seen, rows: Rows) -> None:
+    seen.touched = [Covered(scope, 0, "") for (scope,) in rows]
+
+
+def _take_covered(seen: Seen, rows: Rows) -> None:
+    """Only those that are locked: what others touch from now on stays touched."""
+    locked = {covered.scope for covered in seen.touched}
+    found: list[Covered] = []
+    for scope, n, line, seq, salt, head in rows:
+        if scope in locked:
+            found.append(Covered(scope, n, line, seq, sealed_head(salt, head) if head else ""))
+    seen.touched = found
+
+
+def _take_seals(seen: Seen, rows: Rows) -> None:
+    found: dict[int, Seal] = {}
+    for last, *values in rows:
+        seal = Seal(*values)
+        found[seal.k] = seal
+        if last:
+            found[0] = seal
+    seen.seals = found
+
+

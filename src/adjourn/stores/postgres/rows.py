@@ -1,0 +1,80 @@
+"""Rows of PostgreSQL as the values that rules know, and back."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from adjourn.core.codec import decode, encode
+from adjourn.core.records import Started, parse
+from adjourn.core.status import Status
+from adjourn.stores.letter import Letter
+from adjourn.stores.listing import words
+from adjourn.stores.rules.interrupt_row import InterruptRow
+from adjourn.stores.rules.values import Writes
+from adjourn.stores.seals import Seal
+from adjourn.stores.store import RunRow
+
+RUN = tuple(name for name in RunRow.__struct_fields__ if name not in ("lease_until", "n"))
+UNTIL = "coalesce((select w.until from adjourn.worker w where w.id = r.worker), 0)"
+COLUMNS = f"{', '.join(f'r.{name}' for name in RUN)}, {UNTIL}, r.n"
+INTERRUPT = InterruptRow.__struct_fields__
+LETTER = Letter.__struct_fields__
+SEAL = Seal.__struct_fields__
+_STATUS = {status.value: status for status in Status}
+_PLACE = {name: place for place, name in enumerate(RUN)}
+
+
+def columns(names: Sequence[str], table: str) -> str:
+    """Columns of a table, as a statement lists them."""
+    return ", ".join(f"{table}.{name}" for name in names)
+
+
+def run_row(values: Sequence[Any]) -> RunRow:
+    """A row of `COLUMNS`."""
+    *stored, until, n = values
+    found = dict(zip(RUN, stored, strict=True))
+    labels = found["labels"]
+    found["labels"] = decode(labels) if labels != "{}" else {}
+    found["status"] = _STATUS[found["status"]]
+    found["blocked"], found["requesters"] = tuple(found["blocked"]), tuple(found["requesters"])
+    return RunRow(**found, lease_until=until, n=n)
+
+
+def run_values(row: RunRow) -> dict[str, Any]:
+    """What a statement writes of a run, as JSON can carry it."""
+    values = {name: getattr(row, name) for name in RUN}
+    return {
+        **values,
+        "n": row.n,
+        "labels": encode(row.labels).decode(),
+        "head": row.head.hex(),
+        "salt": row.salt.hex(),
+        "status": row.status.value,
+    }
+
+
+def first_values(writes: Writes) -> dict[str, Any]:
+    """What a new run's first record says that lists and queues ask for."""
+    assert writes.row is not None
+    row, first = writes.row, parse(writes.journal[0].body)
+    assert isinstance(first, Started)
+    return {
+        "words": words(row.title, row.id, row.program),
+        "queued": first.options.get("queue") == "session",
+        "after": first.before.run if first.before else "",
+        "after_seq": first.before.seq if first.before else 0,
+    }
+
+
+def interrupt_row(values: Sequence[Any]) -> InterruptRow:
+    """A row of `INTERRUPT`."""
+    found = dict(zip(INTERRUPT, values, strict=True))
+    found["votes"] = decode(found["votes"])
+    found["disowned"], found["groups"] = tuple(found["disowned"]), tuple(found["groups"])
+    return InterruptRow(**found)
+
+
+def interrupt_values(run: int, row: InterruptRow) -> Mapping[str, Any]:
+    """What a statement writes of an interrupt, as JSON can carry it."""
+    values = {name: getattr(row, name) for name in INTERRUPT}
+    said = f"{row.type.lower()} {row.tool.lower()}"
+    return {**values, "run": run, "votes": encode(row.votes).decode(), "said": said}

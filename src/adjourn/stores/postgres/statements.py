@@ -1,0 +1,350 @@
+"""From what rules want to be written to statements: for each table one, however many rows there are, with one argument of JSON.
+
+Bodies of records are texts and stay texts: PostgreSQL never reads the JSON in them, which may have escapes that it refuses.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from adjourn.core.codec import encode
+from adjourn.stores.postgres import config
+from adjourn.stores.postgres.locks import OURS
+from adjourn.stores.postgres.rows import INTERRUPT, LETTER, SEAL, first_values, interrupt_values, run_values
+from adjourn.stores.listing import words
+from adjourn.stores.rules.values import Writes
+
+_TYPES = {
+    "n": "bigint", "was": "bigint", "id": "text", "kind": "text", "program": "text", "session": "text", "labels": "text",
+    "title": "text", "words": "text", "input_digest": "text", "seq": "bigint", "head": "text", "status": "text",
+    "epoch": "bigint", "worker": "text", "wake_at": "float8", "blocked": "text[]", "opens": "int", "errors": "int",
+    "stopped": "boolean", "created_at": "float8", "updated_at": "float8", "requesters": "text[]", "salt": "text",
+    "erased": "float8", "chapter": "bigint", "queued": "boolean", "after": "text", "after_seq": "bigint", "run": "bigint",
+    "i": "text", "state": "text", "digest": "text", "event": "text", "expires": "float8", "undoing": "boolean",
+    "approvers": "int", "by": "text", "votes": "text", "lives": "text", "disowned": "text[]", "rank": "int",
+    "opened_at": "float8", "type": "text", "tool": "text", "groups": "text[]", "body": "text", "scope": "text",
+    "at": "float8", "key": "text", "value": "text", "endpoint": "text", "topic": "text", "tries": "int",
+    "due_at": "float8", "error": "text", "name": "text", "url": "text", "secret": "text", "topics": "text[]",
+    "until": "float8", "reason": "text", "not_before": "float8", "k": "bigint", "prev": "text", "hash": "text",
+    "kid": "text", "sig": "text", "owner": "text", "said": "text",
+}  # fmt: skip
+_BYTES = frozenset({"head", "salt", "prev", "hash", "sig"})
+_CHANGING = (
+    "seq", "head", "status", "epoch", "worker", "wake_at", "blocked", "opens", "errors", "stopped",
+    "requesters", "updated_at", "chapter",
+)  # fmt: skip
+_NEW = (
+    "id", "kind", "program", "session", "labels", "title", "words", "input_digest", *_CHANGING, "created_at", "salt",
+    "erased", "queued", "after", "after_seq",
+)  # fmt: skip
+_INTERRUPT = (*INTERRUPT, "said")
+_RECORD = ("run", "seq", "epoch", "body", "head")
+BESIDE = ("interrupt", "request", "misfit", "snapshot", "segment", "wake", "label")
+"""The tables that have rows of a run beside its journal, by the run's number."""
+
+
+def _rows(part: str, names: Iterable[str], table: str = "x", types: Mapping[str, str] = _TYPES) -> str:
+    """Rows of the argument, as a table."""
+    given = ", ".join(f"{name} {types[name]}" for name in names)
+    return f"json_to_recordset(p.d->'{part}') as {table}({given})"
+
+
+def _values(names: Iterable[str], table: str = "x") -> str:
+    given = (f"decode({table}.{name}, 'hex')" if name in _BYTES else f"{table}.{name}" for name in names)
+    return ", ".join(given)
+
+
+def _put(table: str, part: str, names: Sequence[str], then: str = "", types: Mapping[str, str] = _TYPES) -> str:
+    columns = ", ".join(names)
+    source = f"(select %({part})s::json as d) p, {_rows('rows', names, types=types)}"
+    return f"insert into adjourn.{table} ({columns}) select {_values(names)} from {source} {then}"
+
+
+_SET = ", ".join(f"{name} = {_values((name,), 'w')}" for name in _CHANGING)
+_ON_INTERRUPT = """
+on conflict (run, i) do update set state = excluded.state, by = excluded.by, votes = excluded.votes, lives = excluded.lives,
+    disowned = excluded.disowned
+"""
+_STEP = f"""
+with p as materialized (select %(step)s::json as d),
+w as (select x.* from p, {_rows("runs", ("n", "was", *_CHANGING))}),
+done as (update adjourn.run r set {_SET} from w where r.n = w.n {{guard}} returning r.n),
+j as (insert into adjourn.journal ({", ".join(_RECORD)}) select {_values(_RECORD)} from p, {_rows("journal", _RECORD)}
+    join done on done.n = x.run),
+i as (insert into adjourn.interrupt (run, {", ".join(_INTERRUPT)}) select {_values(("run", *_INTERRUPT))}
+    from p, {_rows("interrupts", ("run", *_INTERRUPT))} join done on done.n = x.run {_ON_INTERRUPT}),
+t as (insert into adjourn.touched select x.scope, x.at from p, {_rows("touched", ("run", "scope", "at"))}
+    join done on done.n = x.run order by x.scope on conflict (scope) do update set at = excluded.at where false)
+select n from done
+"""
+LOCKED_STEP = _STEP.format(guard="")
+COMPARED_STEP = _STEP.format(
+    guard="and r.epoch = w.epoch and r.seq = w.was and (select generation from adjourn.config) = (select (d->>'generation')::uuid from p)"
+)
+"""Of the runs that are as they are remembered, while what all rules go by is what was remembered; the others are left."""
+BEGIN_RUN = f"""
+with p as materialized (select %(begin)s::json as d),
+made as (insert into adjourn.run ({", ".join(_NEW)}) select {_values(_NEW)} from p, {_rows("runs", _NEW)}
+    returning n, id, created_at),
+j as (insert into adjourn.journal ({", ".join(_RECORD)})
+    select {_values(("n",), "made")}, {_values(_RECORD[1:])} from p, {_rows("journal", ("owner", *_RECORD[1:]))}
+    join made on made.id = x.owner),
+i as (insert into adjourn.interrupt (run, {", ".join(_INTERRUPT)}) select made.n, {_values(_INTERRUPT)}
+    from p, {_rows("interrupts", ("owner", *_INTERRUPT))} join made on made.id = x.owner),
+l as (insert into adjourn.label select x.key, x.value, made.n from p, {_rows("labels", ("owner", "key", "value"))}
+    join made on made.id = x.owner),
+z as (insert into adjourn.zone
+    select n / 4096, min(floor(created_at / 60) * 60), max(ceil(created_at / 60) * 60) from made where not exists (
+        select 1 from adjourn.zone o where o.k = made.n / 4096 and made.created_at between o.least and o.most)
+    group by 1 on conflict (k) do update set least = least(zone.least, excluded.least), most = greatest(zone.most, excluded.most))
+select n, id from made
+"""
+_IN_SESSION = f"select pg_advisory_xact_lock(hashtextextended(%(in_session)s, {OURS}))"
+"""Runs of a session are numbered in the order in which they are committed."""
+_AUDIT = _put("audit", "audit", ("scope", "n", "at", "body", "head"))
+_AUDIT_HEAD = _put(
+    "audit_head", "audit_head", ("scope", "n", "head"), "on conflict (scope) do update set n = excluded.n, head = excluded.head"
+)
+_TOUCHED = _put(
+    "touched", "touched", ("scope", "at"), "order by x.scope on conflict (scope) do update set at = excluded.at where false"
+)
+"""Whoever touches a scope has its row locked: a sealer that reads where its chains stand waits for them."""
+_REQUEST = _put("request", "request", ("run", "id", "seq", "body"))
+_LETTERS = _put("letter", "letters", LETTER[1:], types={**_TYPES, "run": "text"})
+_BEATS = _put("worker", "beats", ("id", "until"), "order by x.id on conflict (id) do update set until = excluded.until")
+FORGET = "delete from adjourn.worker w where w.id = any(%(gone)s::text[]) and not exists (select 1 from adjourn.run r where r.worker = w.id)"
+_WAKES = f"""
+insert into adjourn.wake (run, not_before) select r.n, x.not_before
+from (select %(wakes)s::json as d) p, {_rows("rows", ("owner", "not_before"))} join adjourn.run r on r.id = x.owner order by r.n
+on conflict (run) do update set n = default, not_before = excluded.not_before
+"""
+_HALTS = _put("halt", "halts", ("scope", "by", "reason", "at"))
+_HOLDS = _put("hold", "holds", ("scope", "by", "reason", "at"))
+_ENDPOINTS = _put(
+    "endpoint", "endpoints", ("name", "kind", "url", "secret", "topics", "at"),
+    "on conflict (name) do update set kind = excluded.kind, url = excluded.url, secret = excluded.secret, "
+    "topics = excluded.topics, at = excluded.at",
+)  # fmt: skip
+_LETTER_STATES = f"""
+update adjourn.letter l set state = x.state, tries = x.tries, due_at = x.due_at, error = x.error
+from (select %(letter_states)s::json as d) p, {_rows("rows", ("n", "state", "tries", "due_at", "error"))} where l.n = x.n
+"""
+_MISFIT = """
+insert into adjourn.misfit select n, %(misfit_seq)s, %(misfit)s from adjourn.run where id = %(misfit_run)s
+on conflict (run) do update set seq = excluded.seq, body = excluded.body
+"""
+_SEAL = _put("seal", "seal", SEAL)
+_WAKE_TIMES = f"""
+update adjourn.wake w set not_before = x.not_before
+from (select %(wake_times)s::json as d) p, {_rows("rows", ("n", "not_before"))} where w.n = x.n
+"""
+_SCRUB = "insert into adjourn.meta values ('scrub', 'yes') on conflict (key) do update set value = excluded.value"
+_SCRUB_PRUNED = "insert into adjourn.meta values ('scrub', 'pruned') on conflict (key) do nothing"
+_ERASURES = """
+insert into adjourn.meta values ('erasures', '1')
+on conflict (key) do update set value = (meta.value::bigint + 1)::text
+"""
+
+
+def _json(rows: Iterable[Any]) -> str:
+    return encode({"rows": list(rows)}).decode()
+
+
+class Script:
+    """Statements that go in one message, and what they are given."""
+
+    def __init__(self) -> None:
+        self.statements: list[str] = []
+        self.values: dict[str, Any] = {}
+
+    def add(self, sql: str, **values: Any) -> None:
+        """One more. Each name of a value belongs to one statement."""
+        assert self.values.keys().isdisjoint(values), f"{sql:.40} is there already"
+        self.statements.append(sql)
+        self.values |= values
+
+
+def step_argument(items: Sequence[tuple[int, Writes]], generation: str = "") -> str:
+    """What `LOCKED_STEP` and `COMPARED_STEP` are given: what is to be written of runs, each with the number of its last record
+    as it was before."""
+    runs: list[Any] = []
+    journal: list[Any] = []
+    interrupts: list[Any] = []
+    touched: list[Any] = []
+    for was, writes in items:
+        row = writes.row
+        assert row is not None
+        runs.append({"was": was, **run_values(row)})
+        journal += _records(writes, run=row.n)
+        interrupts += [interrupt_values(row.n, interrupt) for interrupt in writes.interrupts.values()]
+        touched += [{"run": row.n, "scope": scope, "at": at} for scope, at in writes.touched.items()]
+    parts = {"generation": generation, "runs": runs, "journal": journal, "interrupts": interrupts, "touched": touched}
+    return encode(parts).decode()
+
+
+def _records(writes: Writes, **of: Any) -> list[dict[str, Any]]:
+    return [
+        {**of, "seq": x.seq, "epoch": x.epoch, "body": x.body, "head": x.head.hex()} for x in writes.journal
+    ]
+
+
+def written(all: Sequence[tuple[int, Writes]]) -> Script:
+    """What is to be sent for what several rules want to be written, whose runs are locked."""
+    script = Script()
+    for _, writes in all:
+        if writes.wiped or writes.removed is not None:
+            _take_out(script, writes)
+    new = [writes for _, writes in all if writes.new]
+    if new:
+        _begin(script, new)
+    steps = [(was, writes) for was, writes in all if writes.row is not None and not writes.new]
+    if steps:
+        script.add(LOCKED_STEP, step=step_argument(steps))
+    every = [writes for _, writes in all]
+    _write_beside(script, every)
+    _write_outbox(script, every)
+    for writes in every:
+        _write_rare(script, writes)
+    return script
+
+
+def _begin(script: Script, new: Sequence[Writes]) -> None:
+    runs: list[Any] = []
+    journal: list[Any] = []
+    interrupts: list[Any] = []
+    labels: list[Any] = []
+    for writes in new:
+        row = writes.row
+        assert row is not None
+        if row.session:
+            script.add(_IN_SESSION, in_session=row.session)
+        runs.append({**run_values(row), **first_values(writes)})
+        journal += _records(writes, owner=row.id)
+        interrupts += [{**interrupt_values(0, x), "owner": row.id} for x in writes.interrupts.values()]
+        labels += [{"owner": row.id, "key": key, "value": value} for key, value in row.labels.items()]
+    parts = {"runs": runs, "journal": journal, "interrupts": interrupts, "labels": labels}
+    script.add(BEGIN_RUN, begin=encode(parts).decode())
+
+
+def _write_beside(script: Script, all: Sequence[Writes]) -> None:
+    """Requests, the audit, what was touched, heartbeats and wakes."""
+    requests = [
+        {"run": writes.row.n, "id": writes.request[0], "seq": writes.request[1], "body": writes.request[2]}
+        for writes in all
+        if writes.request and writes.row
+    ]
+    if requests:
+        script.add(_REQUEST, request=_json(requests))
+    lines = [line for writes in all for line in writes.audit]
+    if lines:
+        rows = [
+            {"scope": x.scope, "n": x.n, "at": x.entry["at"], "body": x.body, "head": x.head.hex()} for x in lines
+        ]
+        script.add(_AUDIT, audit=_json(rows))
+        script.add(_AUDIT_HEAD, audit_head=_json({row["scope"]: row for row in rows}.values()))
+    touched = {scope: at for writes in all if writes.row is None or writes.new for scope, at in writes.touched.items()}
+    if touched:
+        script.add(_TOUCHED, touched=_json({"scope": scope, "at": at} for scope, at in touched.items()))
+    beats = {worker: until for writes in all for worker, until in writes.beats.items()}
+    if beats:
+        script.add(_BEATS, beats=_json({"id": worker, "until": until} for worker, until in beats.items()))
+    gone = [worker for writes in all for worker in writes.gone]
+    if gone:
+        script.add(FORGET, gone=gone)
+
+
+def _write_outbox(script: Script, all: Sequence[Writes]) -> None:
+    posted = [{name: getattr(letter, name) for name in LETTER[1:]} for writes in all for letter in writes.post]
+    if posted:
+        script.add(_LETTERS, letters=_json(posted))
+    changed = [msgspec.to_builtins(letter) for writes in all for letter in writes.put_letters]
+    if changed:
+        script.add(_LETTER_STATES, letter_states=_json(changed))
+    dropped = [n for writes in all for n in writes.drop_letters]
+    if dropped:
+        script.add("delete from adjourn.letter where n = any(%(drop_letters)s::bigint[])", drop_letters=dropped)
+    for writes in all:
+        if writes.waking is not None:
+            script.add("delete from adjourn.meta where key = 'wakes'")
+            if writes.waking:
+                script.add("insert into adjourn.meta values ('wakes', 'yes')")
+            else:
+                script.add("delete from adjourn.wake")
+    wakes = {run: at for writes in all for run, at in writes.wakes.items()}
+    if wakes:
+        script.add(_WAKES, wakes=_json({"owner": run, "not_before": at} for run, at in wakes.items()))
+    taken = [msgspec.to_builtins(wake) for writes in all for wake in writes.put_wakes]
+    if taken:
+        script.add(_WAKE_TIMES, wake_times=_json(taken))
+    done = [n for writes in all for n in writes.drop_wakes]
+    if done:
+        script.add("delete from adjourn.wake where n = any(%(drop_wakes)s::bigint[])", drop_wakes=done)
+
+
+def _write_rare(script: Script, writes: Writes) -> None:
+    """What one rule alone writes."""
+    for part, sql, rows in (
+        ("halts", _HALTS, writes.put_halts),
+        ("holds", _HOLDS, writes.put_holds),
+        ("endpoints", _ENDPOINTS, writes.put_endpoints),
+    ):
+        if rows:
+            script.add(sql, **{part: _json(msgspec.to_builtins(row) for row in rows)})
+    for part, table, column, names in (
+        ("drop_halts", "halt", "scope", writes.drop_halts),
+        ("drop_holds", "hold", "scope", writes.drop_holds),
+        ("drop_endpoints", "endpoint", "name", writes.drop_endpoints),
+    ):
+        if names:
+            script.add(f"delete from adjourn.{table} where {column} = any(%({part})s::text[])", **{part: names})
+    if writes.drop_endpoints:
+        script.add("delete from adjourn.letter where endpoint = any(%(unsent)s::text[])", unsent=writes.drop_endpoints)
+    if writes.signed is not None:
+        script.add("delete from adjourn.meta where key = 'signed'")
+        if writes.signed:
+            script.add("insert into adjourn.meta values ('signed', 'yes')")
+    if misfit := writes.misfit:
+        body = msgspec.json.encode(misfit).decode()
+        script.add(_MISFIT, misfit_seq=misfit.seq, misfit=body, misfit_run=misfit.run)
+    if seal := writes.seal:
+        values = msgspec.structs.asdict(seal)
+        script.add(_SEAL, seal=_json([{**values, **{k: values[k].hex() for k in ("prev", "hash", "sig")}}]))
+        covered = [x.scope for x in seal.covered]
+        script.add("delete from adjourn.touched where scope = any(%(sealed)s::text[])", sealed=covered)
+    if is_config(writes):
+        script.add(config.RENEW)
+
+
+def is_config(writes: Writes) -> bool:
+    """Whether something changes that every rule may go by."""
+    return bool(
+        writes.put_halts or writes.drop_halts or writes.put_endpoints or writes.drop_endpoints
+        or writes.signed is not None or writes.waking is not None
+    )  # fmt: skip
+
+
+def _take_out(script: Script, writes: Writes) -> None:
+    """The content of a run, or all of it."""
+    row = writes.removed or writes.row
+    assert row is not None
+    run = f"run_{row.n}"
+    if writes.removed is not None:
+        script.add(f"delete from adjourn.journal where run = {row.n}")
+        script.add(f"delete from adjourn.run where n = {row.n}")
+        script.add(_SCRUB_PRUNED)
+    else:
+        kept = f"case when seq = {row.seq - len(writes.journal)} then head else ''::bytea end"
+        script.add(f"update adjourn.journal set body = null, head = {kept} where run = {row.n}")
+        values = {name: getattr(row, name) for name in ("title", "input_digest", "salt", "erased")}
+        values |= {"labels": encode(row.labels).decode(), "words": words(row.title, row.id, row.program)}
+        sets = ", ".join(f"{name} = %({name}_{row.n})s" for name in values)
+        named = {f"{name}_{row.n}": value for name, value in values.items()}
+        script.add(
+            f"update adjourn.run set {sets}, queued = false, after = '', after_seq = 0 where n = {row.n}", **named
+        )
+        script.add(_SCRUB)
+        script.add(_ERASURES)
+    for table in BESIDE:
+        script.add(f"delete from adjourn.{table} where run = {row.n}")
+    script.add(f"delete from adjourn.letter where run = %({run})s", **{run: row.id})

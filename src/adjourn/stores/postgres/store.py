@@ -1,0 +1,389 @@
+"""Journals in a PostgreSQL database, for any number of processes on any number of machines."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from typing import Any
+
+import psycopg
+from psycopg_pool import PoolClosed, PoolTimeout
+
+from adjourn.core.interrupt import Interrupt
+from adjourn.core.records import AnyRecord, parse
+from adjourn.core.status import Status
+from adjourn.errors import AdjournError, UnknownRun
+from adjourn.stores.channel import Ears
+from adjourn.stores.letter import Endpoint, Letter
+from adjourn.stores.misfit import Misfit
+from adjourn.stores.postgres import audit, due, inbox, lists, turns
+from adjourn.stores.postgres.audit import PostgresAudit
+from adjourn.stores.postgres.connections import (
+    Connection,
+    connect,
+    is_overtaken,
+    is_passing,
+    messages,
+    pool,
+    store_error,
+    taken_apart,
+    without_password,
+)
+from adjourn.stores.postgres.crew import Crew, Work
+from adjourn.stores.postgres.heartbeat import PostgresPulse
+from adjourn.stores.postgres.live_channel import PostgresChannel
+from adjourn.stores.postgres.migrations import bring_up_to_date
+from adjourn.stores.postgres.questions import name
+from adjourn.stores.postgres.remembered import Remembered
+from adjourn.stores.postgres.rows import COLUMNS, LETTER, run_row
+from adjourn.stores.postgres.scrub import is_unscrubbed, scrub
+from adjourn.stores.postgres.snapshots import PostgresSnapshots
+from adjourn.stores.postgres.transaction import ComparedBook, LockedBook, Moved, is_plain
+from adjourn.stores.postgres.watch import Watch
+from adjourn.stores.retention import Hold
+from adjourn.stores.rules import sheet
+from adjourn.stores.rules.lease import misfitting
+from adjourn.stores.rules.sheet import Each, Failed, Rule, Whole
+from adjourn.stores.rules.values import Writes
+from adjourn.stores.store import Bell, Filter, RunRow, Turn
+from adjourn.stores.work_request import Request
+
+SIZE, LANES = 8, 2
+"""How many connections a process has at most, and over how many of them commits go that are compared."""
+PATIENCE = 15.0
+"""Seconds for which a database may be away before a caller is told."""
+OVERTAKEN = 10
+"""So often a rule looks again because somebody else was faster."""
+_LOAD = "select seq, body from adjourn.journal where run = {} and seq > %(after)s and body is not null order by seq"
+_RUN_NUMBER = "(select n from adjourn.run where id = %(run)s)"
+_MISFITS = """
+select m.body from adjourn.misfit m join adjourn.run r on r.n = m.run and r.seq = m.seq
+where r.status not in ('completed', 'cancelled') and (%(runs)s::text[] = '{}' or r.id = any(%(runs)s::text[])) order by r.n
+"""
+_WEIGH = """
+select coalesce(sum(octet_length(j.body)), 0)::bigint from adjourn.run r join adjourn.journal j on j.run = r.n
+where r.id = any(%(runs)s::text[])
+"""
+
+
+class PostgresStore(PostgresAudit):
+    """A `Store` in PostgreSQL. All that waits is done by threads, over a pool of connections that keep nothing."""
+
+    def __init__(
+        self, address: str, now: Callable[[], float] | None = None, *, size: int = SIZE, compares: bool = True
+    ) -> None:
+        """Open a database, and bring its schema up to date.
+
+        Args:
+            address: `postgresql://user:password@host:port/database`. `?listen=` may name a way around a pooler.
+            now: the clock; without one, the database's.
+            size: how many connections this process has at most.
+            compares: whether commits are compared with what is remembered; if not, all of them lock.
+        """
+        self._address, self.where = address, without_password(address)
+        self._info, self._direct = taken_apart(address)
+        self._given, self._compares = now, compares
+        self.locked = self.compared = self.messages = 0
+        """Rules that were done under locks, those that were compared, and how many messages that took."""
+        self._remembered = Remembered(now)
+        self.now = self._remembered.now
+        self._begin()
+        self._pool = pool(self._info, size)
+        self._crew = Crew(size, LANES, self._together)
+        self._watch = Watch(self._direct, self.where, self._ask, self._remembered)
+
+    def _begin(self) -> None:
+        try:
+            with connect(self._info) as db:
+                bring_up_to_date(db, self.where)
+                book = LockedBook(db, self._remembered)
+                book.read(sheet.Ask())
+                book.ending = True
+                book.flush()
+        except psycopg.Error as e:
+            raise store_error(self.where, e) from e
+
+    @property
+    def address(self) -> str:
+        """See `Store.address`."""
+        return self._address
+
+    # Writing
+
+    async def _write(self, rule: Rule | Each | Whole, *, ring: str | None = None, own: bool = False) -> Any:
+        if isinstance(rule, Rule) and self._compares and self._remembered.answers(rule.ask):
+            result = await self._crew.ask_together(rule)
+        else:
+            notify = self._watch.word(ring) if ring is not None and not own else ""
+            result = await self._crew.ask(lambda: self._lock(rule, notify))
+        if ring is not None:
+            self._ring(ring, own=own)
+        if isinstance(result, Failed):
+            raise result.error
+        return result
+
+    def _ring(self, run: str, *, own: bool) -> None:
+        self._watch.bells.ring(run, own=own)
+
+    def _lock(self, rule: Rule | Each | Whole, notify: str = "") -> Any:
+        """Do one rule under locks, until its outcome is known."""
+        tried: list[tuple[Any, list[Writes]]] = []
+        until, overtaken, pause = time.monotonic() + PATIENCE, 0, 0.02
+        while True:
+            try:
+                with self._pool.connection() as db:
+                    return self._attempt(db, rule, notify, tried)
+            except psycopg.Error as e:
+                overtaken += is_overtaken(e)
+                again = overtaken <= OVERTAKEN if is_overtaken(e) else is_passing(e)
+                if not again or time.monotonic() > until:
+                    raise store_error(self.where, e) from e
+                if not is_overtaken(e):
+                    time.sleep(pause)
+                    pause = min(2 * pause, 1.0)
+
+    def _attempt(self, db: Connection, rule: Rule | Each | Whole, notify: str, tried: list[tuple[Any, list[Writes]]]) -> Any:
+        book = LockedBook(db, self._remembered, light=rule.light)
+        book.notify = notify
+        try:
+            for result, writes in tried:
+                if book.is_landed(writes):
+                    self._keep(writes)
+                    return result
+            result = sheet.carried_out(book, rule)
+            tried.append((result, book.writes))
+            book.ending = True
+            sheet.settled(book)
+        except BaseException:
+            for writes in book.writes:
+                if writes.row is not None:
+                    self._remembered.forget(writes.row.id)
+            raise
+        finally:
+            _roll_back(db)
+        self.locked += 1
+        self._keep(book.writes)
+        return result
+
+    def _keep(self, all: Sequence[Writes]) -> None:
+        for writes in all:
+            self._remembered.keep(writes)
+
+    def _together(self, batch: list[Request]) -> list[tuple[Request, Work]]:
+        """Do several commits in one message. Those that are not as remembered, and those that a rule refuses because of what
+        is remembered, are done alone, under locks: only those refuse."""
+        alone: list[Request] = []
+        try:
+            with self._pool.connection() as db:
+                alone = self._compare(db, batch)
+        except (psycopg.Error, PoolTimeout, PoolClosed):
+            alone = [request for request in batch if request.error is None]  # nobody knows: their own records say
+            for request in alone:
+                self._remembered.forget(request.work.ask.run)
+        except BaseException as e:
+            for request in batch:
+                request.error = e
+            alone = []
+        return [(request, lambda request=request: self._lock(request.work)) for request in alone]
+
+    def _compare(self, db: Connection, batch: list[Request]) -> list[Request]:
+        book, alone = ComparedBook(db, self._remembered), list[Request]()
+        done: dict[str, tuple[Request, Writes]] = {}
+        for request in batch:
+            rule: Rule = request.work
+            if rule.ask.run in done or self._remembered.answers(rule.ask) is None:
+                alone.append(request)
+                continue
+            try:
+                request.result, writes = sheet.worked(book, rule)
+            except (AdjournError, Moved):
+                alone.append(request)
+                continue
+            if is_plain(writes):
+                book.write(writes)
+                done[rule.ask.run] = request, writes
+            else:
+                alone.append(request)
+        sheet.settled(book)
+        for run, (request, writes) in done.items():
+            assert writes.row is not None
+            if writes.row.n in book.landed:
+                self.compared += 1
+                self._remembered.keep(writes)
+            else:
+                self._remembered.forget(run)
+                alone.append(request)
+        self.messages += 1
+        return alone
+
+    # Reading
+
+    async def _ask(self, work: Callable[[Connection], Any]) -> Any:
+        """Let a thread do something with a connection that changes nothing; once more, if the connection was gone."""
+        return await self._crew.ask(lambda: self._read(work))
+
+    def _read(self, work: Callable[[Connection], Any]) -> Any:
+        until, pause = time.monotonic() + PATIENCE, 0.02
+        while True:
+            try:
+                with self._pool.connection() as db:
+                    try:
+                        return work(db)
+                    finally:
+                        _roll_back(db)
+            except (psycopg.Error, PoolTimeout) as e:
+                if not is_passing(e) or time.monotonic() > until:
+                    raise store_error(self.where, e) from e
+                time.sleep(pause)
+                pause = min(2 * pause, 1.0)
+
+    async def _rows(self, sql: str, **values: Any) -> list[tuple[Any, ...]]:
+        return await self._ask(lambda db: messages(db, [sql], values)[0])
+
+    async def get(self, run: str) -> RunRow:
+        """See `Store.get`."""
+        found = await self._rows(f"select {COLUMNS} from adjourn.run r where r.id = %(run)s", run=name(run))
+        if not found:
+            raise UnknownRun(run)
+        return run_row(found[0])
+
+    async def load(self, run: str, after: int = 0) -> list[tuple[int, AnyRecord]]:
+        """See `Store.load`."""
+        script = ["select 1 from adjourn.run where id = %(run)s", _LOAD.format(_RUN_NUMBER)]
+        values = {"run": name(run), "after": after}
+        there, rows = await self._ask(lambda db: messages(db, script, values))
+        if not there:
+            raise UnknownRun(run)
+        return [(seq, parse(body)) for seq, body in rows]
+
+    async def erasures(self) -> int:
+        """See `Store.erasures`."""
+        found = await self._rows("select value::bigint from adjourn.meta where key = 'erasures'")
+        return found[0][0] if found else 0
+
+    async def turns(self, run: str, seq: int, limit: int = 100) -> list[Turn]:
+        """See `Store.turns`."""
+        return turns.turns_of(await self._rows(turns.TURNS, run=name(run), seq=seq, limit=limit))
+
+    def pulse(self) -> PostgresPulse:
+        """See `Store.pulse`."""
+        return PostgresPulse(self._info, self.where, self._given)
+
+    def channel(self, ears: Ears) -> PostgresChannel:
+        """See `Store.channel`."""
+        return PostgresChannel(self._ask, ears)
+
+    def snapshots(self) -> PostgresSnapshots:
+        """See `Store.snapshots`."""
+        return PostgresSnapshots(self._ask)
+
+    async def hold(
+        self, scope: str, *, by: str = "", reason: str = "", lift: bool = False, origin: str = ""
+    ) -> list[Hold]:
+        """See `Store.hold`."""
+        if not scope:
+            return [Hold(*row) for row in await self._rows("select scope, by, reason, at from adjourn.hold order by at")]
+        return await super().hold(scope, by=by, reason=reason, lift=lift, origin=origin)
+
+    async def ended(
+        self, status: Status, before: float, *, after: tuple[float, str] | None = None, limit: int = 100
+    ) -> list[RunRow]:
+        """See `Store.ended`."""
+        at, id = after or (before + 1, "")
+        sql = (
+            f"select {COLUMNS} from adjourn.run r where r.status = '{Status(status).value}' and r.rested_at <= %(before)s "
+            "and (r.rested_at, r.id) < (%(at)s, %(id)s) order by r.rested_at desc, r.id desc limit %(limit)s"
+        )
+        values = {"before": before, "at": at, "id": id, "limit": limit}
+        return [run_row(row) for row in await self._ask(lambda db: lists.planned(db, sql, values))]
+
+    async def followed(self, runs: Sequence[str]) -> dict[str, list[str]]:
+        """See `Store.followed`."""
+        found: dict[str, list[str]] = {}
+        for run, follower in await self._rows(turns.FOLLOWED, runs=list(runs)):
+            found.setdefault(run, []).append(follower)
+        return found
+
+    async def weigh(self, runs: Sequence[str]) -> int:
+        """See `Store.weigh`."""
+        return (await self._rows(_WEIGH, runs=list(runs)))[0][0]
+
+    async def scrub(self, *, pruned: bool = False) -> bool:
+        """See `Store.scrub`. It takes as long as writing the tables anew, and nobody else has them meanwhile."""
+        if not await self._ask(lambda db: is_unscrubbed(db, pruned)):
+            return True
+        return await self._crew.ask(lambda: scrub(self._direct, self.where, pruned))
+
+    async def signed(self, required: bool | None = None, *, by: str = "", origin: str = "") -> bool:
+        """See `Store.signed`."""
+        if required is None:
+            return bool(await self._rows("select 1 from adjourn.meta where key = 'signed'"))
+        return await self._require_seals(required, by, origin)
+
+    async def waking(self, wanted: bool | None = None, *, by: str = "", origin: str = "") -> bool:
+        """See `Store.waking`."""
+        if wanted is None:
+            return bool(await self._rows("select 1 from adjourn.meta where key = 'wakes'"))
+        return await self._want_wakes(wanted, by, origin)
+
+    async def workers(self) -> dict[str, float]:
+        """See `Store.workers`."""
+        return {id: until for id, until in await self._rows("select id, until from adjourn.worker")}
+
+    async def due(self, programs: Sequence[str], limit: int = 100) -> list[RunRow]:
+        """See `Store.due`."""
+        values = {"programs": list(programs), "now": self.now(), "limit": limit}
+        return [run_row(row) for row in await self._ask(lambda db: lists.planned(db, due.DUE, values))]
+
+    async def inbox(self, filter: Filter) -> list[Interrupt]:
+        """See `Store.inbox`."""
+        now = self.now()
+        return await self._in_turns(lambda db: inbox.inbox(db, filter, now))
+
+    async def runs(self, filter: Filter) -> list[RunRow]:
+        """See `Store.runs`."""
+        now = self.now()
+        return await self._in_turns(lambda db: lists.runs(db, filter, now))
+
+    async def _in_turns(self, begin: Callable[[Connection], Iterator[list[Any]]]) -> list[Any]:
+        """What a list finds, look by look."""
+        return await self._ask(lambda db: [found for look in begin(db) for found in look])
+
+    async def misfits(self, put: Misfit | None = None, *, runs: Sequence[str] = ()) -> list[Misfit]:
+        """See `Store.misfits`."""
+        if put is not None:
+            await self._write(misfitting(put))
+        return [audit.misfit(body) for (body,) in await self._rows(_MISFITS, runs=list(runs))]
+
+    async def endpoints(
+        self, put: Endpoint | None = None, *, drop: str = "", by: str = "", origin: str = ""
+    ) -> list[Endpoint]:
+        """See `Store.endpoints`."""
+        if put is None and not drop:
+            found = await self._rows("select name, kind, url, secret, topics, at from adjourn.endpoint order by name")
+            return [Endpoint(name, kind, url, key, tuple(topics), at) for name, kind, url, key, topics, at in found]
+        return await super().endpoints(put, drop=drop, by=by, origin=origin)
+
+    async def letters(self, state: str = "", *, after: int = 0, limit: int = 100) -> list[Letter]:
+        """See `Store.letters`."""
+        states = [state] if state else ["due", "dead"]
+        sql = f"select {', '.join(LETTER)} from adjourn.letter where n > %(after)s and state = any(%(states)s::text[]) order by n limit %(limit)s"
+        return [Letter(*row) for row in await self._rows(sql, after=after, states=states, limit=limit)]
+
+    def subscribe(self, run: str, bell: Bell, *, words: bool = False) -> Callable[[], None]:
+        """See `Store.subscribe`."""
+        return self._watch.subscribe(run, bell, words=words)
+
+    async def close(self) -> None:
+        """See `Store.close`."""
+        await self._watch.close()
+        await self._crew.close()
+        self._pool.close()
+
+
+def _roll_back(db: Connection) -> None:
+    """Whatever is not committed is taken back, before the connection goes to somebody else."""
+    if db.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
+        with suppress(psycopg.Error):
+            db.rollback()
+
+

@@ -1,0 +1,294 @@
+"""What rules read and write, in PostgreSQL: under locks, or on what is remembered and compared when it is written."""
+
+from typing import Any, NamedTuple
+
+from msgspec.structs import replace
+
+from adjourn.errors import LeaseLost
+from adjourn.stores.audit import SECURITY
+from adjourn.stores.postgres import config, due, locks, turns
+from adjourn.stores.postgres.config import Config
+from adjourn.stores.postgres.connections import Connection, messages
+from adjourn.stores.postgres.questions import AUDIT, questions, values_of
+from adjourn.stores.postgres.remembered import Remembered
+from adjourn.stores.postgres.rows import run_row
+from adjourn.stores.postgres.statements import COMPARED_STEP, is_config, step_argument, written
+from adjourn.stores.rules.sheet import Find
+from adjourn.stores.rules.values import Ask, Seen, Writes
+from adjourn.stores.store import RunRow
+
+STALLED = 5_000
+"""Milliseconds after which the database ends a transaction whose process does not go on, and lets others have its locks."""
+BEGIN = ("begin", f"set local idle_in_transaction_session_timeout = {STALLED}")
+LIGHTLY = "set local synchronous_commit = off"
+NOTIFY = "select pg_notify('adjourn', %(notify)s)"
+LOCK_ALL = "select 1 from adjourn.run where id = any(%(all)s::text[]) order by n for no key update"
+
+
+SNAPSHOT = "begin isolation level repeatable read read only"
+
+
+class Moved(Exception):
+    """The run is not any more as it was remembered."""
+
+
+def looked(db: Connection, remembered: Remembered, ask: Ask) -> Seen:
+    """What an `Ask` names, as of one moment, without a lock."""
+    return _asked(db, remembered, ask, [SNAPSHOT], ["commit"])
+
+
+def _asked(db: Connection, remembered: Remembered, ask: Ask, before: list[str], after: list[str]) -> Seen:
+    known = remembered.config
+    asked = questions(ask, waking=known.waking or not known.generation)
+    values = {**values_of(ask, remembered.now()), "generation": known.generation}
+    script = [*before, *(question.sql for question in asked), config.READ, *after]
+    sets = messages(db, script, values)[len(before) : len(script) - len(after)]
+    now, current, erasures = config.taken(sets[-1][0], known)
+    seen = Seen(remembered.heard(now, current))
+    for question, rows in zip(asked, sets, strict=False):
+        question.take(seen, rows)
+    _configured(seen, current, erasures)
+    return seen
+
+
+def _configured(seen: Seen, current: Config, erasures: int) -> None:
+    seen.halts, seen.endpoints = current.halts, current.endpoints
+    seen.signed, seen.waking, seen.erasures = current.signed, current.waking, erasures
+
+
+class LockedBook:
+    """See `Book`: one transaction, from the first look to `flush` with `ending` set. Two messages: locks and reading, writing and commit.
+
+    `light`: nobody waits for the disk, unless a record is written. What workers go by must outlive a crash of the
+    server, because they outlive it themselves.
+    """
+
+    def __init__(self, db: Connection, remembered: Remembered, *, light: bool = False) -> None:
+        self._db, self._remembered, self._light = db, remembered, light
+        self._begun = False
+        self._over = False
+        self._found: dict[str, RunRow] = {}
+        self._given: Seen | None = None
+        self._held: set[tuple[Any, ...]] = set()
+        self._gathered: list[tuple[int, Writes]] = []
+        self.writes: list[Writes] = []
+        self.ending = False
+        self.notify = ""
+
+    # Reading
+
+    def read(self, ask: Ask) -> Seen:
+        """See `Book.read`."""
+        if self._over:
+            return self._read_after(ask)
+        if self._gathered and (not ask.run or any(w.row and w.row.id == ask.run for _, w in self._gathered)):
+            self._send()
+        found = self._found.get(ask.run)
+        if found is not None and ask.tail < 0 and ask.head_at in (0, found.seq):
+            return self._claimed(found)
+        script = self._beginning(locks.is_configuring(ask))
+        return self._ask(ask, [*script, *self._locking(ask)])
+
+    def _locking(self, ask: Ask) -> list[str]:
+        """The locks of a rule that this transaction does not have yet."""
+        wanted = [(sql, ask.run, ask.before, ask.last, ask.letters) for sql in locks.of(ask)]
+        fresh = [lock for lock in wanted if lock not in self._held]
+        self._held.update(fresh)
+        return [lock[0] for lock in fresh]
+
+    def _ask(self, ask: Ask, script: list[str]) -> Seen:
+        seen = _asked(self._db, self._remembered, ask, script, [])
+        if ask.audit and ask.run and seen.row is None and "" not in ask.audit:
+            self._read_global(seen)
+        self._compare(ask, seen)
+        return seen
+
+    def _compare(self, ask: Ask, seen: Seen) -> None:
+        """A worker that has seen everything knows the hash of it: if there is another, somebody has put another past in its place."""
+        known, row = self._remembered.run(ask.run), seen.row
+        if known is None or row is None or known.epoch != row.epoch or not ask.tail == ask.head_at == known.seq:
+            return
+        if seen.head != known.head:
+            self._remembered.forget(ask.run)
+            text = f"record {known.seq} is not the one that its worker wrote: the database was restored, or lost its end"
+            raise LeaseLost(f"run {ask.run!r}: {text}")
+
+    def _read_global(self, seen: Seen) -> None:
+        """There is no such run: what is said of it stands in the global audit."""
+        script = [locks.alone(locks.GLOBAL), AUDIT]
+        for scope, n, head in messages(self._db, script, {"scopes": [""]})[-1]:
+            seen.audit = {**seen.audit, scope: (n, head)}
+
+    def _beginning(self, alone: bool) -> list[str]:
+        if self._begun:
+            return []
+        self._begun = True
+        return [*BEGIN, locks.alone(locks.HALTS) if alone else locks.SHARE_HALTS]
+
+    def find(self, find: Find) -> list[str]:
+        """See `Book.find`. What is found is locked."""
+        known, given = self._remembered.config, self._remembered.now()
+        values = {**due.values_of(find, given), "generation": known.generation}
+        sets = messages(self._db, [*self._beginning(False), *due.FIND, config.READ], values)
+        now, current, erasures = config.taken(sets[-1][0], known)
+        self._given = Seen(self._remembered.heard(now, current))
+        _configured(self._given, current, erasures)
+        found = {row.id: row for rows in sets[-1 - len(due.FIND) : -1] for row in map(run_row, rows)}
+        chosen = sorted(found.values(), key=lambda row: row.updated_at)[: find.limit]
+        self._found = {row.id: row for row in chosen}
+        return list(self._found)
+
+    def _claimed(self, row: RunRow) -> Seen:
+        """What is known of a run that `find` has locked."""
+        assert self._given is not None
+        return replace(self._given, row=replace(row), head=row.head, until=row.lease_until)
+
+    def conversation(self, run: str) -> list[str]:
+        """See `Book.conversation`. All of them are locked."""
+        first = messages(self._db, [*self._beginning(False), turns.CONVERSATION], {"run": run})[-1]
+        values = {"run": run, "all": [id for (id,) in first]}
+        return [id for (id,) in messages(self._db, [LOCK_ALL, turns.CONVERSATION], values)[-1]]
+
+    # Writing
+
+    def write(self, writes: Writes) -> None:
+        """See `Book.write`."""
+        was = writes.row.seq - len(writes.journal) if writes.row else 0
+        self._gathered.append((was, writes))
+        self.writes.append(writes)
+
+    def flush(self) -> None:
+        """See `Book.flush`. If it is the end, it is also the commit, in the same message."""
+        if self._over:
+            return
+        self._send()
+        self._over = self.ending
+
+    def _send(self) -> None:
+        gathered, self._gathered = self._gathered, []
+        script = written([item for item in gathered if not _is_nothing(item[1])])
+        if script.statements and self.notify:
+            script.add(NOTIFY, notify=self.notify)
+        if self.ending and self._begun:
+            if self._light and not any(writes.journal for writes in self.writes):
+                script.statements.insert(0, LIGHTLY)
+            script.add("commit")
+        if script.statements:
+            messages(self._db, script.statements, script.values)
+
+    def _read_after(self, ask: Ask) -> Seen:
+        """What was committed, for who compares it; nothing of a run that others have gone on with."""
+        seen = looked(self._db, self._remembered, ask)
+        mine = [writes.row for writes in self.writes if writes.row is not None and writes.row.id == ask.run]
+        if seen.row is not None and mine and seen.row.seq != mine[-1].seq:
+            seen.row = None
+        return seen
+
+    def is_landed(self, earlier: list[Writes]) -> bool:
+        """Whether a transaction of which nobody knows has been committed; asked under the locks that it needed itself.
+
+        So whoever was about to commit it has done so, or never will: it would find other rows.
+        """
+        proof = proof_of(earlier)
+        if proof is None:
+            return False
+        script = [*self._beginning(any(map(is_config, earlier))), *proof.locks, proof.sql]
+        return bool(messages(self._db, script, proof.values)[-1])
+
+
+class ComparedBook:
+    """See `Book`: rules work on remembered rows. All that they say goes in one message, which is a transaction of its own;
+    `landed` are those runs that were still as remembered."""
+
+    def __init__(self, db: Connection, remembered: Remembered) -> None:
+        self._db, self._remembered = db, remembered
+        self._config, self._now = remembered.config, remembered.now()
+        self._gathered: list[tuple[int, Writes]] = []
+        self._sent = False
+        self.landed: set[int] = set()
+
+    def read(self, ask: Ask) -> Seen:
+        """See `Book.read`. What is not remembered is read without a lock; if the run has moved by then, `Moved` is raised."""
+        row = None if self._sent else self._remembered.answers(ask)
+        if row is None:
+            return self._look(ask)
+        current = self._config
+        return Seen(
+            self._now, row=replace(row), head=row.head, halts=current.halts, endpoints=current.endpoints, signed=current.signed
+        )
+
+    def _look(self, ask: Ask) -> Seen:
+        seen = looked(self._db, self._remembered, ask)
+        if self._sent:
+            mine = {writes.row.id: writes.row for _, writes in self._gathered if writes.row and writes.row.n in self.landed}
+            if seen.row is None or ask.run not in mine or mine[ask.run].seq != seen.row.seq:
+                seen.row = None
+            return seen
+        known = self._remembered.run(ask.run)
+        if known is None or seen.row is None or known.head != seen.row.head:
+            raise Moved(ask.run)
+        return seen
+
+    def write(self, writes: Writes) -> None:
+        """See `Book.write`."""
+        assert writes.row is not None
+        self._gathered.append((writes.row.seq - len(writes.journal), writes))
+
+    def flush(self) -> None:
+        """See `Book.flush`."""
+        if self._sent or not self._gathered:
+            return
+        self._sent = True
+        items = sorted(self._gathered, key=lambda item: item[1].row.n if item[1].row else 0)
+        values = {"step": step_argument(items, self._config.generation)}
+        sets = messages(self._db, [locks.SHARE_HALTS, COMPARED_STEP], values)
+        self.landed = {n for (n,) in sets[-1]}
+
+    def find(self, find: Find) -> list[str]:
+        """See `Book.find`: nothing is found here."""
+        raise AssertionError("runs are found under locks")
+
+    def conversation(self, run: str) -> list[str]:
+        """See `Book.conversation`: nothing is found here."""
+        raise AssertionError("conversations are read under locks")
+
+
+def is_plain(writes: Writes) -> bool:
+    """Whether this is records of one run, and what follows from them alone: what a compared message can carry."""
+    row, journal = writes.row, writes.journal
+    if row is None or not journal or writes.new or writes.wiped or writes.removed is not None:
+        return False
+    return not (
+        writes.request or writes.beats or writes.gone or writes.audit or writes.post or writes.wakes or writes.misfit
+    )
+
+
+def _is_nothing(writes: Writes) -> bool:
+    """Whether a rule has only looked."""
+    return writes == Writes(row=writes.row) and not writes.new
+
+
+class Proof(NamedTuple):
+    """A statement that finds a row if a transaction was committed, what it is given, and the locks to ask under."""
+
+    sql: str
+    values: dict[str, Any]
+    locks: list[str]
+
+
+def proof_of(writes: list[Writes]) -> Proof | None:
+    """None: nothing that was to be written says so."""
+    for one in writes:
+        if one.journal and one.row is not None:
+            values = {"run": one.row.id, "seq": one.row.seq, "head": one.row.head}
+            return Proof(_JOURNALED, values, [locks.ROW])
+    for line in (line for one in writes for line in one.audit):
+        guards = {"": [locks.alone(locks.GLOBAL)], SECURITY: [locks.alone(locks.SECURE)]}
+        return Proof(_AUDITED, {"run": line.scope, "n": line.n, "head": line.head}, guards.get(line.scope, [locks.ROW]))
+    return None
+
+
+_JOURNALED = """
+select 1 from adjourn.run r join adjourn.journal j on j.run = r.n where r.id = %(run)s and j.seq = %(seq)s and j.head = %(head)s
+"""
+_AUDITED = "select 1 from adjourn.audit where scope = %(run)s and n = %(n)s and head = %(head)s"

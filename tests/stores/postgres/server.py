@@ -1,0 +1,150 @@
+"""A PostgreSQL server for tests: in a folder of its own, on a private port of this machine, as a user without rights."""
+
+import os
+import pwd
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+from types import TracebackType
+
+import psycopg
+import pytest
+
+from adjourn.stores.postgres.connections import connect
+from adjourn.stores.postgres.migrations import bring_up_to_date
+
+PLACES = "/usr/lib/postgresql/*/bin"
+SHM = Path("/dev/shm")
+ACCOUNTS = ("postgres", "nobody")
+PATIENCE = 60.0
+SETTINGS = {
+    "listen_addresses": "127.0.0.1",
+    "fsync": "on",
+    "synchronous_commit": "on",
+    "max_connections": "200",
+    "shared_buffers": "64MB",
+    "max_wal_size": "256MB",
+    "wal_keep_size": "0",
+    "log_min_messages": "warning",
+}
+
+
+def programs() -> Path | None:
+    """The folder of the server's programs; None if there is no PostgreSQL here."""
+    if found := shutil.which("pg_ctl"):
+        return Path(found).resolve().parent
+    folders = [path for path in Path("/").glob(PLACES[1:]) if (path / "pg_ctl").exists()]
+    return max(folders, key=lambda path: int(path.parent.name), default=None)
+
+
+def account() -> str | None:
+    """As whom the server runs: PostgreSQL refuses root. None: as whoever runs the tests."""
+    if os.getuid() != 0:
+        return None
+    known = {entry.pw_name for entry in pwd.getpwall()}
+    return next(name for name in ACCOUNTS if name in known)
+
+
+class PostgresServer:
+    """A cluster in a temporary folder, and its server, from `with` to the end of it."""
+
+    def __init__(self, bin: Path) -> None:
+        self._bin, self._user = bin, account()
+        self._numbers = count(1)
+        self._process: subprocess.Popen[bytes] | None = None
+        self._template = ""
+        self.folder = Path(tempfile.mkdtemp(prefix="adjourn-pg-", dir=SHM if SHM.is_dir() else None))
+        self.port = _free_port()
+
+    def __enter__(self) -> "PostgresServer":
+        if self._user is not None:
+            shutil.chown(self.folder, self._user)
+        options = ("--auth=trust", "--username=adjourn", "--encoding=UTF8", "--no-locale", "--no-sync")
+        done = subprocess.run(
+            [self._bin / "initdb", "-D", self.folder / "data", *options],
+            user=self._user, capture_output=True, cwd=self.folder,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr.decode()
+        self.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.stop()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def start(self) -> None:
+        """Start it, and wait until it answers."""
+        settings = {**SETTINGS, "port": str(self.port), "unix_socket_directories": str(self.folder)}
+        arguments = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
+        with (self.folder / "log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [self._bin / "postgres", "-D", self.folder / "data", *arguments],
+                user=self._user, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.folder,
+            )  # fmt: skip
+        until = time.monotonic() + PATIENCE
+        while True:
+            try:
+                psycopg.connect(self.address("postgres"), connect_timeout=5).close()
+                return
+            except psycopg.OperationalError:
+                said = (self.folder / "log").read_text()[-2000:]
+                assert self._process.poll() is None and time.monotonic() < until, said
+                time.sleep(0.05)
+
+    def stop(self, how: signal.Signals = signal.SIGINT) -> None:
+        """End it: SIGINT cuts connections and writes a checkpoint, SIGQUIT is a crash."""
+        if self._process is not None:
+            self._process.send_signal(how)
+            self._process.wait(PATIENCE)
+            self._process = None
+
+    def address(self, database: str) -> str:
+        """Of a database in it."""
+        return f"postgresql://adjourn@127.0.0.1:{self.port}/{database}"
+
+    def execute(self, sql: str, database: str = "postgres") -> None:
+        """One statement, outside of a transaction."""
+        with psycopg.connect(self.address(database), autocommit=True) as connection:
+            connection.execute(sql.encode())
+
+    def empty(self) -> str:
+        """The address of a new database with nothing in it."""
+        name = f"adjourn_{next(self._numbers)}"
+        self.execute(f"create database {name}")
+        return self.address(name)
+
+    def fresh(self) -> str:
+        """The address of a new database whose schema is up to date."""
+        if not self._template:
+            self._template = self.empty().rpartition("/")[2]
+            with connect(self.address(self._template)) as db:
+                bring_up_to_date(db, self._template)
+        name = f"adjourn_{next(self._numbers)}"
+        self.execute(f"create database {name} template {self._template}")
+        # Each store has an id of its own, also where one database is made from another.
+        self.execute("update adjourn.meta set value = replace(gen_random_uuid()::text, '-', '') where key = 'store'", name)
+        return self.address(name)
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """A server for all tests of a process."""
+    found = programs()
+    if found is None:
+        why = "there is no PostgreSQL here: tests/stores/postgres/install.sh installs it on Debian"
+        assert "CI" not in os.environ, why
+        pytest.skip(why)
+    with PostgresServer(found) as server:
+        yield server
+
+
+def _free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return found.getsockname()[1]
