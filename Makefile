@@ -25,7 +25,7 @@ setup: $(VENV)/.dev console
 demo: $(if $(wildcard $(VENV)/.dev),$(VENV)/.dev,$(VENV)/.run) console
 	$(BIN)/adjourn demo
 
-test: $(VENV)/.dev mock console browser
+test: $(VENV)/.dev mock console browser postgres
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder --max-worker-restart 0 $(ARGS)
 
 # Nothing but the environment is needed: no Node, no browser, no network.
@@ -36,7 +36,7 @@ test-fast: $(VENV)/.dev
 test-pythons:
 	@.ci/test-pythons $(ARGS)
 
-crash: $(VENV)/.dev
+crash: $(VENV)/.dev postgres
 	$(BIN)/python -m pytest -q tests/crash tests/runtime/test_soak.py -m crash $(ARGS)
 
 check: lint types check-console
@@ -120,6 +120,11 @@ $(STATIC)/index.html: $(shell find $(CONSOLE) -name node_modules -prune -o -type
 .PHONY: browser
 browser:
 	@tests/browser/install.sh
+
+# A PostgreSQL server for its tests, which start their own, from the system's packages.
+.PHONY: postgres
+postgres:
+	@tests/stores/postgres/install.sh
 
 # The mock provider server. Without npm the tests that talk to it say why they are skipped.
 .PHONY: mock

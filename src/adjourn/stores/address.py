@@ -4,8 +4,12 @@ from adjourn.errors import InvalidDefinition
 from adjourn.stores.protocol import Store
 
 
+POSTGRES = ("postgresql", "postgres")
+"""How an address of PostgreSQL begins."""
+
+
 def open_store(address: str) -> Store:
-    """`sqlite:///file.db` (relative), `sqlite:////folder/file.db` (absolute), or `memory://`."""
+    """`sqlite:///file.db` (relative), `sqlite:////folder/file.db` (absolute), `postgresql://…`, or `memory://`."""
     scheme, found, rest = address.partition("://")
     if scheme == "memory" and found:
         from adjourn.stores.memory import MemoryStore
@@ -15,7 +19,19 @@ def open_store(address: str) -> Store:
         from adjourn.stores.sqlite import SQLiteStore
 
         return SQLiteStore(rest[1:])
+    if scheme in POSTGRES and found:
+        return _open_postgres(address)
     raise InvalidDefinition(
         f"{address!r} is not the address of a store: use 'sqlite:///file.db' (relative), "
-        f"'sqlite:////folder/file.db' (absolute), 'memory://', or a Store object"
+        f"'sqlite:////folder/file.db' (absolute), 'postgresql://user@host/database', 'memory://', or a Store object"
     )
+
+
+def _open_postgres(address: str) -> Store:
+    try:
+        from adjourn.stores.postgres.store import PostgresStore
+    except ImportError as e:
+        raise InvalidDefinition(
+            f"a database in PostgreSQL needs the extra `postgres`: pip install 'adjourn[postgres]' ({e})"
+        ) from e
+    return PostgresStore(address)

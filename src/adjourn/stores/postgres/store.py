@@ -15,6 +15,7 @@ from adjourn.errors import AdjournError, UnknownRun
 from adjourn.stores.channel import Ears
 from adjourn.stores.letter import Endpoint, Letter
 from adjourn.stores.misfit import Misfit
+from adjourn.stores.polled_channel import PolledChannel
 from adjourn.stores.postgres import audit, due, inbox, lists, turns
 from adjourn.stores.postgres.audit import PostgresAudit
 from adjourn.stores.postgres.connections import (
@@ -30,7 +31,7 @@ from adjourn.stores.postgres.connections import (
 )
 from adjourn.stores.postgres.crew import Crew, Work
 from adjourn.stores.postgres.heartbeat import PostgresPulse
-from adjourn.stores.postgres.live_channel import PostgresChannel
+from adjourn.stores.postgres.live_channel import postgres_channel
 from adjourn.stores.postgres.migrations import bring_up_to_date
 from adjourn.stores.postgres.questions import name
 from adjourn.stores.postgres.remembered import Remembered
@@ -268,9 +269,9 @@ class PostgresStore(PostgresAudit):
         """See `Store.pulse`."""
         return PostgresPulse(self._info, self.where, self._given)
 
-    def channel(self, ears: Ears) -> PostgresChannel:
+    def channel(self, ears: Ears) -> PolledChannel:
         """See `Store.channel`."""
-        return PostgresChannel(self._ask, ears)
+        return postgres_channel(self._ask, ears)
 
     def snapshots(self) -> PostgresSnapshots:
         """See `Store.snapshots`."""
