@@ -9,7 +9,7 @@ from hypothesis import settings
 from tests import lanes
 from tests.lawful import every_plan
 from tests.slowest import SlowestFiles
-from tests.stores.postgres.server import postgres as postgres
+from tests.stores.postgres.server import postgres  # noqa: F401  # pyright: ignore[reportUnusedImport]  a fixture
 
 from adjourn.testing.oracle import Oracle, every_transaction
 

@@ -3,7 +3,6 @@
 from adjourn.errors import InvalidDefinition
 from adjourn.stores.protocol import Store
 
-
 POSTGRES = ("postgresql", "postgres")
 """How an address of PostgreSQL begins."""
 

@@ -68,7 +68,7 @@ class PostgresServer:
         options = ("--auth=trust", "--username=adjourn", "--encoding=UTF8", "--no-locale", "--no-sync")
         done = subprocess.run(
             [self._bin / "initdb", "-D", self.folder / "data", *options],
-            user=self._user, capture_output=True, cwd=self.folder,
+            user=self._user, capture_output=True, cwd=self.folder, check=False,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr.decode()
         self.start()
@@ -128,7 +128,9 @@ class PostgresServer:
         name = f"adjourn_{next(self._numbers)}"
         self.execute(f"create database {name} template {self._template}")
         # Each store has an id of its own, also where one database is made from another.
-        self.execute("update adjourn.meta set value = replace(gen_random_uuid()::text, '-', '') where key = 'store'", name)
+        self.execute(
+            "update adjourn.meta set value = replace(gen_random_uuid()::text, '-', '') where key = 'store'", name
+        )
         return self.address(name)
 
 

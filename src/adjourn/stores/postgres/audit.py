@@ -50,7 +50,9 @@ class PostgresAudit(Ruled):
         where, values = f"scope {'=' if security else '<>'} '{SECURITY}'", dict[str, Any](limit=limit)
         if before:
             at, scope, n = placed(before)
-            where += " and (at, n) < (%(at)s, %(n)s)" if security else " and (at, scope, n) < (%(at)s, %(scope)s, %(n)s)"
+            where += (
+                " and (at, n) < (%(at)s, %(n)s)" if security else " and (at, scope, n) < (%(at)s, %(scope)s, %(n)s)"
+            )
             values |= {"at": at, "scope": scope, "n": n}
         order = "at desc, n desc" if security else "at desc, scope desc, n desc"
         sql = f"{LINE} where {where} order by {order} limit %(limit)s"

@@ -41,13 +41,15 @@ def taken_apart(address: str) -> tuple[str, str]:
     try:
         return conninfo(plain), conninfo(direct or plain)
     except psycopg.ProgrammingError as e:
-        raise InvalidDefinition(f"{without_password(address)!r} is not an address of PostgreSQL: {e}".rstrip()) from None
+        raise InvalidDefinition(
+            f"{without_password(address)!r} is not an address of PostgreSQL: {e}".rstrip()
+        ) from None
 
 
 def conninfo(address: str) -> str:
     """With what is to be set unless the address says otherwise."""
-    given = conninfo_to_dict(address)
-    return make_conninfo(**{**DEFAULTS, **given})
+    given = {name: str(value) for name, value in conninfo_to_dict(address).items()}
+    return make_conninfo("", **{**DEFAULTS, **given})
 
 
 def without_password(address: str) -> str:
@@ -71,7 +73,9 @@ OPTIONS: dict[str, Any] = {
 
 def pool(info: str, size: int) -> Pool:
     """Up to so many connections, made when they are needed."""
-    return ConnectionPool(info, kwargs=OPTIONS, min_size=0, max_size=size, open=True, timeout=15.0, name="adjourn", num_workers=1)
+    return ConnectionPool(
+        info, kwargs=OPTIONS, min_size=0, max_size=size, open=True, timeout=15.0, name="adjourn", num_workers=1
+    )
 
 
 def messages(db: Connection, script: Sequence[str], values: Mapping[str, Any]) -> list[list[tuple[Any, ...]]]:

@@ -16,6 +16,13 @@ from adjourn.stores.store import Halt, RunRow
 
 PAGE = 1_000
 """So many rows are read at once."""
+SCOPES = f"""
+select scope, n, head from adjourn.audit_head where %(after)s::text is null or scope > %(after)s order by scope limit {PAGE}
+"""
+HEADLESS = """
+select distinct a.scope from adjourn.audit a
+where not exists (select 1 from adjourn.audit_head h where h.scope = a.scope)
+"""
 
 
 class PostgresEvidence:
@@ -37,8 +44,7 @@ class PostgresEvidence:
         """See `verification.Evidence`."""
         after = None
         while True:
-            sql = "select scope, n, head from adjourn.audit_head where %(after)s::text is null or scope > %(after)s order by scope limit %(page)s"
-            found = self._rows(sql, after=after, page=PAGE)
+            found = self._rows(SCOPES, after=after)
             yield from found  # pyright: ignore[reportReturnType]
             if len(found) < PAGE:
                 return
@@ -46,8 +52,7 @@ class PostgresEvidence:
 
     def strays(self) -> Iterable[Broken]:
         """See `verification.Evidence`."""
-        headless = "select distinct scope from adjourn.audit a where not exists (select 1 from adjourn.audit_head h where h.scope = a.scope)"
-        for (scope,) in self._rows(headless):
+        for (scope,) in self._rows(HEADLESS):
             yield Broken("audit of", scope, 1, "nothing says how long it was")
         for what, n, table in (("journal of", 1, "journal"), ("rows of", 0, "interrupt")):
             sql = f"select distinct run from adjourn.{table} x where not exists (select 1 from adjourn.run r where r.n = x.run)"
@@ -56,11 +61,15 @@ class PostgresEvidence:
 
     def lines(self, scope: str) -> Iterator[Line]:
         """See `verification.Evidence`."""
-        return self._pages("select n, body, head from adjourn.audit where scope = %(of)s and n > %(after)s order by n", scope)
+        return self._pages(
+            "select n, body, head from adjourn.audit where scope = %(of)s and n > %(after)s order by n", scope
+        )
 
     def line(self, scope: str, n: int) -> Line | None:
         """See `verification.Evidence`."""
-        found = self._rows("select n, body, head from adjourn.audit where scope = %(scope)s and n = %(n)s", scope=scope, n=n)
+        found = self._rows(
+            "select n, body, head from adjourn.audit where scope = %(scope)s and n = %(n)s", scope=scope, n=n
+        )
         return found[0] if found else None  # pyright: ignore[reportReturnType]
 
     def _pages(self, sql: str, of: Any) -> Iterator[Line]:
@@ -86,7 +95,9 @@ class PostgresEvidence:
 
     def journal(self, row: RunRow) -> Iterator[Line]:
         """See `verification.Evidence`."""
-        return self._pages("select seq, body, head from adjourn.journal where run = %(of)s and seq > %(after)s order by seq", row.n)
+        return self._pages(
+            "select seq, body, head from adjourn.journal where run = %(of)s and seq > %(after)s order by seq", row.n
+        )
 
     def interrupts(self, row: RunRow) -> Iterable[InterruptRow]:
         """See `verification.Evidence`."""

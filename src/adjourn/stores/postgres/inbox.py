@@ -37,7 +37,10 @@ FOR_MEMBERS = "(x.groups = '{}' or x.groups && %(members)s::text[])"
 RARE = ("program", "session", "label", "kind", "text", "group", "since", "until")
 """What hardly any of those that wait may be."""
 FIRST, LOOK = 256, 4_000
-DECISIONS = "select body from adjourn.journal where run = %(run)s and seq = any(%(seqs)s::bigint[]) order by array_position(%(seqs)s::bigint[], seq)"
+DECISIONS = """
+select body from adjourn.journal where run = %(run)s and seq = any(%(seqs)s::bigint[])
+order by array_position(%(seqs)s::bigint[], seq)
+"""
 
 
 def inbox(db: Connection, filter: Filter, now: float) -> Iterator[list[Interrupt]]:
@@ -89,7 +92,7 @@ def _further(db: Connection, place: Any, count: int) -> Any:
     where, values = IN_INBOX, dict[str, Any]()
     if place:
         where += f" and {POSITION} > (%(rank)s, %(opened_at)s, %(number)s, %(seq)s)"
-        values = dict(zip(("rank", "opened_at", "number", "seq"), place, strict=True))
+        values |= dict(zip(("rank", "opened_at", "number", "seq"), place, strict=True))
     sql = f"select {ORDER} from adjourn.interrupt x where {where} order by {ORDER} limit 1 offset {count - 1}"
     found = planned(db, sql, values)
     return found[0] if found else None
@@ -129,7 +132,12 @@ def _waiting(filter: Filter, now: float) -> tuple[list[str], dict[str, Any]]:
 
 def _of_few_runs(db: Connection, filter: Filter) -> list[int] | None:
     """The runs by which interrupts are found, if those are few; None if it is better to go through the inbox."""
-    values: dict[str, Any] = {"id": filter.run, "changed": filter.changed, "session": filter.session, "program": filter.program}
+    values: dict[str, Any] = {
+        "id": filter.run,
+        "changed": filter.changed,
+        "session": filter.session,
+        "program": filter.program,
+    }
     few = f"limit {FEW}"
     if filter.run:
         sql = "select n from adjourn.run where id = %(id)s"

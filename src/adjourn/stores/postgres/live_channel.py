@@ -37,7 +37,7 @@ class PostgresBoard:
 
     async def interested(self) -> dict[str, float]:
         """See `Board.interested`."""
-        return {run: asked for run, asked in await self._send(_INTERESTED)}
+        return dict(await self._send(_INTERESTED))
 
     async def note(self, runs: Sequence[str], fresh: Collection[str]) -> None:
         """See `Board.note`."""

@@ -69,6 +69,8 @@ def _check_settings(db: Connection, where: str) -> None:
     """What our statements depend on."""
     encoding = db.info.parameter_status("server_encoding")
     if encoding != "UTF8":
-        raise StoreError(f"{where}: its encoding is {encoding}; create a database with encoding UTF8. Nothing was changed")
+        raise StoreError(
+            f"{where}: its encoding is {encoding}; create a database with encoding UTF8. Nothing was changed"
+        )
     if db.info.parameter_status("standard_conforming_strings") != "on":
         raise StoreError(f"{where}: set standard_conforming_strings = on. Nothing was changed")

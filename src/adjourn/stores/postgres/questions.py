@@ -9,18 +9,25 @@ from adjourn.stores.letter import Letter, Wake
 from adjourn.stores.postgres import due, turns
 from adjourn.stores.postgres.rows import COLUMNS, INTERRUPT, LETTER, SEAL, columns, interrupt_row, run_row
 from adjourn.stores.retention import Hold
+from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.rules.values import LAST, Ask, Before, Seen
 from adjourn.stores.seals import Covered, Seal, sealed_head
+from adjourn.stores.store import RunRow
 
 N = "(select n from adjourn.run where id = %(run)s)"
 Rows = Sequence[tuple[Any, ...]]
 
 
 class Question(NamedTuple):
-    """A statement, and what becomes of its rows."""
+    """A statement, and which part of `Seen` is made of its rows, and how."""
 
     sql: str
-    take: Callable[[Seen, Rows], None]
+    part: str
+    made: Callable[[Rows], Any]
+
+    def take(self, seen: Seen, rows: Rows) -> None:
+        """Put what was found where it belongs."""
+        setattr(seen, self.part, self.made(rows))
 
 
 RUN = f"select {COLUMNS} from adjourn.run r where r.id = %(run)s"
@@ -93,24 +100,24 @@ def questions(ask: Ask, *, waking: bool) -> list[Question]:
     """What is to be read for an `Ask`, except what `config` has. `waking`: whether wakes are wanted, as far as is known."""
     found = [*_of_run(ask), *_of_others(ask)]
     if ask.audit:
-        found.append(Question(AUDIT, _take_audit))
+        found.append(Question(AUDIT, "audit", _lines))
     if ask.holds:
-        found.append(Question(HOLDS, lambda seen, rows: setattr(seen, "holds", [Hold(*row) for row in rows])))
+        found.append(Question(HOLDS, "holds", _holds))
     if ask.letters:
-        found.append(Question(SOME_LETTERS, _take_letters))
+        found.append(Question(SOME_LETTERS, "letters", _letters))
     if ask.take:
-        found.append(Question(DUE_LETTERS, lambda seen, rows: setattr(seen, "due", [Letter(*row) for row in rows])))
+        found.append(Question(DUE_LETTERS, "due", _due))
     if ask.wakes:
-        found.append(Question(WAKES, lambda seen, rows: setattr(seen, "wakes", [Wake(*row) for row in rows])))
+        found.append(Question(WAKES, "wakes", _wakes))
     if ask.asleep == "all" or (ask.asleep and waking):
-        sql = due.BLOCKED if ask.asleep == "blocked" else due.ASLEEP
-        found.append(Question(sql, lambda seen, rows: setattr(seen, "asleep", [run_row(row) for row in rows])))
+        found.append(Question(due.BLOCKED if ask.asleep == "blocked" else due.ASLEEP, "asleep", _runs))
     if ask.touched:
+        locked = Locked()
         found += [
-            Question(TOUCHED, _take_touched),
-            Question(COVERED, _take_covered),
-            Question(STORE, _take_store),
-            Question(SEALS, _take_seals),
+            Question(TOUCHED, "touched", locked.take),
+            Question(COVERED, "touched", locked.covered),
+            Question(STORE, "store", _text),
+            Question(SEALS, "seals", _seals),
         ]
     return found
 
@@ -119,17 +126,17 @@ def _of_run(ask: Ask) -> list[Question]:
     """About the run itself."""
     if not ask.run:
         return []
-    found = [Question(RUN, _take_run)]
+    found = [Question(RUN, "row", _run)]
     if ask.tail >= 0:
-        found.append(Question(TAIL, lambda seen, rows: setattr(seen, "tail", rows)))
+        found.append(Question(TAIL, "tail", list))
     if ask.head_at > 0:
-        found.append(Question(HEAD, lambda seen, rows: setattr(seen, "head", rows[0][0] if rows else b"")))
+        found.append(Question(HEAD, "head", _head))
     if ask.opens or ask.named or ask.lives or ask.all_interrupts:
-        found.append(Question(f"{_INTERRUPTS} and ({_wanted(ask)})", _take_interrupts))
+        found.append(Question(f"{_INTERRUPTS} and ({_wanted(ask)})", "interrupts", _interrupts))
     if ask.records or ask.openings:
-        found.append(Question(RECORDS, lambda seen, rows: setattr(seen, "records", dict(rows))))
+        found.append(Question(RECORDS, "records", _records))
     if ask.request:
-        found.append(Question(REQUEST, lambda seen, rows: setattr(seen, "request", rows[0] if rows else None)))
+        found.append(Question(REQUEST, "request", _first))
     return found
 
 
@@ -137,13 +144,13 @@ def _of_others(ask: Ask) -> list[Question]:
     """About other runs that it has to do with."""
     found: list[Question] = []
     if ask.before:
-        found.append(Question(BEFORE, _take_before))
+        found.append(Question(BEFORE, "before", _before))
     if ask.last:
-        found.append(Question(turns.LAST, lambda seen, rows: setattr(seen, "last", rows[0][0] if rows else "")))
+        found.append(Question(turns.LAST, "last", _text))
     if ask.queue:
-        found.append(Question(due.AHEAD, lambda seen, rows: setattr(seen, "ahead", rows[0][0] if rows else "")))
+        found.append(Question(due.AHEAD, "ahead", _text))
     if ask.later:
-        found.append(Question(turns.LATER, _take_later))
+        found.append(Question(turns.LATER, "later", _later))
     return found
 
 
@@ -163,59 +170,90 @@ def _wanted(ask: Ask) -> str:
     return " or ".join(terms)
 
 
-def _take_run(seen: Seen, rows: Rows) -> None:
-    if rows:
-        seen.row = run_row(rows[0])
-        seen.until = seen.row.lease_until
+def _first(rows: Rows) -> tuple[Any, ...] | None:
+    return rows[0] if rows else None
 
 
-def _take_interrupts(seen: Seen, rows: Rows) -> None:
-    seen.interrupts = {row.i: row for row in map(interrupt_row, rows)}
+def _text(rows: Rows) -> str:
+    return rows[0][0] if rows else ""
 
 
-def _take_before(seen: Seen, rows: Rows) -> None:
-    if rows:
-        head, *row = rows[0]
-        seen.before = Before(run_row(row), head or b"")
+def _head(rows: Rows) -> bytes:
+    return rows[0][0] if rows else b""
 
 
-def _take_later(seen: Seen, rows: Rows) -> None:
-    seen.later = [(id, Status(status)) for id, status in rows]
+def _run(rows: Rows) -> RunRow | None:
+    return run_row(rows[0]) if rows else None
 
 
-def _take_audit(seen: Seen, rows: Rows) -> None:
-    seen.audit = {scope: (n, head) for scope, n, head in rows}
+def _runs(rows: Rows) -> list[RunRow]:
+    return [run_row(row) for row in rows]
 
 
-def _take_letters(seen: Seen, rows: Rows) -> None:
-    seen.letters = {row[0]: Letter(*row) for row in rows}
+def _records(rows: Rows) -> dict[int, str]:
+    return {row[0]: row[1] for row in rows}
 
 
-def _take_store(seen: Seen, rows: Rows) -> None:
-    seen.store = rows[0][0] if rows else ""
+def _interrupts(rows: Rows) -> dict[str, InterruptRow]:
+    return {row.i: row for row in map(interrupt_row, rows)}
 
 
-def _take_touched(seen: Seen, rows: Rows) -> None:
-    seen.touched = [Covered(scope, 0, "") for (scope,) in rows]
+def _before(rows: Rows) -> Before | None:
+    if not rows:
+        return None
+    head, *row = rows[0]
+    return Before(run_row(row), head or b"")
 
 
-def _take_covered(seen: Seen, rows: Rows) -> None:
-    """Only those that are locked: what others touch from now on stays touched."""
-    locked = {covered.scope for covered in seen.touched}
-    found: list[Covered] = []
-    for scope, n, line, seq, salt, head in rows:
-        if scope in locked:
-            found.append(Covered(scope, n, line, seq, sealed_head(salt, head) if head else ""))
-    seen.touched = found
+def _later(rows: Rows) -> list[tuple[str, Status]]:
+    return [(id, Status(status)) for id, status in rows]
 
 
-def _take_seals(seen: Seen, rows: Rows) -> None:
+def _lines(rows: Rows) -> dict[str, tuple[int, bytes]]:
+    return {scope: (n, head) for scope, n, head in rows}
+
+
+def _holds(rows: Rows) -> list[Hold]:
+    return [Hold(*row) for row in rows]
+
+
+def _letters(rows: Rows) -> dict[int, Letter]:
+    return {row[0]: Letter(*row) for row in rows}
+
+
+def _due(rows: Rows) -> list[Letter]:
+    return [Letter(*row) for row in rows]
+
+
+def _wakes(rows: Rows) -> list[Wake]:
+    return [Wake(*row) for row in rows]
+
+
+class Locked:
+    """The scopes that are locked to be sealed: what others touch from now on stays touched."""
+
+    def __init__(self) -> None:
+        self._scopes: set[str] = set()
+
+    def take(self, rows: Rows) -> Sequence[Covered]:
+        """These are; where they stand comes next."""
+        self._scopes = {scope for (scope,) in rows}
+        return ()
+
+    def covered(self, rows: Rows) -> list[Covered]:
+        """Where those of them stand that are locked."""
+        found: list[Covered] = []
+        for scope, n, line, seq, salt, head in rows:
+            if scope in self._scopes:
+                found.append(Covered(scope, n, line, seq, sealed_head(salt, head) if head else ""))
+        return found
+
+
+def _seals(rows: Rows) -> dict[int, Seal]:
     found: dict[int, Seal] = {}
     for last, *values in rows:
         seal = Seal(*values)
         found[seal.k] = seal
         if last:
             found[0] = seal
-    seen.seals = found
-
-
+    return found

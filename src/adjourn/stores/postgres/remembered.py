@@ -4,8 +4,8 @@ It may be old. Whatever is written because of it is compared with the database, 
 """
 
 import threading
-from collections.abc import Callable
 import time
+from collections.abc import Callable
 
 from adjourn.stores.postgres.config import Config
 from adjourn.stores.rules.values import Ask, Writes

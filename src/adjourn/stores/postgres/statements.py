@@ -9,10 +9,10 @@ from typing import Any
 import msgspec
 
 from adjourn.core.codec import encode
+from adjourn.stores.listing import words
 from adjourn.stores.postgres import config
 from adjourn.stores.postgres.locks import OURS
 from adjourn.stores.postgres.rows import INTERRUPT, LETTER, SEAL, first_values, interrupt_values, run_values
-from adjourn.stores.listing import words
 from adjourn.stores.rules.values import Writes
 
 _TYPES = {
@@ -104,16 +104,25 @@ _IN_SESSION = f"select pg_advisory_xact_lock(hashtextextended(%(in_session)s, {O
 """Runs of a session are numbered in the order in which they are committed."""
 _AUDIT = _put("audit", "audit", ("scope", "n", "at", "body", "head"))
 _AUDIT_HEAD = _put(
-    "audit_head", "audit_head", ("scope", "n", "head"), "on conflict (scope) do update set n = excluded.n, head = excluded.head"
+    "audit_head",
+    "audit_head",
+    ("scope", "n", "head"),
+    "on conflict (scope) do update set n = excluded.n, head = excluded.head",
 )
 _TOUCHED = _put(
-    "touched", "touched", ("scope", "at"), "order by x.scope on conflict (scope) do update set at = excluded.at where false"
+    "touched",
+    "touched",
+    ("scope", "at"),
+    "order by x.scope on conflict (scope) do update set at = excluded.at where false",
 )
 """Whoever touches a scope has its row locked: a sealer that reads where its chains stand waits for them."""
 _REQUEST = _put("request", "request", ("run", "id", "seq", "body"))
 _LETTERS = _put("letter", "letters", LETTER[1:], types={**_TYPES, "run": "text"})
 _BEATS = _put("worker", "beats", ("id", "until"), "order by x.id on conflict (id) do update set until = excluded.until")
-FORGET = "delete from adjourn.worker w where w.id = any(%(gone)s::text[]) and not exists (select 1 from adjourn.run r where r.worker = w.id)"
+FORGET = """
+delete from adjourn.worker w
+where w.id = any(%(gone)s::text[]) and not exists (select 1 from adjourn.run r where r.worker = w.id)
+"""
 _WAKES = f"""
 insert into adjourn.wake (run, not_before) select r.n, x.not_before
 from (select %(wakes)s::json as d) p, {_rows("rows", ("owner", "not_before"))} join adjourn.run r on r.id = x.owner order by r.n
@@ -184,9 +193,7 @@ def step_argument(items: Sequence[tuple[int, Writes]], generation: str = "") -> 
 
 
 def _records(writes: Writes, **of: Any) -> list[dict[str, Any]]:
-    return [
-        {**of, "seq": x.seq, "epoch": x.epoch, "body": x.body, "head": x.head.hex()} for x in writes.journal
-    ]
+    return [{**of, "seq": x.seq, "epoch": x.epoch, "body": x.body, "head": x.head.hex()} for x in writes.journal]
 
 
 def written(all: Sequence[tuple[int, Writes]]) -> Script:
@@ -238,9 +245,7 @@ def _write_beside(script: Script, all: Sequence[Writes]) -> None:
         script.add(_REQUEST, request=_json(requests))
     lines = [line for writes in all for line in writes.audit]
     if lines:
-        rows = [
-            {"scope": x.scope, "n": x.n, "at": x.entry["at"], "body": x.body, "head": x.head.hex()} for x in lines
-        ]
+        rows = [{"scope": x.scope, "n": x.n, "at": x.entry["at"], "body": x.body, "head": x.head.hex()} for x in lines]
         script.add(_AUDIT, audit=_json(rows))
         script.add(_AUDIT_HEAD, audit_head=_json({row["scope"]: row for row in rows}.values()))
     touched = {scope: at for writes in all if writes.row is None or writes.new for scope, at in writes.touched.items()}

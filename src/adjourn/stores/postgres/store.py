@@ -60,6 +60,10 @@ _MISFITS = """
 select m.body from adjourn.misfit m join adjourn.run r on r.n = m.run and r.seq = m.seq
 where r.status not in ('completed', 'cancelled') and (%(runs)s::text[] = '{}' or r.id = any(%(runs)s::text[])) order by r.n
 """
+_LETTERS = f"""
+select {", ".join(LETTER)} from adjourn.letter where n > %(after)s and state = any(%(states)s::text[]) order by n
+limit %(limit)s
+"""
 _WEIGH = """
 select coalesce(sum(octet_length(j.body)), 0)::bigint from adjourn.run r join adjourn.journal j on j.run = r.n
 where r.id = any(%(runs)s::text[])
@@ -142,7 +146,9 @@ class PostgresStore(PostgresAudit):
                     time.sleep(pause)
                     pause = min(2 * pause, 1.0)
 
-    def _attempt(self, db: Connection, rule: Rule | Each | Whole, notify: str, tried: list[tuple[Any, list[Writes]]]) -> Any:
+    def _attempt(
+        self, db: Connection, rule: Rule | Each | Whole, notify: str, tried: list[tuple[Any, list[Writes]]]
+    ) -> Any:
         book = LockedBook(db, self._remembered, light=rule.light)
         book.notify = notify
         try:
@@ -282,7 +288,9 @@ class PostgresStore(PostgresAudit):
     ) -> list[Hold]:
         """See `Store.hold`."""
         if not scope:
-            return [Hold(*row) for row in await self._rows("select scope, by, reason, at from adjourn.hold order by at")]
+            return [
+                Hold(*row) for row in await self._rows("select scope, by, reason, at from adjourn.hold order by at")
+            ]
         return await super().hold(scope, by=by, reason=reason, lift=lift, origin=origin)
 
     async def ended(
@@ -328,7 +336,7 @@ class PostgresStore(PostgresAudit):
 
     async def workers(self) -> dict[str, float]:
         """See `Store.workers`."""
-        return {id: until for id, until in await self._rows("select id, until from adjourn.worker")}
+        return dict(await self._rows("select id, until from adjourn.worker"))
 
     async def due(self, programs: Sequence[str], limit: int = 100) -> list[RunRow]:
         """See `Store.due`."""
@@ -367,8 +375,7 @@ class PostgresStore(PostgresAudit):
     async def letters(self, state: str = "", *, after: int = 0, limit: int = 100) -> list[Letter]:
         """See `Store.letters`."""
         states = [state] if state else ["due", "dead"]
-        sql = f"select {', '.join(LETTER)} from adjourn.letter where n > %(after)s and state = any(%(states)s::text[]) order by n limit %(limit)s"
-        return [Letter(*row) for row in await self._rows(sql, after=after, states=states, limit=limit)]
+        return [Letter(*row) for row in await self._rows(_LETTERS, after=after, states=states, limit=limit)]
 
     def subscribe(self, run: str, bell: Bell, *, words: bool = False) -> Callable[[], None]:
         """See `Store.subscribe`."""
@@ -386,5 +393,3 @@ def _roll_back(db: Connection) -> None:
     if db.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
         with suppress(psycopg.Error):
             db.rollback()
-
-

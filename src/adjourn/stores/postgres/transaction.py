@@ -47,6 +47,8 @@ def _asked(db: Connection, remembered: Remembered, ask: Ask, before: list[str], 
     seen = Seen(remembered.heard(now, current))
     for question, rows in zip(asked, sets, strict=False):
         question.take(seen, rows)
+    if seen.row is not None:
+        seen.until = seen.row.lease_until
     _configured(seen, current, erasures)
     return seen
 
@@ -110,7 +112,9 @@ class LockedBook:
             return
         if seen.head != known.head:
             self._remembered.forget(ask.run)
-            text = f"record {known.seq} is not the one that its worker wrote: the database was restored, or lost its end"
+            text = (
+                f"record {known.seq} is not the one that its worker wrote: the database was restored, or lost its end"
+            )
             raise LeaseLost(f"run {ask.run!r}: {text}")
 
     def _read_global(self, seen: Seen) -> None:
@@ -214,13 +218,20 @@ class ComparedBook:
             return self._look(ask)
         current = self._config
         return Seen(
-            self._now, row=replace(row), head=row.head, halts=current.halts, endpoints=current.endpoints, signed=current.signed
+            self._now,
+            row=replace(row),
+            head=row.head,
+            halts=current.halts,
+            endpoints=current.endpoints,
+            signed=current.signed,
         )
 
     def _look(self, ask: Ask) -> Seen:
         seen = looked(self._db, self._remembered, ask)
         if self._sent:
-            mine = {writes.row.id: writes.row for _, writes in self._gathered if writes.row and writes.row.n in self.landed}
+            mine = {
+                writes.row.id: writes.row for _, writes in self._gathered if writes.row and writes.row.n in self.landed
+            }
             if seen.row is None or ask.run not in mine or mine[ask.run].seq != seen.row.seq:
                 seen.row = None
             return seen
@@ -283,12 +294,15 @@ def proof_of(writes: list[Writes]) -> Proof | None:
             values = {"run": one.row.id, "seq": one.row.seq, "head": one.row.head}
             return Proof(_JOURNALED, values, [locks.ROW])
     for line in (line for one in writes for line in one.audit):
-        guards = {"": [locks.alone(locks.GLOBAL)], SECURITY: [locks.alone(locks.SECURE)]}
+        guards: dict[str, list[str]] = {"": [locks.alone(locks.GLOBAL)], SECURITY: [locks.alone(locks.SECURE)]}
         return Proof(_AUDITED, {"run": line.scope, "n": line.n, "head": line.head}, guards.get(line.scope, [locks.ROW]))
+    for seal in (one.seal for one in writes if one.seal):
+        return Proof(_SEALED, {"k": seal.k, "hash": seal.hash}, [locks.alone(locks.SEALS)])
     return None
 
 
 _JOURNALED = """
 select 1 from adjourn.run r join adjourn.journal j on j.run = r.n where r.id = %(run)s and j.seq = %(seq)s and j.head = %(head)s
 """
+_SEALED = "select 1 from adjourn.seal where k = %(k)s and hash = %(hash)s"
 _AUDITED = "select 1 from adjourn.audit where scope = %(run)s and n = %(n)s and head = %(head)s"
