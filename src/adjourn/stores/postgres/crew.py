@@ -12,6 +12,7 @@ from adjourn.errors import StoreError
 from adjourn.stores.work_request import Request, settle
 
 Work = Callable[[], Any]
+Together = Callable[[list[Request]], list[tuple[Request, Work]]]
 BATCH = 256
 """So many commits are done together at most."""
 
@@ -22,7 +23,7 @@ class Crew:
     `together(batch)` does several commits: it fills in each request's result or error, and gives back those to be done alone.
     """
 
-    def __init__(self, size: int, lanes: int, together: Callable[[list[Request]], list[tuple[Request, Work]]]) -> None:
+    def __init__(self, size: int, lanes: int = 0, together: Together = lambda batch: []) -> None:
         self._size, self._most, self._together = size, lanes, together
         self._queue: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._waiting: deque[Request] = deque()

@@ -28,6 +28,7 @@ PLAN = (
 BY_TEXT = (*PLAN, "set local enable_indexscan = off", "set local enable_indexonlyscan = off")
 RUNS = f"select {COLUMNS} from adjourn.run r"
 BETWEEN = "r.n between %(low)s and %(high)s"
+BACK = "-r.n between -(%(high)s::bigint) and -(%(low)s::bigint)"
 LABELS = "select l.run as n from adjourn.label l where l.key = %(key)s and l.value = %(value)s and l.run between %(low)s and %(high)s"
 LABELLED = "exists (select 1 from adjourn.label l where l.key = %(key)s and l.value = %(value)s and l.run = r.n)"
 TEXTS = "select r.n from adjourn.run r where r.words like %(pattern)s limit %(most)s"
@@ -92,16 +93,17 @@ def like(text: str) -> str:
 class _Way(msgspec.Struct, frozen=True):
     """An index by which runs are found, the newest first. `whole`: they fulfil everything that was asked.
 
-    `parts`: statements that each give numbers in the order of the index, of which the newest are wanted.
+    `parts`: statements that each give numbers, as `n`, and by what they are ordered.
     """
 
     parts: tuple[str, ...]
+    order: str
     whole: bool = False
 
     def numbers(self, count: int) -> str:
         """A statement that gives the newest numbers, and no more than so many."""
-        each = [f"({part} order by n desc limit {count})" for part in self.parts]
-        return f"select n from ({' union all '.join(each)}) u order by n desc limit {count}"
+        each = [f"({part} order by {self.order} limit {count})" for part in self.parts]
+        return f"select n from ({' union all '.join(each)}) u order by -n limit {count}"
 
     def reach(self, db: Connection, values: Mapping[str, Any]) -> int:
         """How far back a few of them go: the rarer, the further."""
@@ -170,11 +172,11 @@ class _Asked(msgspec.Struct):
         elif filter.status == "running":
             yield _ordered(planned(db, f"{RUNS} where {IN_HAND} and {BETWEEN} and {where}", values))
         elif (few := _few_changed(db, filter)) is not None:
-            yield planned(db, _those(where), {**values, "numbers": few})
+            yield _those(db, where, values, few)
         elif filter.text:
             yield from self._by_text(db, where, values)
         else:
-            yield from _slices(db, self._ways(), where, values, limit)
+            yield from _slices(db, self._ways(), where, values, limit, LOOK)
 
     def _by_prefix(self, db: Connection, where: str, values: dict[str, Any]) -> Iterator[list[tuple[Any, ...]]]:
         after, left = self.filter.after, FIRST
@@ -195,25 +197,25 @@ class _Asked(msgspec.Struct):
         found: list[_Way] = []
         if filter.session:
             equal = "r.session = %(session)s and r.session <> ''"
-            found.append(_Way(self._parts(equal), whole=asked == ["session"]))
+            found.append(_Way(self._parts(equal), "-r.n", whole=asked == ["session"]))
         if filter.program:
-            found.append(_Way(self._parts("r.program = %(program)s"), whole=asked == ["program"]))
+            found.append(_Way(self._parts("r.program = %(program)s"), "-r.n", whole=asked == ["program"]))
         if filter.label:
-            found.append(_Way((LABELS,), whole=asked == ["label"] and not filter.status))
+            found.append(_Way((LABELS,), "l.run desc", whole=asked == ["label"] and not filter.status))
         if filter.status and not (filter.session or filter.program):
-            found.append(_Way(self._parts("true"), whole=not asked))
-        return found or [_Way((f"select r.n from adjourn.run r where {BETWEEN}",), whole=not asked)]
+            found.append(_Way(self._parts("true"), "-r.n", whole=not asked))
+        return found or [_Way((f"select r.n from adjourn.run r where {BETWEEN}",), "r.n desc", whole=not asked)]
 
     def _parts(self, equal: str) -> tuple[str, ...]:
         return tuple(
-            f"select r.n from adjourn.run r where {equal} and r.shown = '{shown}' and {BETWEEN}" for shown in self.shown
+            f"select r.n from adjourn.run r where {equal} and r.shown = '{shown}' and {BACK}" for shown in self.shown
         )
 
     def _by_text(self, db: Connection, where: str, values: dict[str, Any]) -> Iterator[list[tuple[Any, ...]]]:
         """The newest one by one; where none of them fits, the index of texts is asked."""
         ways = self._ways()
         newest = planned(db, ways[0].numbers(NEWEST), values)
-        found = planned(db, _those(where), {**values, "numbers": [n for (n,) in newest]})
+        found = _those(db, where, values, [n for (n,) in newest])
         yield found
         if len(newest) < NEWEST:
             return
@@ -222,13 +224,13 @@ class _Asked(msgspec.Struct):
             rare = planned(db, TEXTS, {**values, "most": RARE + 1}, BY_TEXT)
             if len(rare) <= RARE:
                 older = sorted((n for (n,) in rare if n < newest[-1][0]), reverse=True)
-                yield planned(db, _those(where), {**values, "numbers": older})
+                yield _those(db, where, values, older)
                 return
         yield from _slices(db, ways, where, rest, WALK, WALK)
 
 
 def _slices(
-    db: Connection, ways: list[_Way], where: str, values: dict[str, Any], limit: int, most: int = LOOK
+    db: Connection, ways: list[_Way], where: str, values: dict[str, Any], limit: int, most: int
 ) -> Iterator[list[tuple[Any, ...]]]:
     """So many runs at a time, by the way that has the fewest there: two conditions that many runs fulfil, and hardly one both."""
     here, count = dict(values), FIRST
@@ -237,16 +239,18 @@ def _slices(
         if way.whole:
             count = limit
         numbers = [n for (n,) in planned(db, way.numbers(count), here)]
-        yield planned(db, _those(where), {**here, "numbers": numbers}) if numbers else []
+        yield _those(db, where, here, numbers)
         if len(numbers) < count:
             return
         here["high"], count = numbers[-1] - 1, min(count * 4, most)
 
 
-def _those(where: str) -> str:
-    """Those of some runs that fit, in order."""
-    numbers = "(select unnest(%(numbers)s::bigint[]) as number) d"
-    return f"select {COLUMNS} from {numbers} join adjourn.run r on r.n = d.number where {where} order by r.n desc"
+def _those(db: Connection, where: str, values: dict[str, Any], numbers: list[int]) -> list[tuple[Any, ...]]:
+    """Those of some runs that fit, in order. Sorted here: PostgreSQL would rather go along all runs than sort a few."""
+    if not numbers:
+        return []
+    sql = f"{RUNS} where r.n = any(%(numbers)s::bigint[]) and {BETWEEN} and {where}"
+    return _ordered(planned(db, sql, {**values, "numbers": numbers}))
 
 
 def _few_changed(db: Connection, filter: Filter) -> list[int] | None:

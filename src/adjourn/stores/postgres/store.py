@@ -48,8 +48,9 @@ from adjourn.stores.rules.values import Writes
 from adjourn.stores.store import Bell, Filter, RunRow, Turn
 from adjourn.stores.work_request import Request
 
-SIZE, LANES = 8, 2
-"""How many connections a process has at most, and over how many of them commits go that are compared."""
+SIZE, LANES, LISTING = 8, 2, 2
+"""How many connections a process has at most, over how many of them commits go that are compared, and how many lists have
+beside them: nobody who wants to know one thing waits for a long list."""
 PATIENCE = 15.0
 """Seconds for which a database may be away before a caller is told."""
 OVERTAKEN = 10
@@ -92,8 +93,9 @@ class PostgresStore(PostgresAudit):
         self._remembered = Remembered(now)
         self.now = self._remembered.now
         self._begin()
-        self._pool = pool(self._info, size)
+        self._pool = pool(self._info, size + LISTING)
         self._crew = Crew(size, LANES, self._together)
+        self._lists = Crew(LISTING)
         self._watch = Watch(self._direct, self.where, self._ask, self._remembered)
 
     def _begin(self) -> None:
@@ -355,7 +357,7 @@ class PostgresStore(PostgresAudit):
 
     async def _in_turns(self, begin: Callable[[Connection], Iterator[list[Any]]]) -> list[Any]:
         """What a list finds, look by look."""
-        return await self._ask(lambda db: [found for look in begin(db) for found in look])
+        return await self._lists.ask(lambda: self._read(lambda db: [found for look in begin(db) for found in look]))
 
     async def misfits(self, put: Misfit | None = None, *, runs: Sequence[str] = ()) -> list[Misfit]:
         """See `Store.misfits`."""
@@ -385,6 +387,7 @@ class PostgresStore(PostgresAudit):
         """See `Store.close`."""
         await self._watch.close()
         await self._crew.close()
+        await self._lists.close()
         self._pool.close()
 
 

@@ -17,7 +17,7 @@ from adjourn.stores.rules.sheet import Find
 from adjourn.stores.rules.values import Ask, Seen, Writes
 from adjourn.stores.store import RunRow
 
-STALLED = 5_000
+STALLED = 10_000
 """Milliseconds after which the database ends a transaction whose process does not go on, and lets others have its locks."""
 BEGIN = ("begin", f"set local idle_in_transaction_session_timeout = {STALLED}")
 LIGHTLY = "set local synchronous_commit = off"
