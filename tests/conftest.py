@@ -13,7 +13,7 @@ from tests.stores.postgres.server import postgres  # noqa: F401  # pyright: igno
 
 from adjourn.testing.oracle import Oracle, every_transaction
 
-pytest.register_assert_rewrite("adjourn.testing.contract")
+pytest.register_assert_rewrite("adjourn.testing.store_contract")
 
 SECRETS = ("ADJOURN_SECRET", "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GOOGLE_API_KEY", "GROQ_API_KEY", "MISTRAL_API_KEY")
 

@@ -18,7 +18,7 @@ from adjourn.stores.memory import MemoryStore
 from adjourn.stores.protocol import Store
 from adjourn.stores.rules.transaction import Rule
 from adjourn.stores.sqlite import store as sqlite
-from adjourn.stores.sqlite.batch_thread import Request
+from adjourn.stores.work_request import Request
 from adjourn.testing.crash_points import READS, WRITES
 from adjourn.testing.fake_clock import FakeClock
 from adjourn.testing.oracle import check_rows

@@ -3,7 +3,7 @@
 import asyncio
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +15,9 @@ from tests.runtime.world import LIMIT, Ledger, notes
 from adjourn import Runtime, TextArrived
 from adjourn.driver.feed import Feed, Live
 from adjourn.runtime.live_relay import LiveText
+from adjourn.stores.polled_channel import PolledChannel
 from adjourn.stores.sqlite import SQLiteStore
-from adjourn.stores.sqlite import live_channel as sqlite_channel
-from adjourn.stores.sqlite.live_channel import SQLiteChannel
+from adjourn.stores.sqlite.live_channel import SQLiteBoard
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="rights of files are those of POSIX")
 
@@ -76,15 +76,16 @@ async def test_a_word_that_comes_while_somebody_joins_is_sent_once(
     channel: Any = live._channel
     sent: list[Live] = []
 
-    async def ask(work: Any) -> Any:
-        if work is sqlite_channel._interested:
-            if len(sent) == 0:
-                feed.send(TextArrived("r", "", "two "))
-            return {"r": 1.0}
-        sent.extend(msgspec.json.decode(line, type=TextArrived) for _, line in work.args[0])
-        return None
+    async def interested() -> dict[str, float]:
+        if len(sent) == 0:
+            feed.send(TextArrived("r", "", "two "))
+        return {"r": 1.0}
 
-    monkeypatch.setattr(channel, "_ask", ask)
+    async def write(lines: Sequence[tuple[str, str]], source: str) -> None:
+        sent.extend(msgspec.json.decode(line, type=TextArrived) for _, line in lines)
+
+    monkeypatch.setattr(channel._board, "interested", interested)
+    monkeypatch.setattr(channel._board, "write", write)
     feed.send(TextArrived("r", "", "one "))
     await channel._sender
     heard = ""
@@ -104,23 +105,22 @@ async def test_what_a_sender_has_in_hand_when_its_run_is_erased_is_not_written(
     feed, store = Feed(), SQLiteStore(path)
     live, elsewhere = LiveText(store, feed), LiveText(store, Feed())
     sending, erasing = live._channel, elsewhere._channel
-    assert isinstance(sending, SQLiteChannel)
-    real = sending._ask
+    assert isinstance(sending, PolledChannel) and isinstance(sending._board, SQLiteBoard)
+    board, real = sending._board, sending._board.interested
 
-    async def ask(work: Any) -> Any:
-        found = await real(work)
-        if work is sqlite_channel._interested:
-            feed.forget("r1")
-            assert set(found) == {"r1", "r2"} and await erasing.forget("r1")
+    async def interested() -> dict[str, float]:
+        found = await real()
+        feed.forget("r1")
+        assert set(found) == {"r1", "r2"} and await erasing.forget("r1")
         return found
 
-    await real(lambda db: sqlite_channel._note(["r1", "r2"], set(), db))
-    monkeypatch.setattr(sending, "_ask", ask)
+    await board.note(["r1", "r2"], ())
+    monkeypatch.setattr(board, "interested", interested)
     for run in ("r1", "r2"):
         feed.send(TextArrived(run, "", f"said in {run}"))
     assert sending._sender is not None
     await sending._sender
-    assert await real(lambda db: db.execute("select run from said").fetchall()) == [("r2",)]
+    assert await board._ask(lambda db: db.execute("select run from said").fetchall()) == [("r2",)]
     await live.close()
     await elsewhere.close()
     await store.close()

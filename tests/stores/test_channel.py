@@ -8,6 +8,9 @@ import pytest
 
 from adjourn.stores.channel import Channel
 from adjourn.stores.memory import MemoryStore
+from adjourn.stores.polled_channel import PolledChannel
+from adjourn.stores.postgres import live_channel as postgres_channel
+from adjourn.stores.postgres.store import PostgresStore
 from adjourn.stores.protocol import Store
 from adjourn.stores.sqlite import SQLiteStore
 from adjourn.stores.sqlite import live_channel as sqlite_channel
@@ -51,9 +54,16 @@ class Process:
                 await asyncio.sleep(0.005)
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=["memory", "sqlite", "postgres"])
 async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Store]:
-    made: Store = MemoryStore() if request.param == "memory" else SQLiteStore(str(tmp_path / "runs.db"))
+    made: Store
+    match request.param:
+        case "memory":
+            made = MemoryStore()
+        case "sqlite":
+            made = SQLiteStore(str(tmp_path / "runs.db"))
+        case _:
+            made = PostgresStore(request.getfixturevalue("postgres").fresh())
     yield made
     await made.close()
 
@@ -139,12 +149,12 @@ async def test_what_was_said_long_ago_is_gone(
         await here.joins(there, "r1")
         there.say("r1", "canary")
         await here.until(lambda heard: "canary" in "".join(heard))
-    monkeypatch.setattr(sqlite_channel, "KEPT", -1.0)
+    for module, kept in ((sqlite_channel, "KEPT"), (postgres_channel, "_EXPIRE")):
+        monkeypatch.setattr(module, kept, {"KEPT": -1.0, "_EXPIRE": "delete from adjourn.said"}[kept])
     async with here.channel.follow("r2"):
         await here.joins(there, "r2")
-    if isinstance(here.channel, sqlite_channel.SQLiteChannel):
-        sql = "select count(*) from said where body like '%canary%'"
-        assert await here.channel._ask(lambda db: db.execute(sql).fetchall()) == [(0,)]
+    if isinstance(here.channel, PolledChannel):
+        assert not any("canary" in line for _, line in await here.channel._board.since("r1", 0, ""))
 
 
 async def test_an_end_that_is_closed_carries_nothing(two: tuple[Process, Process]) -> None:

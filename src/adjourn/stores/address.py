@@ -11,11 +11,11 @@ def open_store(address: str) -> Store:
     """`sqlite:///file.db` (relative), `sqlite:////folder/file.db` (absolute), `postgresql://…`, or `memory://`."""
     scheme, found, rest = address.partition("://")
     if scheme == "memory" and found:
-        from adjourn.stores.memory import MemoryStore
+        from adjourn.stores.memory.store import MemoryStore
 
         return MemoryStore()
     if scheme == "sqlite" and rest.startswith("/") and len(rest) > 1:
-        from adjourn.stores.sqlite import SQLiteStore
+        from adjourn.stores.sqlite.store import SQLiteStore
 
         return SQLiteStore(rest[1:])
     if scheme in POSTGRES and found:

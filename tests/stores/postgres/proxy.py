@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from enum import StrEnum
 from types import TracebackType
+from typing import Self
 from urllib.parse import urlsplit
 
 QUERY, READY = b"Q", b"Z"
@@ -45,7 +46,7 @@ class Proxy:
         self.cut = False
         self.seen: Callable[[bytes], None] = lambda message: None
 
-    def __enter__(self) -> "Proxy":
+    def __enter__(self) -> Self:
         self._start(self._accept)
         return self
 

@@ -6,7 +6,7 @@ import pytest
 from tests.stores.postgres.server import PostgresServer
 
 from adjourn.stores.postgres.store import PostgresStore
-from adjourn.stores.store import Store
+from adjourn.stores.protocol import Store
 from adjourn.testing import StoreContract
 
 

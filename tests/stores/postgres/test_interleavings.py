@@ -16,9 +16,9 @@ from adjourn.core.records import CancelAsked, Completed, Intended, Parked, Said,
 from adjourn.core.status import Status
 from adjourn.errors import AdjournError
 from adjourn.stores.postgres.store import PostgresStore
-from adjourn.stores.store import Lease
+from adjourn.stores.protocol import Lease
 from adjourn.testing import check_rows
-from adjourn.testing.promises.ground import TTL, claim, started
+from adjourn.testing.contract.fixtures import TTL, claim, started
 
 pytestmark = pytest.mark.unwatched  # who is stopped inside a transaction holds a lock that the oracle would wait for
 

@@ -15,12 +15,12 @@ from tests.stores.test_list_plans import filters as every_filter
 from tests.stores.test_lists import filters, pages
 
 from adjourn.core.records import dump
-from adjourn.stores.memory import MemoryStore
+from adjourn.stores.memory.store import MemoryStore
 from adjourn.stores.postgres import inbox, lists
 from adjourn.stores.postgres.connections import Connection, connect, messages
 from adjourn.stores.postgres.store import PostgresStore
-from adjourn.stores.store import Filter
-from adjourn.testing.promises.ground import approval
+from adjourn.stores.protocol import Filter
+from adjourn.testing.contract.fixtures import approval
 
 NOW = 1_000.0
 LOOK = 500
@@ -111,12 +111,14 @@ def watched(postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch) -> Iterat
     found.db.close()
 
 
-def test_no_statement_of_any_list_goes_through_a_table_and_each_looks_at_a_bounded_number_of_rows(watched: Watched) -> None:
+def test_no_statement_of_any_list_goes_through_a_table_and_each_looks_at_a_bounded_number_of_rows(
+    watched: Watched,
+) -> None:
     now, last = NOW, "run-010000"
     for wanted in (x for n, x in enumerate(every_filter(last)) if n % 3 == 0):
         list(lists.runs(watched.db, wanted, now))
-    for fields in ({"run": last}, {"prefix": "run-0001"}, {"changed": 3e9}, {"changed": 1.0}):
-        list(lists.runs(watched.db, Filter(**fields), now))
+    for wanted in (Filter(run=last), Filter(prefix="run-0001"), Filter(changed=3e9), Filter(changed=1.0)):
+        list(lists.runs(watched.db, wanted, now))
     for fields, brief, after in product(INBOXES, (False, True), ("", "run-010000:1.0?0")):
         for _ in inbox.inbox(watched.db, Filter(**fields, brief=brief, after=after, limit=1), now):
             pass

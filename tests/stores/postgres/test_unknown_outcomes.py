@@ -9,9 +9,9 @@ from tests.stores.postgres.server import PostgresServer
 
 from adjourn.core.records import Completed, Parked, Released, Said, Stepped
 from adjourn.stores.postgres.store import PostgresStore
-from adjourn.stores.store import Lease
+from adjourn.stores.protocol import Lease
 from adjourn.testing import check_rows
-from adjourn.testing.promises.ground import TTL, approval, claim, replied, started, yes
+from adjourn.testing.contract.fixtures import TTL, approval, claim, replied, started, yes
 
 MESSAGES = 60
 """More than any of these lives takes."""

@@ -12,7 +12,7 @@ from adjourn.stores.misfit import Misfit
 from adjourn.stores.postgres.connections import Connection, connect, store_error
 from adjourn.stores.postgres.lists import planned
 from adjourn.stores.postgres.rows import SEAL
-from adjourn.stores.ruled import Ruled
+from adjourn.stores.ruled_store import Ruled
 from adjourn.stores.seals import MOST, Anchor, Seal
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
-from adjourn.stores.letter import Endpoint
-from adjourn.stores.store import Halt
+from adjourn.stores.notification import Endpoint
+from adjourn.stores.protocol import Halt
 
 READ = """
 select extract(epoch from clock_timestamp())::float8, c.generation::text,

@@ -3,7 +3,7 @@
 from typing import Any
 
 from adjourn.stores.postgres.rows import COLUMNS
-from adjourn.stores.rules.sheet import Find
+from adjourn.stores.rules.transaction import Find
 
 GOES_ON = "('ready', 'waiting', 'failed', 'pausing', 'paused', 'cancelling', 'stuck')"
 """Under what those are listed that have not ended."""

@@ -4,15 +4,15 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from adjourn.stores.audit import Broken
-from adjourn.stores.erased import Line
-from adjourn.stores.letter import Endpoint
+from adjourn.stores.erasure import Hold
+from adjourn.stores.erasure_check import Line
+from adjourn.stores.notification import Endpoint
 from adjourn.stores.postgres.config import READ, Config, taken
 from adjourn.stores.postgres.connections import Connection, messages
 from adjourn.stores.postgres.rows import COLUMNS, INTERRUPT, SEAL, columns, interrupt_row, run_row
-from adjourn.stores.retention import Hold
+from adjourn.stores.protocol import Halt, RunRow
 from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.seals import Seal
-from adjourn.stores.store import Halt, RunRow
 
 PAGE = 1_000
 """So many rows are read at once."""

@@ -8,7 +8,7 @@ import psycopg
 
 from adjourn.stores.postgres.connections import Connection, connect, is_passing, messages, store_error
 from adjourn.stores.postgres.statements import FORGET
-from adjourn.stores.store import LEFT
+from adjourn.stores.protocol import LEFT
 
 _NOW = "select extract(epoch from clock_timestamp())::float8, (select until from adjourn.worker where id = %(worker)s)"
 _BEAT = """

@@ -5,11 +5,11 @@ from typing import Any
 
 from adjourn.core.codec import decode
 from adjourn.core.interrupt import Interrupt
-from adjourn.stores.listing import briefly
 from adjourn.stores.postgres.connections import Connection, messages
 from adjourn.stores.postgres.lists import FEW, LABELLED, SHOWN, like, planned
+from adjourn.stores.protocol import Filter
 from adjourn.stores.rules.filters import shown
-from adjourn.stores.store import Filter
+from adjourn.stores.rules.inbox_filter import briefly
 
 POSITION = "(x.rank, x.opened_at, x.run, x.seq)"
 ORDER = "x.rank, x.opened_at, x.run, x.seq"

@@ -13,8 +13,8 @@ import msgspec
 from adjourn.core.status import Status
 from adjourn.stores.postgres.connections import Connection, messages
 from adjourn.stores.postgres.rows import COLUMNS, run_row
+from adjourn.stores.protocol import Filter, RunRow
 from adjourn.stores.rules import filters
-from adjourn.stores.store import Filter, RunRow
 
 PLAN = (
     "begin read only",

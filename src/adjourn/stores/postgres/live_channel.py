@@ -14,13 +14,13 @@ _UNWATCHED = f"delete from adjourn.watched where until < {_NOW}"
 _INTERESTED = f"select run, asked from adjourn.watched where until > {_NOW}"
 _NOTE = f"""
 insert into adjourn.watched select x.run, {_NOW} + {INTEREST}, {_NOW}
-from json_to_recordset(%(runs)s::json) as x(run text, fresh boolean) order by x.run
+from json_to_recordset(%(runs)s::json) as x(run text) order by x.run
 on conflict (run) do update set until = excluded.until, asked = case when excluded.run = any(%(fresh)s::text[])
     then excluded.asked else watched.asked end
 """
 _WRITE = f"""
 insert into adjourn.said (run, source, at, body) select x.run, %(source)s, {_NOW}, x.body
-from json_to_recordset(%(lines)s::json) with ordinality as x(run text, body text, place bigint)
+from rows from (json_to_recordset(%(lines)s::json) as (run text, body text)) with ordinality as x(run, body, place)
 where exists (select 1 from adjourn.watched w where w.run = x.run) order by x.place
 """
 _SINCE = "select n, body from adjourn.said where run = %(run)s and n > %(after)s and source <> %(source)s order by n"

@@ -5,14 +5,14 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from adjourn.core.status import Status
-from adjourn.stores.letter import Letter, Wake
+from adjourn.stores.erasure import Hold
+from adjourn.stores.notification import Letter, Wake
 from adjourn.stores.postgres import due, turns
 from adjourn.stores.postgres.rows import COLUMNS, INTERRUPT, LETTER, SEAL, columns, interrupt_row, run_row
-from adjourn.stores.retention import Hold
+from adjourn.stores.protocol import RunRow
 from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.rules.values import LAST, Ask, Before, Seen
 from adjourn.stores.seals import Covered, Seal, sealed_head
-from adjourn.stores.store import RunRow
 
 N = "(select n from adjourn.run where id = %(run)s)"
 Rows = Sequence[tuple[Any, ...]]

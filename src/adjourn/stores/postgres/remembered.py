@@ -8,8 +8,8 @@ import time
 from collections.abc import Callable
 
 from adjourn.stores.postgres.config import Config
+from adjourn.stores.protocol import RunRow
 from adjourn.stores.rules.values import Ask, Writes
-from adjourn.stores.store import RunRow
 
 KNOWN = 20_000
 """Rows of so many runs are kept."""

@@ -6,12 +6,12 @@ from typing import Any
 from adjourn.core.codec import decode, encode
 from adjourn.core.records import Started, parse
 from adjourn.core.status import Status
-from adjourn.stores.letter import Letter
-from adjourn.stores.listing import words
+from adjourn.stores.notification import Letter
+from adjourn.stores.protocol import RunRow
+from adjourn.stores.rules.inbox_filter import words
 from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.rules.values import Writes
 from adjourn.stores.seals import Seal
-from adjourn.stores.store import RunRow
 
 RUN = tuple(name for name in RunRow.__struct_fields__ if name not in ("lease_until", "n"))
 UNTIL = "coalesce((select w.until from adjourn.worker w where w.id = r.worker), 0)"

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from adjourn.core.stretch import Stretch
+from adjourn.core.snapshot_part import Stretch
 from adjourn.stores.postgres.connections import Connection, messages
 from adjourn.stores.snapshots import Kept, Snapshot
 

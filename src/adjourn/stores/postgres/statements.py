@@ -9,10 +9,10 @@ from typing import Any
 import msgspec
 
 from adjourn.core.codec import encode
-from adjourn.stores.listing import words
 from adjourn.stores.postgres import config
 from adjourn.stores.postgres.locks import OURS
 from adjourn.stores.postgres.rows import INTERRUPT, LETTER, SEAL, first_values, interrupt_values, run_values
+from adjourn.stores.rules.inbox_filter import words
 from adjourn.stores.rules.values import Writes
 
 _TYPES = {

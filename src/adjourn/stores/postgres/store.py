@@ -13,8 +13,9 @@ from adjourn.core.records import AnyRecord, parse
 from adjourn.core.status import Status
 from adjourn.errors import AdjournError, UnknownRun
 from adjourn.stores.channel import Ears
-from adjourn.stores.letter import Endpoint, Letter
+from adjourn.stores.erasure import Hold
 from adjourn.stores.misfit import Misfit
+from adjourn.stores.notification import Endpoint, Letter
 from adjourn.stores.polled_channel import PolledChannel
 from adjourn.stores.postgres import audit, due, inbox, lists, turns
 from adjourn.stores.postgres.audit import PostgresAudit
@@ -40,12 +41,11 @@ from adjourn.stores.postgres.scrub import is_unscrubbed, scrub
 from adjourn.stores.postgres.snapshots import PostgresSnapshots
 from adjourn.stores.postgres.transaction import ComparedBook, LockedBook, Moved, is_plain
 from adjourn.stores.postgres.watch import Watch
-from adjourn.stores.retention import Hold
-from adjourn.stores.rules import sheet
+from adjourn.stores.protocol import Bell, Filter, RunRow, Turn
+from adjourn.stores.rules import transaction as sheet
 from adjourn.stores.rules.lease import misfitting
-from adjourn.stores.rules.sheet import Each, Failed, Rule, Whole
-from adjourn.stores.rules.values import Writes
-from adjourn.stores.store import Bell, Filter, RunRow, Turn
+from adjourn.stores.rules.transaction import Each, Failed, Rule, Whole
+from adjourn.stores.rules.values import Ask, Writes
 from adjourn.stores.work_request import Request
 
 SIZE, LANES, LISTING = 8, 2, 2
@@ -103,7 +103,7 @@ class PostgresStore(PostgresAudit):
             with connect(self._info) as db:
                 bring_up_to_date(db, self.where)
                 book = LockedBook(db, self._remembered)
-                book.read(sheet.Ask())
+                book.read(Ask())
                 book.ending = True
                 book.flush()
         except psycopg.Error as e:

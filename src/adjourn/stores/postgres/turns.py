@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+from adjourn.stores.protocol import Turn
 from adjourn.stores.rules.turns import turn_of
-from adjourn.stores.store import Turn
 
 LAST = """
 select id from adjourn.run where session = %(session)s and session <> '' and program = %(program)s order by n desc limit 1

@@ -15,10 +15,10 @@ from typing import Any
 import psycopg
 
 from adjourn.errors import StoreError
-from adjourn.stores.bells import Bells
 from adjourn.stores.postgres.connections import Connection, connect, messages
 from adjourn.stores.postgres.remembered import Remembered
-from adjourn.stores.store import Bell
+from adjourn.stores.protocol import Bell
+from adjourn.stores.subscriptions import Bells
 
 log = logging.getLogger("adjourn.store")
 

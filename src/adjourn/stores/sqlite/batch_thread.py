@@ -9,20 +9,9 @@ from typing import Any
 
 from adjourn.errors import StoreError
 from adjourn.stores.rules.transaction import Each, Rule, Whole
+from adjourn.stores.work_request import Request, settle
 
 BATCH = 256
-
-
-class Request:
-    """A piece of work for the thread, and who waits for it."""
-
-    __slots__ = ("error", "future", "loop", "result", "work")
-
-    def __init__(self, work: Any, loop: asyncio.AbstractEventLoop) -> None:
-        self.work, self.loop = work, loop
-        self.future: asyncio.Future[Any] = loop.create_future()
-        self.result: Any = None
-        self.error: BaseException | None = None
 
 
 class Worker:
@@ -70,28 +59,6 @@ class Worker:
                 batch.append(item)
             if batch:
                 self._transact(batch)
-                _settle(batch)
+                settle(batch)
             del batch, item  # whatever they brought is not held until the next ones come
         self._done()
-
-
-def _settle(batch: list[Request]) -> None:
-    """Wake all waiters of one loop with one call."""
-    loops: dict[asyncio.AbstractEventLoop, list[Request]] = {}
-    for request in batch:
-        loops.setdefault(request.loop, []).append(request)
-    for loop, requests in loops.items():
-        try:
-            loop.call_soon_threadsafe(_answer, requests)
-        except RuntimeError:  # the loop is closed: nobody waits any more
-            continue
-
-
-def _answer(requests: list[Request]) -> None:
-    for request in requests:
-        if request.future.done():
-            continue
-        if request.error is not None:
-            request.future.set_exception(request.error)
-        else:
-            request.future.set_result(request.result)

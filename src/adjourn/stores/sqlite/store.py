@@ -20,17 +20,18 @@ from adjourn.stores.channel import Ears
 from adjourn.stores.erasure import Hold
 from adjourn.stores.misfit import Misfit
 from adjourn.stores.notification import Endpoint, Letter
+from adjourn.stores.polled_channel import PolledChannel
 from adjourn.stores.protocol import Bell, Filter, RunRow, Turn
 from adjourn.stores.rules import transaction as sheet
 from adjourn.stores.rules.lease import misfitting
 from adjourn.stores.rules.transaction import Each, Failed, Rule, Whole
 from adjourn.stores.sqlite import lists, removal
 from adjourn.stores.sqlite.audit import SQLiteAudit
-from adjourn.stores.sqlite.batch_thread import Request, Worker
+from adjourn.stores.sqlite.batch_thread import Worker
 from adjourn.stores.sqlite.connection import bring_up_to_date, connect
 from adjourn.stores.sqlite.due import due
 from adjourn.stores.sqlite.heartbeat import SQLitePulse
-from adjourn.stores.sqlite.live_channel import SQLiteChannel
+from adjourn.stores.sqlite.live_channel import sqlite_channel
 from adjourn.stores.sqlite.rows import (
     COLUMNS,
     ENDED_RUNS,
@@ -51,6 +52,7 @@ from adjourn.stores.sqlite.transaction import SQLiteBook
 from adjourn.stores.sqlite.turns import read_followed, read_turns
 from adjourn.stores.sqlite.write_ahead_log import WriteAheadLog
 from adjourn.stores.subscriptions import Bells
+from adjourn.stores.work_request import Request
 
 log = logging.getLogger("adjourn.store")
 
@@ -266,9 +268,9 @@ class SQLiteStore(SQLiteAudit):
         """See `Store.pulse`."""
         return SQLitePulse(self._connect, self.now)
 
-    def channel(self, ears: Ears) -> SQLiteChannel:
+    def channel(self, ears: Ears) -> PolledChannel:
         """See `Store.channel`."""
-        return SQLiteChannel(self.path, ears)
+        return sqlite_channel(self.path, ears)
 
     def snapshots(self) -> SQLiteSnapshots:
         """See `Store.snapshots`."""
