@@ -1,4 +1,4 @@
-"""PostgreSQL keeps every promise of the contract, whether commits are compared or locked."""
+"""PostgreSQL keeps every promise of the contract, and those about commits also where all of them lock."""
 
 from collections.abc import Callable
 
@@ -8,9 +8,13 @@ from tests.stores.postgres.server import PostgresServer
 from adjourn.stores.postgres.store import PostgresStore
 from adjourn.stores.protocol import Store
 from adjourn.testing import StoreContract
+from adjourn.testing.contract.commit import Committing, Fencing, Halting, Indexing, Resting
+from adjourn.testing.contract.fixtures import Ground
 
 
-class TestPostgresStore(StoreContract):
+class OnPostgres(Ground):
+    """A new database for each test."""
+
     address = ""
     compares = True
 
@@ -25,5 +29,9 @@ class TestPostgresStore(StoreContract):
         return PostgresStore(self.address, now, compares=self.compares)
 
 
-class TestLockedPostgresStore(TestPostgresStore):
+class TestPostgresStore(OnPostgres, StoreContract):
+    pass
+
+
+class TestPostgresStoreThatLocks(OnPostgres, Committing, Fencing, Halting, Resting, Indexing):
     compares = False

@@ -34,7 +34,7 @@ select {COLUMNS} from adjourn.run r where r.n in (
 ) and {_MINE} and not {_WAITS} and (
     r.status in ('ready', 'pausing', 'cancelling')
     or ({_RESTING} and ((r.wake_at > 0 and r.wake_at <= %(now)s) or (r.blocked <> '{{}}' and {_LIFTED})))
-) order by r.updated_at limit %(limit)s
+) order by r.updated_at, r.n limit %(limit)s
 """
 
 # Taking: what somebody else is just taking is passed over. Each kind by its own small index.
@@ -56,7 +56,7 @@ _DUE_AT_ALL = f"""
     or ({_RESTING} and ((r.wake_at > 0 and r.wake_at <= %(now)s) or (r.blocked <> '{{}}' and {_LIFTED}))))
 """
 LOST = f"{_TAKE} r.worker <> '' and r.worker = any(array({_OWNERS})) and {_DUE_AT_ALL} {_TAKEN}"
-READY = f"{_TAKE} r.ready_at is not null order by r.ready_at {_TAKEN}"
+READY = f"{_TAKE} r.ready_at is not null order by r.ready_at, r.n {_TAKEN}"
 WOKEN = f"{_TAKE} r.wake_at > 0 and r.wake_at <= %(now)s and r.worker = '' and {_RESTING} order by r.wake_at {_TAKEN}"
 FREED = f"{_TAKE} r.blocked <> '{{}}' and {_LIFTED} and r.worker = '' and {_RESTING} {_TAKEN}"
 FIND = (LOST, READY, WOKEN, FREED)

@@ -138,7 +138,7 @@ class LockedBook:
         self._given = Seen(self._remembered.heard(now, current))
         _configured(self._given, current, erasures)
         found = {row.id: row for rows in sets[-1 - len(due.FIND) : -1] for row in map(run_row, rows)}
-        chosen = sorted(found.values(), key=lambda row: row.updated_at)[: find.limit]
+        chosen = sorted(found.values(), key=lambda row: (row.updated_at, row.n))[: find.limit]
         self._found = {row.id: row for row in chosen}
         return list(self._found)
 

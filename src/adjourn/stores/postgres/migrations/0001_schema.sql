@@ -62,7 +62,7 @@ create table adjourn.run (
     ) stored
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02);
 
-create index run_ready on adjourn.run (ready_at) where ready_at is not null;
+create index run_ready on adjourn.run (ready_at, n) where ready_at is not null;
 create index run_worker on adjourn.run (worker) where worker <> '';
 create index run_wake on adjourn.run (wake_at) where wake_at > 0;
 create index run_blocked on adjourn.run (n) where blocked <> '{}';
