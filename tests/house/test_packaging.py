@@ -180,6 +180,7 @@ def test_contributors_are_told_every_verb_that_they_need() -> None:
         "console",
         "mock",
         "browser",
+        "postgres",
         "pictures",
         "performance",
         "bench-peers",
