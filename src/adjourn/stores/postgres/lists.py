@@ -31,6 +31,7 @@ BETWEEN = "r.n between %(low)s and %(high)s"
 BACK = "-r.n between -(%(high)s::bigint) and -(%(low)s::bigint)"
 LABELS = "select l.run as n from adjourn.label l where l.key = %(key)s and l.value = %(value)s and l.run between %(low)s and %(high)s"
 LABELLED = "exists (select 1 from adjourn.label l where l.key = %(key)s and l.value = %(value)s and l.run = r.n)"
+HELD = f"select r.n from adjourn.run r where r.blocked <> '{{}}' and {BACK}"
 TEXTS = "select r.n from adjourn.run r where r.words like %(pattern)s limit %(most)s"
 IN_HAND = "r.worker <> '' and r.worker = any(array(select w.id from adjourn.worker w where w.until > %(now)s))"
 CHANGED = """
@@ -48,6 +49,7 @@ SHOWN: dict[str, tuple[str, ...]] = {
     "running": ("ready",),
     "failed": ("failed",),
     "stopped": ("stopped",),
+    "held": (*(status.value for status in Status), "failed"),
 }
 """Under which views runs of a status are, or of a view."""
 END = 1 << 62
@@ -71,8 +73,9 @@ def runs(db: Connection, filter: Filter, now: float) -> Iterator[list[RunRow]]:
     left = filter.limit
     if asked is None:
         return
+    halts = [scope for (scope,) in messages(db, ["select scope from adjourn.halt"], {})[0]]
     for rows in asked.looks(db, left):
-        found = [row for row in map(run_row, rows) if filters.fits(row, filter, now)][:left]
+        found = [row for row in map(run_row, rows) if filters.fits(row, filter, now, halts)][:left]
         yield found
         left -= len(found)
         if left <= 0:
@@ -152,7 +155,9 @@ class _Asked(msgspec.Struct):
             values[name] = getattr(filter, name)
             if values[name]:
                 terms.append(f"{term} %({name})s")
-        if filter.status:
+        if filter.status == "held":
+            terms.append("r.blocked <> '{}'")
+        elif filter.status:
             terms.append("r.shown = any(%(shown)s::text[])")
         if filter.label:
             terms.append(LABELLED)
@@ -195,6 +200,8 @@ class _Asked(msgspec.Struct):
         filter = self.filter
         asked = [name for name in ("program", "session", "label", "since", "until", "changed") if getattr(filter, name)]
         found: list[_Way] = []
+        if filter.status == "held":
+            return [_Way((HELD,), "-r.n")]
         if filter.session:
             equal = "r.session = %(session)s and r.session <> ''"
             found.append(_Way(self._parts(equal), "-r.n", whole=asked == ["session"]))

@@ -65,7 +65,7 @@ create table adjourn.run (
 create index run_ready on adjourn.run (ready_at, n) where ready_at is not null;
 create index run_worker on adjourn.run (worker) where worker <> '';
 create index run_wake on adjourn.run (wake_at) where wake_at > 0;
-create index run_blocked on adjourn.run (n) where blocked <> '{}';
+create index run_blocked on adjourn.run ((-n)) where blocked <> '{}';
 -- Of lists, the newest first: only these have that order, so nothing else is gone along.
 create index run_shown on adjourn.run (shown, (-n));
 create index run_program on adjourn.run (program, shown, (-n));
