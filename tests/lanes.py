@@ -109,9 +109,12 @@ class LeftTheFastLane(BaseException):
 
 
 def is_slow(nodeid: str, fixtures: Iterable[str]) -> bool:
-    """Whether a test is left out: by its folder, its file or its name, or by a fixture that it asks for."""
+    """Whether a test is left out: by its folder, its file or its name, by a fixture that it asks for, or because it is the one of
+    several that needs a server."""
     names = nodeid.removeprefix("tests/")
     folder, file, test = names.split("/")[0], names.split("::")[0], names.split("[")[0]
+    if "postgres" in names.partition("[")[2]:
+        return True
     return folder in FOLDERS or file in SLOW or test in SLOW or any(fixture in STARTING for fixture in fixtures)
 
 

@@ -69,6 +69,7 @@ def test_outside_of_a_fast_test_everything_may_start(lane: FastLane) -> None:
     [
         ("tests/core/test_plan.py::test_one[a]", ["tmp_path"], False),
         ("tests/browser/test_inbox.py::test_one", [], True),
+        ("tests/stores/test_channel.py::test_one[postgres-a]", [], True),
         ("tests/cli/test_commands.py::test_one", ["process"], True),
         ("tests/cli/test_commands.py::test_one", ["adjourn"], False),
     ],
