@@ -83,10 +83,11 @@ pictures: $(VENV)/.dev console browser
 
 docs: $(VENV)/.dev
 	$(BIN)/python -m tests.house.house_page
+	$(BIN)/python -m tests.docs.api_pages
 	$(BIN)/mkdocs build --strict --quiet
 
 clean:
-	rm -rf .venv .venv-peers .venv-pythons site build dist .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-peers .venv-pythons site build dist docs/reference/api .pytest_cache .ruff_cache .hypothesis
 	rm -rf $(MOCK)/node_modules $(CONSOLE)/node_modules $(STATIC)
 	find src tests examples bench -type d -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 

@@ -309,7 +309,15 @@ class ModelError(AdjournError):
 
 
 class RunFailed(AdjournError):
-    """The run cannot go on by itself. `.checkpoint` has everything done so far; resuming goes on at the failed step."""
+    """The run cannot continue by itself. Its checkpoint has everything done so far; resuming it retries the
+    failed step.
+
+    Args:
+        message: what failed.
+        checkpoint: the run as data.
+        run_id: the run's id.
+        resumable: whether a retry may help.
+    """
 
     status = 500
 
@@ -348,7 +356,11 @@ def _pause_request(fields: dict[str, Any]) -> PauseRequest:
 
 
 def can_resume(error: BaseException) -> bool:
-    """Whether trying again may help: no for bad credentials or an invalid request, yes for timeouts and outages."""
+    """Whether a retry may help: no for bad credentials or an invalid request, yes for timeouts and outages.
+
+    Args:
+        error: what was raised.
+    """
     seen: BaseException | None = error
     while seen is not None:
         if isinstance(seen, RunFailed):

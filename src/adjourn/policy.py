@@ -32,8 +32,8 @@ __all__ = [
     "le",
     "one_of",
     "matches",
-    "under",
     "email_in",
     "host_in",
     "path_under",
+    "under",
 ]

@@ -38,12 +38,25 @@ Saved = Checkpoint | str | bytes | Mapping[str, Any]
 
 
 class Agent(Generic[T]):
-    """Instructions, a model, tools, a policy, limits. It holds no state: one agent may have any number of runs.
+    """Instructions, a model, tools, a policy and limits. It holds no state: one agent may have any number of
+    runs.
 
-    `model` is a provider string (`"openai:gpt-5-mini"`), a pydantic-ai model, or any object of the `Model` protocol.
-    `instructions` is a string or a function over the run's context (it has `run_id`, `state`, `resources`).
-    `history` says what of a conversation the model is sent: `trim`, `drop_tool_results`, `summarise`, or functions of your own
-    from messages to messages, one after the other. The conversation itself stays whole.
+    Args:
+        name: the name by which runs find it; without `:` and `/`.
+        model: a provider string (`"openai:gpt-5-mini"`), a pydantic-ai model, or any object of the `Model`
+            protocol.
+        instructions: a string, or a function over the run's context (`run_id`, `state`, `resources`), called
+            for each model call.
+        tools: `Tool` objects, plain functions, or other agents.
+        policy: rules for tool calls; without one, every tool is allowed that does not say otherwise itself.
+        stop: the conditions that end a run.
+        output_type: the type of the output.
+        settings: model settings, passed with each request.
+        retries: attempts per model call, for errors that may pass.
+        on_change: what to do with a run of another definition: `"refuse"`, or `"warn"` and continue.
+        history: what of a conversation the model is sent: `trim`, `drop_tool_results`, `summarise`, or
+            functions from messages to messages, applied in this order. The conversation itself stays
+            complete.
     """
 
     def __init__(
@@ -137,15 +150,13 @@ class Agent(Generic[T]):
     async def run(
         self, input: Any, *, resources: Mapping[str, Any] | None = None, after: Saved | None = None, by: str = ""
     ) -> Outcome[T]:
-        """Run until it ends or waits for a person. `after` a finished conversation's checkpoint, this is its next turn.
+        """Run until it ends or waits for a person. Raises `RunFailed`.
 
         Args:
-            input: what it is to do.
-            resources: live objects for its tools, by name.
-            after: a finished conversation's checkpoint; this is its next turn.
-            by: who asks for it; rules with `not_requester` want somebody else to approve.
-
-        Raises `RunFailed`, with a checkpoint from which `resume` goes on at the step that failed.
+            input: a string or any JSON value.
+            resources: the live objects that tools need, by name.
+            after: the checkpoint of a run that has ended: this run is the next turn of its conversation.
+            by: who starts the run.
         """
         conversation = await Conversation.begin(self, input, resources, after, by)
         return cast("Outcome[T]", await conversation.advance())
@@ -162,10 +173,20 @@ class Agent(Generic[T]):
         resources: Mapping[str, Any] | None = None,
         on_change: OnChange | None = None,
     ) -> Outcome[T]:
-        """Go on from a checkpoint, in any process. Nothing that was done is done again.
+        """Continue from a checkpoint, in any process. No finished call runs again.
 
-        One open interrupt: `answer` (or `approved`) is for it. Several: `answers={id: value_or_decision}`, any subset.
-        The same checkpoint can be resumed twice, because nothing is remembered between calls; a `Runtime` prevents it.
+        Everything is checked before an answer is used. The same checkpoint can be resumed twice, because
+        nothing is remembered between calls; a `Runtime` prevents that.
+
+        Args:
+            checkpoint: a `Checkpoint`, its JSON (`str` or `bytes`), or the parsed dict.
+            answer: the answer to the only open interrupt.
+            answers: answers by interrupt id, for any subset of the open interrupts.
+            approved: True or False: approves or denies the only open interrupt.
+            instruction: a message that the agent reads before it continues.
+            by: who answers.
+            resources: the live objects that tools need, by name.
+            on_change: `"refuse"` or `"warn"`, for this call; without it, the agent's own.
         """
         conversation = await Conversation.again(
             self, checkpoint, answer, answers, approved, instruction, by, resources, on_change
@@ -186,7 +207,15 @@ class Agent(Generic[T]):
         after: Saved | None = None,
         on_change: OnChange | None = None,
     ) -> AbstractAsyncContextManager["Handle[T]"]:
-        """Run or resume with a live handle: `async with agent.stream(input) as run: async for event in run: …`."""
+        """Run or resume with a live handle: `async with agent.stream(input) as run: async for event in run: …`.
+
+        Args:
+            input, after: as for `run`.
+            checkpoint, answer, answers, approved, instruction, on_change: as for `resume`, instead of
+                `input`.
+            resources: the live objects that tools need, by name.
+            by: who starts the run or answers.
+        """
         if (input is MISSING) == (checkpoint is None):
             raise Misused("stream takes an input, or checkpoint= to resume: one of the two")
 
@@ -202,7 +231,11 @@ class Agent(Generic[T]):
     def run_sync(
         self, input: Any, *, resources: Mapping[str, Any] | None = None, after: Saved | None = None, by: str = ""
     ) -> Outcome[T]:
-        """`run`, for a program without an event loop."""
+        """`run`, for a program without an event loop.
+
+        Args:
+            input, resources, after, by: as for `run`.
+        """
         _no_loop("run")
         return asyncio.run(self.run(input, resources=resources, after=after, by=by))
 
@@ -218,7 +251,11 @@ class Agent(Generic[T]):
         resources: Mapping[str, Any] | None = None,
         on_change: OnChange | None = None,
     ) -> Outcome[T]:
-        """`resume`, for a program without an event loop."""
+        """`resume`, for a program without an event loop.
+
+        Args:
+            checkpoint, answer, answers, approved, instruction, by, resources, on_change: as for `resume`.
+        """
         _no_loop("resume")
         return asyncio.run(
             self.resume(
@@ -234,12 +271,12 @@ class Agent(Generic[T]):
         *,
         on_failure: Literal["ask", "tell"] = "ask",
     ) -> Tool:
-        """This agent as a tool of another. Its conversation is a path inside that run, not a run of its own.
+        """This agent as a tool of another agent. Its conversation is a path inside that run.
 
         Args:
-            name: the tool's name; else the agent's.
-            description: what the other agent's model reads; else the instructions.
-            on_failure: when its model fails for good, `"ask"` a person, who may try again, or `"tell"` the other agent.
+            name: the tool's name; without one, the agent's.
+            description: what the model reads about it.
+            on_failure: what to do when it fails: `"ask"` a person, or `"tell"` the calling agent.
         """
         text = (
             description

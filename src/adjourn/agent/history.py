@@ -138,14 +138,11 @@ class Summarise(msgspec.Struct, frozen=True):
 
 
 def trim(*, messages: int | None = None, tokens: int | None = None) -> Processor:
-    """Send only the end of the conversation: `Agent(history=[trim(messages=20)])`.
-
-    A call and its result go together, the words with which a person last said what is wanted stay, and so does what the
-    model has not read yet: where those alone are more than the limit, they are sent all the same.
+    """Send only the end of a conversation.
 
     Args:
         messages: at most so many messages.
-        tokens: about so many tokens of messages at most; four bytes count as one.
+        tokens: at most about so many tokens.
     """
     if messages is None and tokens is None:
         raise InvalidDefinition("trim takes a limit: trim(messages=20), trim(tokens=8000), or both")
@@ -155,10 +152,10 @@ def trim(*, messages: int | None = None, tokens: int | None = None) -> Processor
 
 
 def drop_tool_results(*, keep: int = 5) -> Processor:
-    """Send a short note in the place of old tool results; the calls stay: `Agent(history=[drop_tool_results(keep=5)])`.
+    """Send a note in the place of old tool results.
 
     Args:
-        keep: so many of the latest results are sent as they are; those that the model has not read yet always are.
+        keep: how many of the last results are sent whole.
     """
     _check("drop_tool_results: keep=", keep, least=0)
     return cast("Processor", DropToolResults(keep))
@@ -171,15 +168,13 @@ def summarise(
     model: "str | Model | PydanticModel | None" = None,
     instructions: str = SUMMARISE,
 ) -> Processor:
-    """Send a summary in the place of the beginning: `Agent(history=[summarise(after=60, keep=20)])`.
-
-    A summary is a step of the run, with its own record, usage and cost; it is made once, and counts as a model call. It must
-    be the first of the processors, and the only one of its kind.
+    """Send a summary in the place of the beginning of a conversation. Making it is a step of the run. It must be
+    the first processor.
 
     Args:
-        after: a summary is made when more than so many messages are not in one yet.
-        keep: so many of the latest messages are left out of it and sent as they are.
-        model: who summarises; else the agent's own model.
+        after: make a summary once more than so many messages are in none.
+        keep: so many of the last messages are sent whole.
+        model: the model that makes the summary; without one, the agent's.
         instructions: what that model is told.
     """
     _check("summarise: after=", after)

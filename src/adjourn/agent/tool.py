@@ -29,10 +29,26 @@ KNOWN = 256
 
 
 class Tool:
-    """A tool with an explicit schema: `Tool(name, description, input_schema, run)`. From a function: `@tool`.
+    """A tool with an explicit schema. From a function: `@tool`.
 
-    `run` takes the arguments as one dict, or as named parameters if its parameters are the schema's properties; a
-    parameter annotated `ToolContext` is passed in. The rest is as for `@tool`.
+    Args:
+        name: the name that the model calls.
+        description: what the model reads about it.
+        input_schema: the JSON Schema of its arguments.
+        run: the function. It takes the arguments as one dict, or as named parameters if its parameters are
+            the schema's properties; a parameter annotated `ToolContext` is passed in.
+        effect: what happens to a call that was running when its process stopped: `"read"`, `"idempotent"`,
+            `"verifiable"` or `"unsafe"`.
+        undo: `undo(ctx, args, result)` compensates the call when the run is cancelled.
+        verify: `verify(ctx, args)` checks whether the call took effect.
+        policy: the least strict verdict: `"allow"`, `"ask"` or `"deny"`.
+        timeout: seconds, or a `timedelta`; after it a call that is not `"read"` is in doubt.
+        settle: time to wait after a timeout before `verify` is called; by default the timeout.
+        key_ttl: how long the target remembers an idempotency key.
+        retries: how often a call that raised is tried again; only for `"read"` and `"idempotent"`.
+        backoff: time before the first retry; it doubles each time.
+        isolate: run it in a process of its own that can be ended.
+        env: the environment variables that an isolated process gets.
     """
 
     def __init__(
@@ -304,15 +320,15 @@ def tool(
     description: str | None = None,
     **options: Any,
 ) -> Any:
-    """Make a tool of a function, sync (run in a thread) or async: schema from its signature, description from its docstring.
+    """Make a tool of a function, sync (run in a thread) or async: schema from its signature, description from
+    its docstring.
 
-    `effect` says what happens to a call that was in flight when its process died; `undo(ctx, args, result)` takes it
-    back on cancel; `verify(ctx, args)` asks the world whether it happened; `policy` is the least strict verdict;
-    `timeout` in seconds puts a call that is not `read` in doubt (a sync body stays in flight until its thread has ended);
-    `settle` is how long the world gets after a timeout before `verify` is asked (default: the timeout); `key_ttl` is how
-    long the target remembers a key; `retries`: how often a call that raised is tried again (`read` and `idempotent` only), the
-    first time after `backoff`, then after twice as long each time;
-    `isolate` runs it in a process of its own that can be ended, with a clean environment and what `env` names.
+    Args:
+        function: the function; left out when the decorator has options.
+        name: the name that the model calls; without one, the function's.
+        description: what the model reads about it; without one, the docstring.
+        options: `effect`, `undo`, `verify`, `policy`, `timeout`, `settle`, `key_ttl`, `retries`, `backoff`,
+            `isolate` and `env`, as for `Tool`.
     """
 
     def make(function: Callable[..., Any]) -> Tool:

@@ -24,7 +24,12 @@ if typing.TYPE_CHECKING:
 
 
 class Resource(msgspec.Struct, frozen=True):
-    """Marks a tool's parameter as a live object that whoever advances the run supplies: `Annotated[Bank, Resource("bank")]`."""
+    """Marks a tool's parameter as a live object of the process that advances the run: `Annotated[Bank,
+    Resource("bank")]`.
+
+    Args:
+        name: its name in `resources=`.
+    """
 
     name: str
 

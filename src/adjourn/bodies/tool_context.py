@@ -95,15 +95,23 @@ class ToolContext:
         return SyncVerbs(self)
 
     def publish(self, item: Any) -> None:
-        """Send an item to whoever watches. Not journaled."""
+        """Send an item to live watchers. It is not recorded.
+
+        Args:
+            item: any JSON value.
+        """
         item = plain(item, "item")
         self._desk.loop.call_soon_threadsafe(self._desk.publish, item)
 
     @in_both_kinds(here="_step_here")
     async def step(self, key: str, fn: Callable[..., T | Awaitable[T]], *args: Any) -> T:
-        """Run `fn(*args)` once for this call, whatever happens: its result is recorded under `key` and given back later.
+        """Run `fn` once and record its result by `key`; when the body runs again, this returns the recorded
+        result.
 
-        The result is JSON, also the first time, so that it is the same every time. In a sync body: without `await`; see `sync`.
+        Args:
+            key: tells the steps of one body apart.
+            fn: a sync or async function.
+            args: its arguments.
         """
         name = self._use(plain(memo_key(MemoKind.STEP, key), "key"), f"ctx.step({key!r})")
         if name in self._memo:
@@ -133,7 +141,12 @@ class ToolContext:
 
     @in_both_kinds()
     async def save(self, progress: Any) -> None:
-        """Record how far the body has come. If a pause is wanted, it stops here and goes on from here later."""
+        """Record how far the body has come. If a pause was requested, the body stops here and continues from
+        here later.
+
+        Args:
+            progress: any JSON value; `ctx.progress` has it when the body runs again.
+        """
         recorded = plain(progress, "progress")
         await self._desk.record(Stepped(call=self._call.id, key=PROGRESS, value=recorded))
         self._memo[PROGRESS] = recorded
@@ -143,7 +156,13 @@ class ToolContext:
 
     @in_both_kinds()
     async def on_cancel(self, fn: Callable[..., Any], *args: Any) -> None:
-        """Register a compensation while the call is in flight: run if the run is cancelled before the call has ended."""
+        """Register a compensation while the call is running: it runs if the run is cancelled before the call has
+        ended.
+
+        Args:
+            fn: a function of the module; it is recorded by name.
+            args: its arguments, as JSON.
+        """
         if not callable(fn):
             raise InvalidDefinition(f"on_cancel takes a function, not {fn!r}")
         value = {"fn": getattr(fn, "__qualname__", ""), "args": plain(list(args), "on_cancel arguments")}
@@ -159,7 +178,11 @@ class ToolContext:
 
     @in_both_kinds()
     async def sleep(self, duration: Duration) -> None:
-        """Wait durably: the run parks, costs nothing, and the body runs again when the time has come."""
+        """Wait durably: the run parks, costs nothing, and the body runs again when the time has passed.
+
+        Args:
+            duration: seconds, or a `timedelta`.
+        """
         length = seconds(duration, "sleep")
         key = self._use(memo_key(MemoKind.SLEEP, self._sleeps), "ctx.sleep")
         self._sleeps += 1
@@ -187,7 +210,18 @@ class ToolContext:
         expires_in: Duration | None = None,
         on_expiry: str = "deny",
     ) -> Any:
-        """Stop here and wait for an answer. `"next"`: the answer is the result. `"self"`: run again; this returns the answer."""
+        """Stop here and wait for an answer. It raises `PauseRequest`, a `BaseException`.
+
+        Args:
+            type: your own word for what is asked, for example `"approval"`.
+            payload: what the person is shown; any JSON value.
+            resume_to: `"next"`: the answer is the result, and the body does not run again. `"self"`: the body
+                runs again, and this call returns the answer.
+            interrupt_id: tells several pauses of one body apart; without it, their order does.
+            answer_schema: a Python type or a JSON Schema that the answer must fit.
+            expires_in: seconds, or a `timedelta`, for the answer.
+            on_expiry: what happens then: `"deny"` or `"cancel"`.
+        """
         if resume_to not in ("next", "self"):
             raise InvalidDefinition(f"resume_to is 'next' or 'self' in a tool, not {resume_to!r}")
         if on_expiry not in ("deny", "cancel"):
@@ -289,7 +323,19 @@ def pause_for(
     expires_in: Duration | None = None,
     on_expiry: str = "deny",
 ) -> Any:
-    """Stop the tool or chunk that is running and wait for an answer; see `ToolContext.pause_for`."""
+    """Stop the tool or chunk that is running and wait for an answer. It raises `PauseRequest`, a
+    `BaseException`.
+
+    Args:
+        type: your own word for what is asked, for example `"approval"`.
+        payload: what the person is shown; any JSON value.
+        resume_to: `"next"`: the answer is the result, and the body does not run again. `"self"`: the body
+            runs again, and this call returns the answer.
+        interrupt_id: tells several pauses of one body apart; without it, their order does.
+        answer_schema: a Python type or a JSON Schema that the answer must fit.
+        expires_in: seconds, or a `timedelta`, for the answer.
+        on_expiry: what happens then: `"deny"` or `"cancel"`.
+    """
     context: ToolContext | None = inside.body.get()
     if context is None:
         raise Misused("pause_for works inside a tool or a chunk while a run executes it")

@@ -7,7 +7,15 @@ from adjourn.errors import InvalidAnswer
 
 
 class Decision:
-    """Approve, deny, or a value; make one with `Decision.approve`, `Decision.deny` or `Decision.value`."""
+    """A person's answer: make one with `Decision.approve`, `Decision.deny` or `Decision.value`.
+
+    Attributes:
+        verdict: approve, deny or value.
+        note: a comment for the audit; of a denial, the model reads it.
+        edit: other arguments for an approved call.
+        value: the answer to a question.
+        scope: what an approval covers: `"once"` this call, `"run"` the same arguments again in this run.
+    """
 
     __slots__ = ("edit", "note", "scope", "value_", "verdict")
 
@@ -38,17 +46,32 @@ class Decision:
     def approve(
         cls, note: str = "", edit: dict[str, Any] | None = None, scope: Literal["once", "run"] = "once"
     ) -> Self:
-        """Let the call run: once, as shown; or with `edit` as its arguments; or again in this run for the same ones."""
+        """Let the call run.
+
+        Args:
+            note: a comment for the audit.
+            edit: run it with these arguments instead.
+            scope: `"once"`, or `"run"`: also the same call again in this run.
+        """
         return cls("approve", note=note, edit=edit, scope=scope)
 
     @classmethod
     def deny(cls, note: str = "") -> Self:
-        """Refuse the call; the model reads the refusal and the note."""
+        """Refuse the call.
+
+        Args:
+            note: a comment, which the model reads.
+        """
         return cls("deny", note=note)
 
     @classmethod
     def value(cls, value: Any, note: str = "") -> Self:
-        """Answer a question."""
+        """Answer a question.
+
+        Args:
+            value: the answer.
+            note: a comment for the audit.
+        """
         return cls("value", value=value, note=note)
 
     def __repr__(self) -> str:

@@ -34,7 +34,19 @@ CHOICES: dict[str, dict[str, str]] = {
 
 
 class PendingToolCall(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The call that waits for approval, exactly as it would run. `digest` names it."""
+    """The call that waits for approval, exactly as it would run.
+
+    Attributes:
+        call_id: the call's id.
+        tool: its name.
+        arguments: the arguments.
+        reason: why a person is asked.
+        rule: the rule that asks.
+        digest: identifies exactly this action.
+        description: what the tool's definition says.
+        effect: what the tool does to the world.
+        undo: whether it can be undone.
+    """
 
     call_id: str
     tool: str
@@ -48,9 +60,14 @@ class PendingToolCall(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Seat(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One person who must agree: of one of `groups` (none: anybody), says `rule`; `filled_by` is who did, "" for nobody yet.
+    """One person who must agree. The seats of one rule are for different people; one person may sit in seats of
+    several rules.
 
-    Seats of one rule are for different people; one person may sit in seats of several rules.
+    Attributes:
+        rule: the rule that requires it.
+        groups: the groups of which the person must be a member; empty: everybody may sit here.
+        not_requester: whether those who shaped the run are excluded.
+        filled_by: who has agreed; empty: still open.
     """
 
     rule: str
@@ -60,11 +77,28 @@ class Seat(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Interrupt(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Something a run waits for. `kind` is ours (a closed set), `type` is the author's own word.
+    """What a run waits for. Every verb takes its `id`, its `ref`, or the interrupt itself.
 
-    `id` is unique in its run; `ref` is unique in the store. Every verb takes either, or the interrupt itself. `disowned`: who
-    decided it before without a signature that a worker trusts, so that it is open again. `escalated`: nobody decided it in
-    time, so it is asked once more, perhaps of others.
+    Attributes:
+        id: unique in its run.
+        run_id: the run's id.
+        kind: approval, question, event, timer, limit, error, in_doubt or undo.
+        type: the author's own word.
+        payload: what the person is shown.
+        call: the tool call that is to be approved, or None.
+        answer_schema: what an answer must fit, as a JSON Schema.
+        path: the nested agent that asks; empty for the run's own.
+        opened_at: when it was asked, in seconds since 1970.
+        expires_at: when it expires, or None.
+        choices: the answers that are possible, with their meaning, where it is a choice.
+        on_expiry: what happens when it expires: deny, cancel or escalate.
+        approvers: how many people must approve.
+        groups: the groups of which an approver must be a member; empty: everybody may approve.
+        seq: the record that asked.
+        slots: the people who must approve, each with the rule that requires them.
+        requesters: who shaped the run.
+        disowned: who decided it before without a signature that a worker trusts, so that it is open again.
+        escalated: it expired once and was asked again.
     """
 
     id: str

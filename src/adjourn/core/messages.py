@@ -13,19 +13,36 @@ class Part(msgspec.Struct, frozen=True, omit_defaults=True, gc=False, kw_only=Tr
 
 
 class Text(Part, frozen=True, omit_defaults=True, kw_only=True, tag="text"):
-    """Words of the model."""
+    """Text of the model.
+
+    Attributes:
+        details: what the provider wants to see again.
+        text: the text.
+    """
 
     text: str
 
 
 class Thinking(Part, frozen=True, omit_defaults=True, kw_only=True, tag="thinking"):
-    """Reasoning that the provider wants to see again, signature included (in `details`)."""
+    """Reasoning that the provider wants to see again.
+
+    Attributes:
+        details: its signature and the like.
+        text: the reasoning.
+    """
 
     text: str = ""
 
 
 class ToolCall(Part, frozen=True, omit_defaults=True, kw_only=True, tag="call"):
-    """A call the model asks for. `args` is a dict, or the raw string if it was not a JSON object."""
+    """A call that the model asks for.
+
+    Attributes:
+        details: what the provider wants to see again.
+        id: the provider's id of the call.
+        tool: the tool's name.
+        args: a dict, or the raw string if it was not a JSON object.
+    """
 
     id: str
     tool: str
@@ -40,7 +57,16 @@ ReplyPart = Text | Thinking | ToolCall | Opaque
 
 
 class Usage(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """Tokens and cost, added up over a run."""
+    """Tokens and cost, added up over a run.
+
+    Attributes:
+        requests: model calls.
+        input_tokens: tokens sent.
+        output_tokens: tokens received.
+        cache_read_tokens: tokens sent that the provider had cached.
+        cost: in the currency of the provider's price list.
+        estimated: a model call was cut off, so that the provider reported nothing.
+    """
 
     requests: int = 0
     input_tokens: int = 0
@@ -66,7 +92,14 @@ class Usage(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 
 
 class Reply(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """One whole answer of a model."""
+    """One complete answer of a model.
+
+    Attributes:
+        parts: text, reasoning and calls, in order.
+        usage: tokens and cost of this call.
+        model: the model's name.
+        details: what the provider wants to see again.
+    """
 
     parts: tuple[ReplyPart, ...] = ()
     usage: Usage = Usage()
@@ -85,13 +118,24 @@ class Reply(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 
 
 class User(msgspec.Struct, frozen=True, omit_defaults=True, gc=False, tag="user"):
-    """Something the agent was told: the input, a message, an instruction, a correction."""
+    """What the agent was told: the input, a message, an instruction, a correction.
+
+    Attributes:
+        text: the text.
+    """
 
     text: str
 
 
 class Assistant(msgspec.Struct, frozen=True, omit_defaults=True, gc=False, tag="assistant"):
-    """A reply as it stands in the conversation. `interrupted`: it was cut off, and has no calls."""
+    """A reply as it stands in the conversation.
+
+    Attributes:
+        parts: text, reasoning and calls, in order.
+        model: the model's name.
+        details: what the provider wants to see again.
+        interrupted: it was cut off, and has no calls.
+    """
 
     parts: tuple[ReplyPart, ...] = ()
     model: str = ""
@@ -105,7 +149,14 @@ class Assistant(msgspec.Struct, frozen=True, omit_defaults=True, gc=False, tag="
 
 
 class Result(msgspec.Struct, frozen=True, omit_defaults=True, gc=False, tag="result"):
-    """What a call gave, as the model reads it. Exactly one for every call, in call order."""
+    """The result of a call, as the model reads it. Exactly one for every call, in call order.
+
+    Attributes:
+        call_id: the call's id.
+        tool: its name.
+        content: the result.
+        error: whether it failed, was denied or expired.
+    """
 
     call_id: str
     tool: str
@@ -117,7 +168,13 @@ Message = User | Assistant | Result
 
 
 class ToolSpec(msgspec.Struct, frozen=True):
-    """A tool as a model sees it. `schema` is a JSON Schema of its arguments."""
+    """A tool as a model sees it.
+
+    Attributes:
+        name: the name to call.
+        description: what it does.
+        schema: a JSON Schema of its arguments.
+    """
 
     name: str
     description: str
@@ -125,9 +182,16 @@ class ToolSpec(msgspec.Struct, frozen=True):
 
 
 class ModelRequest(msgspec.Struct, frozen=True):
-    """One question to a model. `messages` is a view of the conversation: read it, slice it, or copy it into a list. `index` counts
-    the model calls of this conversation before it, failed ones too. `run`, `path` and `session` say whose conversation it is; `path`
-    is "" for the run's own agent, and `run` is "" where nobody said."""
+    """One request to a model.
+
+    Attributes:
+        messages: a view of the conversation: read it, slice it, or copy it into a list.
+        instructions: the agent's instructions.
+        tools: the tools that it may call.
+        settings: model settings.
+        index: how many model calls of this conversation came before, failed ones included.
+        run, path, session: the run that asks, the nested agent in it, and the run's session.
+    """
 
     messages: Sequence[Message]
     instructions: str = ""
@@ -140,13 +204,21 @@ class ModelRequest(msgspec.Struct, frozen=True):
 
 
 class TextDelta(msgspec.Struct, frozen=True):
-    """A piece of text as it arrives."""
+    """A piece of text as it arrives.
+
+    Attributes:
+        text: the piece.
+    """
 
     text: str
 
 
 class ThinkingDelta(msgspec.Struct, frozen=True):
-    """A piece of reasoning as it arrives."""
+    """A piece of reasoning as it arrives.
+
+    Attributes:
+        text: the piece.
+    """
 
     text: str
 

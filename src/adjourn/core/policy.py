@@ -341,10 +341,14 @@ class Policy:
         self.default = Verdict[default.upper()]
 
     def judge(self, tool: str, args: dict[str, Any], schema: Any = True) -> Judgement:
-        """The verdict for a call with these parsed arguments. Never raises: an error in a rule is a DENY.
+        """The verdict for a call. Never raises: an error in a rule is a DENY.
 
-        `schema`: the JSON Schema of the tool's arguments; without it every argument is taken for possible. A condition
-        on an argument that is possible and not given asks, also in a rule that denies.
+        A condition on an argument that is possible and not given asks, also in a rule that denies.
+
+        Args:
+            tool: the tool's name.
+            args: the parsed arguments.
+            schema: the JSON Schema of the tool's arguments; without it, every argument is possible.
         """
         found: list[tuple[Rule, str]] = []
         for rule in self.rules:
@@ -363,7 +367,11 @@ class Policy:
         return Judgement(verdict, "; ".join(why for _, why in winners if why), tuple(rule for rule, _ in winners))
 
     def check(self, tools: Schemas) -> None:
-        """Raise `InvalidDefinition` if a rule is about a tool, or an argument of one, that there is not."""
+        """Raise `InvalidDefinition` if a rule names a tool, or an argument of one, that does not exist.
+
+        Args:
+            tools: the tools by name, with the schemas of their arguments.
+        """
         for rule in self.rules:
             rule.check(tools)
 

@@ -16,11 +16,18 @@ AS_SENT, DIFFERS, GONE, UNRECORDED = "as sent", "differs", "erased", "not record
 
 
 class SentRequest(msgspec.Struct, frozen=True):
-    """What a model was sent. `seq` is the record with what came of it, `path` and `agent` say whose conversation it was.
+    """What a model was sent.
 
-    `what` came of it: a `"reply"`, one that was `"cut off"`, or a `"summary"`. `digest` was recorded with it, `made` is that of
-    what stands here. Of runs of an older version only the messages are known: they were sent whole, on terms that nobody
-    recorded."""
+    Attributes:
+        seq: the record with its result.
+        path: the nested agent that asked; empty for the run's own.
+        agent: that agent's name.
+        what: its result: `"reply"`, `"cut off"` or `"summary"`.
+        messages: the messages.
+        terms: instructions, tools and settings; unknown for runs of an older version.
+        digest: the digest that was recorded with it.
+        made: the digest of what this object has; equal to `digest` if it is complete.
+    """
 
     seq: int
     path: str

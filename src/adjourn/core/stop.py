@@ -108,7 +108,11 @@ class Leaf(Stop):
     action: Literal["stop", "pause"] = "stop"
 
     def then(self, action: Literal["stop", "pause"]) -> Self:
-        """What happens when it trips: `"stop"` (the default) or `"pause"`."""
+        """The same condition with another action.
+
+        Args:
+            action: what happens when it trips: `"stop"` (the default) or `"pause"`, which asks a person.
+        """
         if action not in ("stop", "pause"):
             raise InvalidDefinition(f"then() takes 'stop' or 'pause', not {action!r}")
         other = object.__new__(type(self))
@@ -162,21 +166,36 @@ class _Max(Leaf):
 
 
 class MaxSteps(_Max):
-    """At most so many model calls, nested agents' and interrupted ones included."""
+    """At most so many model calls, including those of nested agents and interrupted ones.
+
+    Args:
+        limit: how many.
+        action: `"stop"`, or `"pause"` to ask a person; see `then`.
+    """
 
     def measure(self, progress: Progress) -> float:
         return progress.steps
 
 
 class MaxTokens(_Max):
-    """At most so many tokens, input and output together."""
+    """At most so many tokens, input and output together.
+
+    Args:
+        limit: how many.
+        action: `"stop"`, or `"pause"` to ask a person; see `then`.
+    """
 
     def measure(self, progress: Progress) -> float:
         return progress.tokens
 
 
 class MaxCost(_Max):
-    """At most so much money, in the currency of the provider's price list."""
+    """At most so much money, in the currency of the provider's price list.
+
+    Args:
+        limit: how much.
+        action: `"stop"`, or `"pause"` to ask a person; see `then`.
+    """
 
     def measure(self, progress: Progress) -> float:
         return progress.cost
@@ -207,7 +226,12 @@ class MaxTime(_Max):
 
 
 class TextMention(Leaf):
-    """The model has said this."""
+    """The model has said this string.
+
+    Args:
+        text: the string.
+        action: `"stop"`, or `"pause"` to ask a person; see `then`.
+    """
 
     text: str
 
@@ -222,7 +246,12 @@ class TextMention(Leaf):
 
 
 class ToolCalled(Leaf):
-    """The model has called this tool."""
+    """The model has called this tool.
+
+    Args:
+        tool: its name.
+        action: `"stop"`, or `"pause"` to ask a person; see `then`.
+    """
 
     tool: str
 
@@ -237,7 +266,12 @@ class ToolCalled(Leaf):
 
 
 class External(Leaf):
-    """Somebody outside emitted this event to the run."""
+    """This event was sent to the run: `await run.emit(event)`.
+
+    Args:
+        event: its name.
+        action: `"stop"`, or `"pause"` to ask a person; see `then`.
+    """
 
     event: str
 

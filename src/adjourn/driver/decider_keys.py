@@ -27,7 +27,11 @@ REMEMBERED = 10_000
 
 
 class SigningKey:
-    """The private half of a key: whoever has it can decide. Keep it away from every process that runs tools."""
+    """The private half of a key: it can sign decisions. Keep it away from every process that runs tools.
+
+    Args:
+        private: the key's bytes.
+    """
 
     def __init__(self, private: Ed25519PrivateKey) -> None:
         self._private = private
@@ -43,7 +47,12 @@ class SigningKey:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> SigningKey:
-        """The key in a file that `save` wrote; raises `InvalidDefinition` if it is none, or if everybody can read it."""
+        """The key in a file that `save` wrote; raises `InvalidDefinition` if the file has none, or if others can
+        read it.
+
+        Args:
+            path: the file.
+        """
         try:
             from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
             from cryptography.hazmat.primitives.serialization import load_pem_private_key
@@ -69,7 +78,12 @@ class SigningKey:
         return cls(private)
 
     def save(self, path: str | os.PathLike[str], line: str = "") -> None:
-        """Write it to a new file that only its owner can read, with its `line`; an existing file is left alone."""
+        """Write it to a new file that only its owner can read. An existing file is not changed.
+
+        Args:
+            path: the file.
+            line: its public line, written beside it.
+        """
         from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
         data = f"# {line}\n".encode() if line else b""
@@ -101,7 +115,13 @@ class SigningKey:
         return key_id(self.public)
 
     def line(self, name: str, *, person: bool = False, groups: Iterable[str] = ()) -> str:
-        """Its line for a deciders file: as an authority that signs for its users, or as a person with these groups."""
+        """Its line for a file of deciders.
+
+        Args:
+            name: of the server that signs for its users, or of the person.
+            person: whether it is a person's own key.
+            groups: the person's groups.
+        """
         return decider_line(self.public, name, person=person, groups=tuple(groups))
 
     def sealed(self, record: S, *, store: str, run: str, of: str, now: float) -> S:
@@ -127,7 +147,11 @@ class BadDeciders(InvalidDefinition):
 
 
 class Deciders:
-    """Whose decisions count: public keys, from a file that is read again whenever it changes, or from lines."""
+    """The people and servers whose decisions count, by their public keys.
+
+    Args:
+        source: a file, which is read again whenever it changes, or lines.
+    """
 
     def __init__(self, source: str | os.PathLike[str] | Iterable[str]) -> None:
         self._path: str | None = None

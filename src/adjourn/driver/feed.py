@@ -18,10 +18,16 @@ class Live(msgspec.Struct, frozen=True, tag_field="type", omit_defaults=True):
 
 
 class TextArrived(Live, frozen=True, tag="text"):
-    """A piece of a reply that is still being written. `path` names the agent ("" is the root).
+    """A piece of a reply that is still being written.
 
-    `whole`: everything so far, for somebody who has just begun to watch. `upto` is the last record that the model had read:
-    another number is another reply, and a reply that is in the journal says the same number.
+    Attributes:
+        run_id: the run's id.
+        path: the nested agent that speaks; empty for the run's own.
+        text: the piece.
+        thinking: whether it is reasoning.
+        whole: whether `text` is everything so far, for a watcher who has just begun.
+        upto: the last record that the model had read: another number is another reply, and the record of a
+            reply has the same one.
     """
 
     path: str
@@ -32,7 +38,13 @@ class TextArrived(Live, frozen=True, tag="text"):
 
 
 class Published(Live, frozen=True, tag="published"):
-    """What a body gave to `ctx.publish`."""
+    """What a body gave to `ctx.publish`.
+
+    Attributes:
+        run_id: the run's id.
+        call: the call's id.
+        item: the value.
+    """
 
     call: str
     item: Any

@@ -14,7 +14,13 @@ from adjourn.stores.protocol import Store
 
 
 class Recorded(msgspec.Struct, frozen=True):
-    """A record was appended."""
+    """A record was appended.
+
+    Attributes:
+        run_id: the run's id.
+        seq: the record's number.
+        record: the record.
+    """
 
     run_id: str
     seq: int
@@ -27,7 +33,14 @@ class Recorded(msgspec.Struct, frozen=True):
 
 
 class ToolCallApprovalRequired(msgspec.Struct, frozen=True):
-    """A policy stopped a call before it ran; a person must decide. Follows the record that asked."""
+    """A policy stopped a call before it ran; a person must decide. Follows the record that asked.
+
+    Attributes:
+        run_id: the run's id.
+        seq: the record that asked.
+        interrupt: what is to be decided.
+        type: always `"approval_required"`.
+    """
 
     run_id: str
     seq: int

@@ -66,7 +66,12 @@ class Execution:
     # Beginning
 
     async def start(self, value: Any = None) -> "Execution":
-        """Begin; returns when every chain has ended or waits. Raises `RunFailed` if a chunk failed and nothing else waits."""
+        """Start; returns when every chain has ended or waits. Raises `RunFailed` if a chunk failed and nothing
+        else waits.
+
+        Args:
+            value: the input.
+        """
         if self._run:
             raise Misused("this execution was started already; create another one")
         self._need_resources()
@@ -92,7 +97,12 @@ class Execution:
     def load(
         self, saved: Checkpoint | str | bytes | Mapping[str, Any], *, on_change: Literal["refuse", "warn"] = "refuse"
     ) -> "Execution":
-        """Take over a saved execution; nothing runs yet. A flow that lost a chunk is refused, naming it."""
+        """Continue a saved execution; nothing runs yet. A flow that lost a chunk is refused, naming it.
+
+        Args:
+            saved: what `save` gave, as a `Checkpoint` or as JSON.
+            on_change: what to do if the flow has changed: `"refuse"`, or `"warn"` and continue.
+        """
         if self._run:
             raise Misused("load into a new execution: flow.create_execution().load(saved)")
         checkpoint = taken_over(saved)
@@ -166,9 +176,14 @@ class Execution:
     async def continue_with(
         self, interrupt_id: str | Interrupt, value: Any = None, *, by: str = "", request_id: str = ""
     ) -> "Execution":
-        """Answer an interrupt (by its id or ref, or the interrupt itself); returns when every chain has ended or waits again.
+        """Answer an interrupt; returns when every chain has ended or waits. Everything is checked before
+        anything is recorded.
 
-        Everything is checked before anything is consumed. The same `request_id` again is the same answer again.
+        Args:
+            interrupt_id: its id or ref, or the `Interrupt` itself.
+            value: the answer.
+            by: who answers.
+            request_id: the same id again is the same answer again.
         """
         self._need_resources()
         if not (request_id and self._store.knows(self._id(), request_id)):
@@ -191,7 +206,13 @@ class Execution:
         return found[0]
 
     async def emit(self, event: str, value: Any = None, *, by: str = "") -> "Execution":
-        """Send an event: it resolves what waits for it and begins the chains of `when(event)`."""
+        """Send an event: it resolves what waits for it and begins the chains of `when(event)`.
+
+        Args:
+            event: its name.
+            value: what it carries; any JSON value.
+            by: who sends it.
+        """
         self._open("emit to")
         self._need_resources()
         value = plain(value, "value")
@@ -200,19 +221,35 @@ class Execution:
         return self
 
     async def say(self, text: str, *, by: str = "") -> None:
-        """A note that chunks can read in `ctx.notes`."""
+        """Add a note that chunks can read in `ctx.notes`.
+
+        Args:
+            text: the note.
+            by: who says it.
+        """
         if not isinstance(text, str) or not text:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise Invalid(f"say takes a text that is not empty, not {text!r:.80}")
         self._open("say to")
         await self._tell(Said(text=text, by=by), raises=False)
 
     async def pause(self, *, by: str = "", reason: str = "", now: bool = False) -> None:
-        """Stop at the next boundary; returns when it has stopped. `now` aborts model calls in flight."""
+        """Stop at the next boundary; returns when it has stopped.
+
+        Args:
+            by: who pauses.
+            reason: why.
+            now: abort model calls that are running.
+        """
         self._open("pause")
         await self._tell(PauseAsked(now=now, by=by, reason=reason), raises=False)
 
     async def resume(self, instruction: str = "", *, by: str = "") -> "Execution":
-        """Let it go on: after a pause (perhaps with a note), after a failure (trying again), or after a load."""
+        """Continue: after a pause, after a failure (which is retried), or after `load`.
+
+        Args:
+            instruction: a note that chunks can read in `ctx.notes`.
+            by: who resumes.
+        """
         self._open("resume")
         self._need_resources()
         state = self._now()
@@ -227,16 +264,26 @@ class Execution:
         return self
 
     async def cancel(self, *, by: str = "", reason: str = "") -> Outcome[Any]:
-        """Stop, undo in reverse what was done, and end; what was undone, and what stays. Twice is the same as once."""
+        """Stop, undo in reverse what was done, and end. Returns what was undone and what stays. Twice is the
+        same as once.
+
+        Args:
+            by: who cancels.
+            reason: why.
+        """
         await self._tell(CancelAsked(by=by, reason=reason), raises=False)
         return outcome_of(self._state, self.save(), self.flow.load)
 
     async def close(
         self, *, pending_interrupts: Literal["error", "cancel"] = "error", timeout: float | None = None
     ) -> dict[str, Any]:
-        """End it and give the state, once everything that runs has ended (`TimeoutError` after `timeout` seconds).
+        """End it and return the state, once everything that runs has ended. Refuses while interrupts are open,
+        and leaves it open.
 
-        Refuses while interrupts wait, and leaves it open, unless they are to be cancelled: then nothing new starts.
+        Args:
+            pending_interrupts: `"error"` refuses; `"cancel"` closes the open interrupts, and nothing new
+                starts.
+            timeout: seconds to wait for what runs; then `TimeoutError`.
         """
         if pending_interrupts not in ("error", "cancel"):
             raise Invalid(f"pending_interrupts is 'error' or 'cancel', not {pending_interrupts!r:.80}")

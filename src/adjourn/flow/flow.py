@@ -27,7 +27,13 @@ if TYPE_CHECKING:
 
 
 class Flow:
-    """An event-driven graph of chunks that can pause. Write chunks with `@flow.chunk`, chains with `flow.to(…)`."""
+    """An event-driven graph of chunks that can pause. Write chunks with `@flow.chunk`, chains with `flow.to(…)`.
+
+    Args:
+        name: the name by which runs find it; without `:` and `/`.
+        stop: the conditions that end a run, for the agents in it.
+        resources: live objects for all its executions, by name.
+    """
 
     def __init__(self, name: str, *, stop: Stop = MaxSteps(10_000), resources: Iterable[str] = ()) -> None:
         self.name = checked_name(name, "a flow's name")
@@ -66,7 +72,13 @@ class Flow:
         resources: Iterable[str] = (),
     ) -> Callable[[Callable[[Any], Any]], Chunk]: ...
     def chunk(self, function: Any = None, *, name: str | None = None, **options: Any) -> Any:
-        """Make a chunk of a function, sync (run in a thread) or async, with one parameter: the `FlowContext`."""
+        """Make a chunk of a function, sync (run in a thread) or async, with one parameter: the `FlowContext`.
+
+        Args:
+            function: the function; left out when the decorator has options.
+            name: its name in the graph; without one, the function's.
+            options: `effect`, `undo`, `verify`, `timeout`, `retries` and the others of `tool`.
+        """
 
         def make(function: Callable[..., Any]) -> Chunk:
             return self._new(Chunk(function, name or getattr(function, "__name__", ""), **options))
@@ -141,27 +153,58 @@ class Flow:
         return Chain(self, node)
 
     def to(self, chunk: Any, *more: Any) -> Chain:
-        """Begin a chain with the flow's input."""
+        """Begin a chain with the flow's input.
+
+        Args:
+            chunk: a chunk, an agent or another flow.
+            more: what follows it, in order.
+        """
         return self._chain().to(chunk, *more)
 
     def batch(self, *branches: tuple[str, Any], name: str = "batch", **named: Any) -> Chain:
-        """Begin with branches that run at the same time."""
+        """Begin with branches that run at the same time.
+
+        Args:
+            branches: chunks, agents or flows; each branch is named after what it runs.
+            name: the name of the batch in ids and diagrams.
+            named: branches with names of their own.
+        """
         return self._chain().batch(*branches, name=name, **named)
 
     def for_each(self, concurrency: int = 0, name: str = "each") -> Chain:
-        """Begin with a loop over the flow's input, a list."""
+        """Begin with a loop over the flow's input, a list.
+
+        Args:
+            concurrency: how many elements run at the same time; 0: all of them.
+            name: the name of the loop in ids and diagrams.
+        """
         return self._chain().for_each(concurrency, name)
 
     def if_(self, condition: Callable[[Any], Any], name: str = "if") -> Chain:
-        """Begin with a choice."""
+        """Begin with a choice.
+
+        Args:
+            condition: a function over the `FlowContext` that returns True or False.
+            name: the name of the choice in ids and diagrams.
+        """
         return self._chain().if_(condition, name)
 
     def match(self, key: Callable[[Any], Any] | None = None, name: str = "match") -> Chain:
-        """Begin with a choice by the input's value, or by what `key` makes of the context."""
+        """Begin with a choice by value.
+
+        Args:
+            key: a function over the `FlowContext` that gives the value; without one, the input.
+            name: the name of the choice in ids and diagrams.
+        """
         return self._chain().match(key, name)
 
     def when(self, *events: str, all: Iterable[str] = ()) -> Chain:
-        """Begin a chain with an event: one, any of several, or `all=[…]` of them (their values as a dict)."""
+        """Begin a chain with an event.
+
+        Args:
+            events: one event, or any of several.
+            all: every one of these events; the input is a dict of their values.
+        """
         some = [checked_event(e) for e in events]
         every = [checked_event(e) for e in ([all] if isinstance(all, str) else all)]
         if bool(some) == bool(every) or len(set(every)) != len(every):
@@ -205,7 +248,12 @@ class Flow:
 
     @classmethod
     def from_dict(cls, blueprint: Mapping[str, Any], chunks: Mapping[str, Any] | Iterable[Any] = ()) -> "Flow":
-        """A flow from a blueprint; `chunks` gives the functions, agents and flows by name."""
+        """A flow from its blueprint.
+
+        Args:
+            blueprint: what `to_dict` gave.
+            chunks: the functions, agents and flows, by name.
+        """
         try:
             graph = read_graph(plain(dict(blueprint), "blueprint"))
         except (msgspec.ValidationError, TypeError, ValueError) as e:
@@ -236,7 +284,11 @@ class Flow:
         return flow
 
     def to_mermaid(self, state: "State | None" = None) -> str:
-        """The flow's picture as a mermaid diagram; with a run's state, what is done, running and waiting."""
+        """The flow as a mermaid diagram.
+
+        Args:
+            state: a run's state: the diagram then shows what is done, running and waiting.
+        """
         from adjourn.views.diagram import mermaid
 
         return mermaid(self.graph, state)
@@ -295,18 +347,34 @@ class Flow:
         auto_close_timeout: float | None = 10.0,
         resources: Mapping[str, Any] | None = None,
     ) -> Execution:
-        """An execution to start, answer, save and close by hand."""
+        """An execution to start, answer, save and close.
+
+        Args:
+            auto_close: close it when it has nothing to do.
+            auto_close_timeout: after so many seconds; None: never by itself.
+            resources: live objects for its chunks, by name.
+        """
         program = FlowProgram(self, auto_close=auto_close, timeout=auto_close_timeout)
         return Execution(program, resources)
 
     async def start_execution(self, value: Any = None, **options: Any) -> Execution:
-        """Create an execution and start it."""
+        """Create an execution and start it.
+
+        Args:
+            value: the input.
+            options: as for `create_execution`.
+        """
         execution = self.create_execution(**options)
         await execution.start(value)
         return execution
 
     async def start(self, value: Any = None, *, resources: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """Run to the end and give the state. There is no handle to answer with: the first `pause_for` raises."""
+        """Run to the end and return the state. There is no handle to answer with: the first `pause_for` raises.
+
+        Args:
+            value: the input.
+            resources: live objects for its chunks, by name.
+        """
         execution = Execution(FlowProgram(self, handle=False), resources)
         try:
             await execution.start(value)

@@ -183,7 +183,12 @@ class FlowContext(ToolContext):
         return [k for k in super().leftover() if not (self._looked and is_memo(k, MemoKind.ANSWER))]
 
     def emit(self, event: str, value: Any = None) -> None:
-        """Emit an event; it takes effect with this chunk's result, or not at all."""
+        """Emit an event; it takes effect together with this chunk's result, or not at all.
+
+        Args:
+            event: its name.
+            value: what it carries; any JSON value.
+        """
         self.emitted.append([self._scope.label + checked_event(event), plain(value, "event value")])
 
     @overload  # type: ignore[override]
@@ -208,8 +213,19 @@ class FlowContext(ToolContext):
         expires_in: Duration | None = None,
         on_expiry: str = "deny",
     ) -> Any:
-        """Stop here and wait. `"next"`: the answer is the chunk's result. `"self"`: run again; this returns the answer, and
-        `resume.value` has it. `{"event": name}` (or `resume_event=name`): the answer is that event."""
+        """Stop here and wait for an answer. It raises `PauseRequest`, a `BaseException`.
+
+        Args:
+            type: your own word for what is asked, for example `"approval"`.
+            payload: what the person is shown; any JSON value.
+            resume_to: `"next"`: the answer is the result, and the body does not run again. `"self"`: the body
+                runs again, and this call returns the answer. `{"event": name}`: the answer is that event.
+            resume_event: short for `resume_to={"event": name}`.
+            interrupt_id: tells several pauses of one body apart; without it, their order does.
+            answer_schema: a Python type or a JSON Schema that the answer must fit.
+            expires_in: seconds, or a `timedelta`, for the answer.
+            on_expiry: what happens then: `"deny"` or `"cancel"`.
+        """
         if not isinstance(type, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidDefinition(
                 f"pause_for takes a type, a word of your own such as 'approval', and then the payload; not {type!r:.80}"

@@ -35,11 +35,11 @@ class Rested(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Busy(msgspec.Struct, frozen=True, kw_only=True):
-    """Another worker has the run, or took it meanwhile. Never an acknowledgement: ask again later.
+    """Another worker has the run.
 
     Attributes:
-        worker: who has it; empty if it is free by now.
-        until: when it can be taken, should that worker not be heard of again, by the store's clock.
+        worker: which one.
+        until: when its lease ends, in seconds since 1970.
     """
 
     worker: str
@@ -47,11 +47,11 @@ class Busy(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Unfit(msgspec.Struct, frozen=True, kw_only=True):
-    """No program of this runtime goes on with the run. Nothing was changed: its answers stay for a worker that fits.
+    """This runtime cannot advance the run.
 
     Attributes:
-        why: in words.
-        changes: how the program here differs from the run's, where that is the reason.
+        why: the reason.
+        changes: how the definition differs, if that is the reason.
     """
 
     why: str

@@ -67,8 +67,13 @@ class AuditVerbs:
         since: "Anchor | str | os.PathLike[str] | None" = None,
         key: KeySource | Sequence[KeySource] | None = None,
     ) -> list[str]:
-        """Check everything; each place that is not as it was written, in words. Empty: what there is agrees with itself, with
-        its seals, and with the anchor `since`. How far that goes is said by `verification`."""
+        """Check all journals and the audit. Returns a sentence for each place that was changed; empty:
+        everything agrees.
+
+        Args:
+            since: an anchor that was kept elsewhere: what it covers must still be there.
+            key: checks the signatures of seals, as `audit_key`.
+        """
         return [str(broken) for broken in await self.verification(since=since, key=key)]
 
     async def verification(

@@ -52,7 +52,13 @@ def key_ring(secret: str | None = None) -> tuple[bytes, ...]:
 
 
 class Checkpoint:
-    """A run, as data: it waits for weeks at no cost and goes on in another process. `to_json()` is all of it."""
+    """A run as data: it waits for weeks at no cost and continues in another process. `to_json()` has all of it.
+
+    Args:
+        records: the journal.
+        secret: signs it; without one, `ADJOURN_SECRET`.
+        before: the turns before it, for a conversation.
+    """
 
     def __init__(
         self, records: Sequence[AnyRecord], *, secret: str | None = None, before: Transcript | None = None
@@ -64,7 +70,12 @@ class Checkpoint:
     def from_json(
         cls, data: "str | bytes | Mapping[str, Any] | Checkpoint", *, secret: str | None = None
     ) -> "Checkpoint":
-        """Read a checkpoint back: its JSON text, or that text already parsed. Verified first; `CheckpointInvalid` if wrong."""
+        """Read a checkpoint. It is verified first; raises `CheckpointInvalid`.
+
+        Args:
+            data: its JSON as `str` or `bytes`, or the parsed dict.
+            secret: verifies the signature; without one, `ADJOURN_SECRET`.
+        """
         if isinstance(data, Checkpoint):
             return data
         if not isinstance(data, str | bytes | Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]

@@ -19,13 +19,25 @@ class HaltVerbs:
         raise NotImplementedError
 
     async def halt(self, scope: str, *, reason: str, by: str) -> list[Halt]:
-        """Stop everything (`"*"`), one agent (`"agent:NAME"`) or one tool (`"tool:NAME"`): no new call, no new model call."""
+        """The kill switch: no new call and no new model call starts in what it covers. Returns all halts.
+
+        Args:
+            scope: everything (`"*"`), one agent (`"agent:NAME"`) or one tool (`"tool:NAME"`).
+            reason: why.
+            by: who halts.
+        """
         if not reason or not by:
             raise Invalid("a halt needs reason= and by=")
         return await self.store.halt(check_scope(scope), by=by, reason=reason, origin=self.origin)
 
     async def unhalt(self, scope: str, *, by: str, reason: str = "") -> list[Halt]:
-        """Lift a halt; held runs go on."""
+        """Lift a halt; held runs continue. Returns the halts that remain.
+
+        Args:
+            scope: as for `halt`.
+            by: who lifts it.
+            reason: why.
+        """
         if not by:
             raise Invalid("an unhalt needs by=: who lifts it")
         check_outside("lift a halt")

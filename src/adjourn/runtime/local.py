@@ -250,15 +250,31 @@ class Handle(Generic[T]):
         return self._open().run
 
     async def pause(self, *, now: bool = False, by: str = "", reason: str = "") -> None:
-        """Stop at the next boundary; `now` cuts the model call in flight and keeps what it had said."""
+        """Stop at the next boundary.
+
+        Args:
+            now: abort the model call that is running, and keep what it had said.
+            by: who pauses.
+            reason: why.
+        """
         await self._tell(PauseAsked(now=now, by=by, reason=reason))
 
     async def cancel(self, *, by: str = "", reason: str = "") -> None:
-        """Stop, undo in reverse what was done, and end."""
+        """Stop, undo in reverse what was done, and end.
+
+        Args:
+            by: who cancels.
+            reason: why.
+        """
         await self._tell(CancelAsked(by=by, reason=reason))
 
     async def say(self, text: str, *, by: str = "") -> None:
-        """Tell the agent something; it reads it at the next boundary."""
+        """Send a message to the agent; it reads it at the next boundary.
+
+        Args:
+            text: the message.
+            by: who says it.
+        """
         if not isinstance(text, str) or not text:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise Invalid(f"say takes a text that is not empty, not {text!r:.80}")
         await self._tell(Said(text=text, by=by))

@@ -34,14 +34,31 @@ class Ending(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Completed(Ending, Generic[T], frozen=True, kw_only=True):
-    """The run has ended, with its output."""
+    """The run has ended with an output.
+
+    Attributes:
+        status: the run's status.
+        run_id: the run's id.
+        checkpoint: the run as data, to save or to continue with.
+        usage: tokens and cost so far.
+        output: the output.
+        by: the stop condition that ended it, if one did.
+    """
 
     output: T
     by: str = ""
 
 
 class Paused(Ending, frozen=True, kw_only=True):
-    """The run waits: for answers (`status` "waiting"), for a person who paused it ("paused"), or for help with a cancel ("stuck")."""
+    """The run is waiting.
+
+    Attributes:
+        status: `"waiting"` for answers, `"paused"` by a person, or `"stuck"`: a cancel needs a person.
+        run_id: the run's id.
+        checkpoint: the run as data, to save or to continue with.
+        usage: tokens and cost so far.
+        interrupts: what it waits for.
+    """
 
     interrupts: list[Interrupt]
 
@@ -54,7 +71,16 @@ class Paused(Ending, frozen=True, kw_only=True):
 
 
 class Stopped(Ending, frozen=True, kw_only=True):
-    """A limit ended the run. `by` is the condition that tripped, `partial` the last text."""
+    """A limit ended the run.
+
+    Attributes:
+        status: the run's status.
+        run_id: the run's id.
+        checkpoint: the run as data, to save or to continue with.
+        usage: tokens and cost so far.
+        by: the condition that tripped.
+        partial: the last text of the agent.
+    """
 
     by: str
     partial: str
@@ -68,7 +94,16 @@ class Stopped(Ending, frozen=True, kw_only=True):
 
 
 class Cancelled(Ending, frozen=True, kw_only=True):
-    """The run was cancelled. `undone` are the calls that were taken back, `residue` is what stays."""
+    """The run was cancelled.
+
+    Attributes:
+        status: the run's status.
+        run_id: the run's id.
+        checkpoint: the run as data, to save or to continue with.
+        usage: tokens and cost so far.
+        undone: the calls that were undone.
+        residue: the calls that were not.
+    """
 
     undone: list[str]
     residue: list[dict[str, Any]]
@@ -84,7 +119,11 @@ Outcome = Completed[T] | Paused | Stopped | Cancelled
 
 
 def is_paused(outcome: "Outcome[Any]") -> TypeIs[Paused]:
-    """Whether the run waits for a person."""
+    """Whether the run is waiting for a person. A `TypeIs`: the outcome is `Paused` afterwards.
+
+    Args:
+        outcome: what a run returned.
+    """
     return isinstance(outcome, Paused)
 
 

@@ -149,7 +149,14 @@ class Run(Generic[T]):
         return Checkpoint(records, secret=self._rt.secret, before=before)
 
     async def pause(self, *, by: str = "", reason: str = "", now: bool = False, request_id: str = "") -> None:
-        """Stop at the next boundary. `now` aborts the model call in flight and keeps what it had said."""
+        """Stop at the next boundary.
+
+        Args:
+            by: who pauses.
+            reason: why.
+            now: abort the model call that is running, and keep what it had said.
+            request_id: the same id again returns the recorded result instead of acting twice.
+        """
         await self._deliver(PauseAsked(now=now, by=by, reason=reason), request_id)
 
     async def accept(self, *, by: str = "", digest: str = "", request_id: str = "") -> tuple[str, ...]:
@@ -191,7 +198,13 @@ class Run(Generic[T]):
         return ()
 
     async def resume(self, instruction: str = "", *, by: str = "", request_id: str = "") -> None:
-        """Let a paused run go on, perhaps with an instruction; or try a failed one again."""
+        """Continue a paused run, or retry a failed one.
+
+        Args:
+            instruction: a message that the agent reads before it continues.
+            by: who resumes.
+            request_id: the same id again returns the recorded result instead of acting twice.
+        """
         if not isinstance(instruction, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise Invalid(f"instruction is a text, not {type(instruction).__name__}")
         state = await self._fold()
@@ -206,11 +219,24 @@ class Run(Generic[T]):
             await self.say(instruction, by=by, request_id=request_id and f"{request_id}/say")
 
     async def cancel(self, *, by: str = "", reason: str = "", request_id: str = "") -> None:
-        """Stop, undo in reverse what was done, and end. Twice is the same as once."""
+        """Stop, undo in reverse what was done, and end. Twice is the same as once.
+
+        Args:
+            by: who cancels.
+            reason: why.
+            request_id: the same id again returns the recorded result instead of acting twice.
+        """
         await self._deliver(CancelAsked(by=by, reason=reason), request_id)
 
     async def erase(self, *, by: str, reason: str, whole: bool = False, scrub: bool = True) -> Erasure:
-        """Remove everything that was in it, once it has ended; see `Runtime.erase`. Twice is the same as once."""
+        """Remove the content of a run that has ended; see `Runtime.erase`. Twice is the same as once.
+
+        Args:
+            by: who erases it.
+            reason: why.
+            whole: also the other turns of its conversation.
+            scrub: also overwrite what was deleted in the database's file.
+        """
         return await self._rt.erase(self.id, by=by, reason=reason, whole=whole, scrub=scrub)
 
     async def continue_as_new(self, *, by: str, why: str = "") -> int:
@@ -229,7 +255,13 @@ class Run(Generic[T]):
         return await self._rt.store.chapter(self.id, by=by, why=why, origin=self._rt.origin)
 
     async def hold(self, *, by: str, reason: str = "", lift: bool = False) -> None:
-        """Put it under a legal hold, or `lift` that: it is neither erased nor pruned; see `Runtime.hold`."""
+        """Put it under a legal hold: it is neither erased nor pruned; see `Runtime.hold`.
+
+        Args:
+            by: who holds it.
+            reason: why.
+            lift: lift the hold instead.
+        """
         await self._rt.hold(f"run:{self.id}", by=by, reason=reason, lift=lift)
 
     async def cancel_preview(self) -> "CancelPreview":
@@ -239,8 +271,15 @@ class Run(Generic[T]):
         return cancel_preview(await self._fold())
 
     async def say(self, text: str, *, by: str = "", abandon: bool = False, request_id: str = "") -> list[Interrupt]:
-        """Tell the agent something; it reads it, once, at the next boundary. While a question is open it waits, or, with
-        `abandon`, drops the question. Returns what was dropped."""
+        """Send a message to the agent; it reads it, once, at the next boundary. Returns the questions that were
+        dropped.
+
+        Args:
+            text: the message.
+            by: who says it.
+            abandon: drop the open questions; without it, the message waits until they are answered.
+            request_id: the same id again returns the recorded result instead of acting twice.
+        """
         if not isinstance(text, str) or not text:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise Invalid(f"say takes a text that is not empty, not {text!r:.80}")
         seq = await self._rt.deliver(self.id, Said(text=text, by=by, abandon=abandon), request_id)
@@ -280,7 +319,12 @@ class Run(Generic[T]):
         groups: Iterable[str] = (),
         request_id: str = "",
     ) -> int:
-        """Let a call of this run run; see `Runtime.approve`. `interrupt_id` may also be an id inside this run, such as `2.0?0`."""
+        """Let a call of this run run; see `Runtime.approve`.
+
+        Args:
+            interrupt_id: as for `Runtime.approve`, or an id inside this run, such as `2.0?0`.
+            by, note, digest, edit, scope, groups, request_id: as there.
+        """
         return await self._rt.approve(
             await self._own(interrupt_id), by=by, note=note, digest=digest, edit=edit, scope=scope, groups=groups,
             request_id=request_id,
@@ -289,7 +333,12 @@ class Run(Generic[T]):
     async def deny(
         self, interrupt_id: str | Interrupt, *, by: str, note: str = "", digest: str = "", request_id: str = ""
     ) -> int:
-        """Refuse a call of this run; see `Runtime.deny`. `interrupt_id` may also be an id inside this run."""
+        """Refuse a call of this run; see `Runtime.deny`.
+
+        Args:
+            interrupt_id: as for `Runtime.deny`, or an id inside this run, such as `2.0?0`.
+            by, note, digest, request_id: as there.
+        """
         return await self._rt.deny(
             await self._own(interrupt_id), by=by, note=note, digest=digest, request_id=request_id
         )
@@ -305,7 +354,13 @@ class Run(Generic[T]):
         groups: Iterable[str] = (),
         request_id: str = "",
     ) -> int:
-        """Answer a question of this run, or choose; see `Runtime.answer`. `interrupt_id` may also be an id inside this run."""
+        """Answer a question of this run, or choose; see `Runtime.answer`.
+
+        Args:
+            interrupt_id: as for `Runtime.answer`, or an id inside this run, such as `2.0?0`.
+            value: the answer, or the choice.
+            by, note, digest, groups, request_id: as there.
+        """
         return await self._rt.answer(
             await self._own(interrupt_id), value, by=by, note=note, digest=digest, groups=groups, request_id=request_id
         )
@@ -328,10 +383,19 @@ class Run(Generic[T]):
         run_id: str | None = None,
         by: str = "",
     ) -> "Run[T]":
-        """A new run from a boundary of this one (`at` a record; None: the latest), with changed input, answers or an instruction.
+        """A new run from a boundary of this one. This run stays as it is.
 
-        Results recorded before the boundary are reused, not executed again; this run stays as it is. Approvals are
-        asked again: they were about this run.
+        Results recorded before the boundary are reused, not executed again. Approvals are asked again: they
+        were about this run.
+
+        Args:
+            at: the record after which it begins; None: the latest boundary.
+            input: another input.
+            answers: answers by interrupt id; `"reopen"`: questions are asked again; `"keep"`: recorded
+                answers stay.
+            instruction: a message that the agent reads first.
+            run_id: the new run's id; without one, a new one.
+            by: who forks.
         """
         return await self._rt.fork(
             self, at, input=input, answers=answers, instruction=instruction, run_id=run_id, by=by
@@ -342,7 +406,13 @@ class Run(Generic[T]):
         return Child(self, path)
 
     async def audit(self, *, after: int = 0, limit: int = 100) -> list[dict[str, Any]]:
-        """Everything anybody wanted of this run, also what was refused: `at`, `verb`, `by`, `from`, `seq` or `refused`."""
+        """Every command to this run, also those that were refused: `at`, `verb`, `by`, `from`, `seq` or
+        `refused`.
+
+        Args:
+            after: the cursor of the last line that is known.
+            limit: at most so many.
+        """
         return [row.entry for row in await self._rt.store.audit(self.id, after=after, limit=limit)]
 
     async def _deliver(self, command: Any, request_id: str) -> None:

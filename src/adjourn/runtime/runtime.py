@@ -69,18 +69,33 @@ T = TypeVar("T", default=str)
 
 
 class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
-    """Store, programs and all verbs. Without programs it can read, decide and control; with a run's program it advances it.
+    """A store, agents and flows, and all verbs.
 
-    Use it as `async with Runtime("sqlite:///adjourn.db", [agent]) as rt:`. Leaving it waits `grace` seconds for tools
-    in flight, aborts model calls and hands the runs back: another process, or the next one, goes on with them.
-    A run whose body was at work when its worker died, `max_deaths` times in a row, waits for a person.
-    Of runs that rest, up to `hot_bytes` of journals stay folded in memory: an answer then costs what is new.
-    With `work=False` it starts runs of its programs, and leaves it to other processes to advance them.
-    `audit_key` signs the seals of the audit, and checks them: the file of an Ed25519 key (`adjourn keys new`), or of public
-    lines, which only check. Without it, `ADJOURN_AUDIT_SECRET` does (HMAC), and without that nothing is signed.
-    `deciders` (a file of public keys, its lines, or a `Deciders`): only decisions count that one of them has signed.
-    `signing_key` (a key's file, or a `SigningKey`) signs what is decided here; it belongs where no tools run.
-    `retain` (`"30d"`, or `{"completed": "30d"}`): what ended longer ago is pruned, into the folder `archive`; see `prune`.
+    Use it as `async with Runtime("sqlite:///adjourn.db", [agent]) as rt:`. Without programs it can read,
+    decide and control; with a run's agent or flow it also advances it. Leaving it waits for running tools,
+    aborts model calls and releases the runs: another process continues with them.
+
+    Args:
+        store: an address (`"sqlite:///file.db"`, `"memory://"`), or a `Store`.
+        programs: the agents and flows whose runs it advances.
+        resources: the live objects that tools need, by name.
+        secret: signs and verifies checkpoints; without one, `ADJOURN_SECRET`.
+        deciders: public keys (a file, its lines, or a `Deciders`): only decisions count that one of them has
+            signed.
+        signing_key: signs what is decided here (a key's file, or a `SigningKey`); it belongs where no tools
+            run.
+        lease: seconds after which another machine may take over the runs of one that has stopped.
+        grace: seconds that running tools get when the runtime closes.
+        concurrency: how many runs it advances at the same time.
+        max_deaths: a run whose worker died so many times in a row waits for a person.
+        on_change: what to do with a run of another definition: `"refuse"`, or `"warn"` and continue.
+        work: False: it starts runs of its programs and leaves it to other processes to advance them.
+        audit_key: signs and checks the seals of the audit: the file of an Ed25519 key (`adjourn keys new`),
+            or of public keys, which only check. Without it, `ADJOURN_AUDIT_SECRET` does (HMAC), and without
+            that nothing is signed.
+        hot_bytes: bytes of waiting runs that stay in memory, so that an answer costs only what is new.
+        retain: what ended longer ago is pruned: `"30d"`, or `{"completed": "30d"}`.
+        archive: the directory into which pruned runs are written.
     """
 
     def __init__(
@@ -213,7 +228,12 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
             mark()
 
     async def watch(self, run_id: str, after: int = 0, *, load: Load | None = None) -> AsyncIterator[Event]:
-        """See `Run.watch`. `load` reads records instead of the store: for several who watch the same run."""
+        """See `Run.watch`.
+
+        Args:
+            run_id, after: the run's id; the number of the last record that is known.
+            load: reads records instead of the store.
+        """
         async with AsyncExitStack() as stack:
             if self._live is not None and not self.worker.drives(run_id):
                 await stack.enter_async_context(self._live.follow(run_id))
@@ -234,10 +254,23 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
         after: "Run[Any] | Saved | Missing | None" = MISSING,
         queue: Literal["session"] | None = None,
     ) -> Run[T]:
-        """Begin a run and return at once. An existing `run_id` with the same input gives that run, else `RunExists`.
-        `after` a run that has ended (the `Run`, its id, or its checkpoint), this is the next turn of that conversation; in a
-        `session`, of its last run of this agent, unless `after=None`. With `queue="session"` it waits until all runs of its
-        session that were started before have ended, and has a conversation of its own."""
+        """Start a run and return at once.
+
+        An existing `run_id` with the same input gives that run, else `RunExists` is raised.
+
+        Args:
+            program: the agent or flow.
+            input: a string or any JSON value.
+            run_id: the run's id; without one, a new one.
+            session: the session that it belongs to: it is the next turn after the last run of this agent in
+                the session.
+            labels: names and values to filter by.
+            by: who starts it.
+            after: a run that has ended (the `Run`, its id or its checkpoint): this run is the next turn of
+                its conversation; None: it begins a conversation of its own.
+            queue: `"session"`: it waits until all earlier runs of its session have ended, and has a
+                conversation of its own.
+        """
         self._register(program)
         program.program.check_requester(by)
         before = await beginning(self, program, after, session or "", queue, run_id)
@@ -252,7 +285,11 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
         return Run(self, started.run)
 
     async def get(self, run_id: str) -> Run[Any]:
-        """The run of exactly this id; raises `UnknownRun`, naming ids that are like it."""
+        """The run with exactly this id; raises `UnknownRun`, naming similar ids.
+
+        Args:
+            run_id: the run's id.
+        """
         try:
             return Run(self, (await self.store.get(run_id)).id)
         except UnknownRun as unknown:
@@ -271,7 +308,18 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
         after: str = "",
         limit: int = 50,
     ) -> list[RunRow]:
-        """Runs, newest first; `after` is the last id of the page before. `status` may also be a derived one such as `failed`."""
+        """Runs, newest first.
+
+        Args:
+            status: only with this status, as it is shown: also `failed`, `held` and the others that are
+                derived.
+            agent, session: only of this agent or flow; only of this session.
+            label: only with this label, as `(name, value)`.
+            text: only those whose title, id or agent contains this string.
+            since, until: only those created from the one to before the other, in seconds since 1970.
+            after: the last id of the page before.
+            limit: at most so many.
+        """
         known = [shown.value for shown in RunStatus]
         if status and status not in known:
             raise Invalid(f"no status {status!r}; there are {', '.join(sorted(known))}")
@@ -284,17 +332,22 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
     async def inbox(
         self, *, agent: str = "", kind: str = "", run: str = "", after: str = "", limit: int = 50
     ) -> list[Interrupt]:
-        """What waits for a person, oldest first, across all runs."""
+        """What waits for a person, oldest first, across all runs.
+
+        Args:
+            agent, kind, run: only of this agent or flow, of this kind, of this run.
+            after, limit: the last id of the page before; at most so many.
+        """
         return await self.store.inbox(Filter(program=agent, kind=kind, run=run, after=after, limit=limited(limit)))
 
     # Decisions
 
     async def interrupt(self, interrupt_id: str | Interrupt, *, run_id: str | None = None) -> Interrupt:
-        """An interrupt, whatever its state; raises `UnknownInterrupt`, listing the pending ones.
+        """One interrupt; raises `UnknownInterrupt`.
 
         Args:
-            interrupt_id: its ref, its id if no other run has the same, or the interrupt itself.
-            run_id: only of this run; the id inside it is then enough.
+            interrupt_id: its id if that is unique, or its ref.
+            run_id: the run it belongs to, if that is known.
         """
         name = interrupt_id.ref if isinstance(interrupt_id, Interrupt) else interrupt_id
         if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -324,17 +377,19 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
         groups: Iterable[str] = (),
         request_id: str = "",
     ) -> int:
-        """Let a call run: once, exactly as shown, or as edited. The record's seq. One decision wins, the others `AlreadyDecided`.
+        """Let a call run: once, exactly as shown. Returns the number of the record.
+
+        Of several decisions one is recorded; the others raise `AlreadyDecided`, naming who was first.
 
         Args:
-            interrupt_id: its ref, its id if no other run has the same, or the interrupt itself: what it shows is then what was seen.
+            interrupt_id: its id if that is unique, its ref, or the `Interrupt` itself.
             by: who decides.
-            note: a remark; it is recorded.
-            digest: of what was seen; anything else is refused as stale.
-            edit: the whole new arguments.
-            scope: `"run"`: again in this run for these exact arguments.
-            groups: those for which `by` decides.
-            request_id: the same again gets the same answer.
+            note: a comment for the audit.
+            digest: of the action that the person saw; if it has changed since, `StaleDecision`.
+            request_id: the same id again returns the recorded result instead of deciding twice.
+            edit: run it with these arguments instead; they are checked and judged again.
+            scope: `"once"`, or `"run"`: also the same call again in this run.
+            groups: the groups of the approver.
         """
         decision = Decision.approve(note, edit, scope)
         return await self._decide(interrupt_id, decision, by, digest, request_id, checked_groups(groups))
@@ -342,7 +397,12 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
     async def deny(
         self, interrupt_id: str | Interrupt, *, by: str, note: str = "", digest: str = "", request_id: str = ""
     ) -> int:
-        """Refuse a call; the model reads the refusal and goes on. The arguments are those of `approve`."""
+        """Refuse a call; the model reads the refusal and continues. Returns the record's number.
+
+        Args:
+            note: a comment, which the model reads.
+            interrupt_id, by, digest, request_id: as for `approve`.
+        """
         return await self._decide(interrupt_id, Decision.deny(note), by, digest, request_id)
 
     async def answer(
@@ -356,9 +416,12 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
         request_id: str = "",
         groups: Iterable[str] = (),
     ) -> int:
-        """Answer a question with `value`, or choose for a call in doubt, an error, a limit or an undo.
+        """Answer a question, or choose for a call in doubt, an error, a limit or an undo. Returns the record's
+        number.
 
-        The other arguments are those of `approve`.
+        Args:
+            value: the answer, or the choice.
+            interrupt_id, by, note, digest, request_id, groups: as for `approve`.
         """
         if note and not isinstance(value, Decision) and (await self.interrupt(interrupt_id)).kind != "approval":
             value = Decision.value(value, note)
@@ -416,9 +479,13 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
         by: str = "",
         on_change: Literal["refuse", "warn"] | None = None,
     ) -> Run[Any]:
-        """Go on from a checkpoint, once: the second time, and for a run that has moved on, `AlreadyResumed`.
+        """Continue from a checkpoint, once: the second time, and for a run that has moved on, it raises
+        `AlreadyResumed`.
 
         A checkpoint from elsewhere is imported. Everything is checked before anything is recorded.
+
+        Args:
+            checkpoint, answer, answers, approved, instruction, by, on_change: as for `Agent.resume`.
         """
         saved = taken_over(checkpoint, secret=self.secret)
         run = saved.run_id
@@ -474,7 +541,12 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
         run_id: str | None = None,
         by: str = "",
     ) -> Run[T]:
-        """See `Run.fork`."""
+        """See `Run.fork`.
+
+        Args:
+            run: the run's id.
+            at, input, answers, instruction, run_id, by: as there.
+        """
         old = check_content(run.id, await self.store.load(run.id))
         new = new_run_id() if run_id is None else check_chosen(run_id, "run_id")
         changed = {} if input is MISSING else {"input": plain(input, "input")}

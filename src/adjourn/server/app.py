@@ -34,9 +34,14 @@ REFUSALS: dict[str, tuple[int, ...]] = {"log_in": (401, 403, 429), "start_run": 
 def create_app(runtime: Runtime, *, guard: Guard, url: str = "", allow: Iterable[str] = ()) -> Starlette:
     """The API under `/api/v1` and the console at `/`: an ASGI application of its own, or mounted in another one.
 
-    Its lifespan opens the runtime, if nobody has, and delivers notifications: `url` is where people find the console,
-    `allow` names networks that webhooks may reach although they are not public. An application that it is mounted in enters
-    `lifespan(app)` in its own.
+    Its lifespan opens the runtime, if it is not open, and delivers notifications. An application that it is
+    mounted in enters `lifespan(app)` in its own.
+
+    Args:
+        runtime: what it serves.
+        guard: recognises callers.
+        url: where people find the console, for links.
+        allow: networks that webhooks may reach although they are not public.
     """
     desk = Desk(runtime, guard)
     told = url or min(guard.origins, default="")
@@ -62,7 +67,11 @@ def create_app(runtime: Runtime, *, guard: Guard, url: str = "", allow: Iterable
 
 
 def lifespan(app: Starlette) -> AbstractAsyncContextManager[Any]:
-    """What an application does while it is up, for the lifespan of the one that it is mounted in."""
+    """What an application does while it is up, for the lifespan of the one that it is mounted in.
+
+    Args:
+        app: what `create_app` returned.
+    """
     return app.router.lifespan_context(app)
 
 

@@ -34,9 +34,15 @@ YEAR = 365 * 24 * 3600
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Somebody who was recognised. `run`: not a person but that run's own credentials.
+    """A caller who was recognised.
 
-    `local`: whoever has the token of this start.
+    Attributes:
+        name: the user's name.
+        role: viewer, operator, approver, admin, or run.
+        groups: the user's groups.
+        csrf: what a browser's session must send with every change.
+        run: not a person but this run's own credentials.
+        local: whether it is the admin of this start.
     """
 
     name: str
@@ -47,7 +53,11 @@ class Identity:
     local: bool = False
 
     def may(self, right: Right) -> bool:
-        """Whether the role has this right; one that is not known has none."""
+        """Whether the role has a right; an unknown one has none.
+
+        Args:
+            right: the right.
+        """
         return right in RIGHTS.get(self.role, frozenset())
 
 
@@ -57,11 +67,18 @@ Authenticate = Callable[[Request], Awaitable[Identity | None]]
 class Guard:
     """Recognises callers, and refuses foreign hosts, foreign origins and floods.
 
-    `origins`: where the console is served, for example `https://ops.example.com`; browsers may come from there only, and
-    the Host header must be one of theirs. `token` makes whoever has it an admin called `token_name`; sessions that were
-    opened with it end with this object. `authenticate` asks an application of your own who somebody is. `rate` and `burst`:
-    requests a second for each address. `proxies`: networks whose `X-Forwarded-For` is believed. `session_life` and
-    `session_idle`: after so many seconds a browser's session ends, in any case and without use.
+    Args:
+        origins: where the console is served, for example `https://ops.example.com`; browsers may come from
+            there only, and the Host header must be one of theirs.
+        users: who may use it, by key.
+        token: makes its user an admin; sessions that were opened with it end with this object.
+        token_name: that admin's name.
+        authenticate: asks an application of your own who the caller is.
+        rate: requests a second for each address.
+        burst: so many at once.
+        proxies: networks whose `X-Forwarded-For` is believed.
+        session_life: seconds after which a browser's session ends.
+        session_idle: seconds after which it ends without use.
     """
 
     def __init__(

@@ -33,7 +33,15 @@ GRACE = 5
 
 @dataclass(frozen=True, slots=True)
 class Serving:
-    """A server that is up. If it has a token, `link` has it in its fragment, which no browser sends anywhere."""
+    """A server that is up.
+
+    Attributes:
+        url: where it is.
+        link: with its token in the fragment, which no browser sends anywhere.
+        token: the token of this start; empty: none.
+        runtime: what it serves.
+        guard: what recognises callers.
+    """
 
     url: str
     link: str
@@ -59,9 +67,15 @@ async def serve(
     ready: Callable[[Serving], None] = lambda serving: None,
     **options: Any,
 ) -> None:
-    """Serve the store at `address` until SIGINT or SIGTERM, then end gracefully. `ready` is called once it is up.
+    """Serve a store until SIGINT or SIGTERM, then end gracefully.
 
-    The other options are those of `serving`.
+    Args:
+        address: the store's address.
+        programs: the agents and flows whose runs it advances.
+        host: the address to listen on.
+        port: the port to listen on; 0 takes a free one.
+        ready: is called once it is up.
+        options: as for `serving`.
     """
     loop, stop = asyncio.get_running_loop(), asyncio.Event()
     caught: list[int] = []
@@ -105,19 +119,33 @@ async def serving(
     audit_key: Any = None,
     signing_key: Any = None,
 ) -> AsyncGenerator[Serving]:
-    """A server while inside. Without programs it reads, decides and controls; with them it also advances their runs.
+    """A server while inside. Without programs it reads, decides and controls; with them it also advances their
+    runs.
 
-    `origins`: where people find it; an address that other machines can reach needs it, and users. `users`: who may use it;
-    without it, those in the file beside the store's. `token`: whether whoever has the link of this start is an admin, called
-    `name`; by default only on a loopback address that has no users and no `origins`. `port=0` takes a free one.
-    `allow`: networks that webhooks may reach although they are not public. `certfile`, `keyfile`: for https.
-    `rate`: requests a second for each address. `proxies`: networks whose `X-Forwarded-For` is believed.
-    `session_life`, `session_idle`: seconds after which a browser's session ends, in any case and without use.
-    `connections`, `connections_each`: how many in all (as far as the limit of open files allows) and for one address (by
-    default a quarter of that). `head_seconds`: for the head of a request, and for a TLS handshake.
-    With `work=False` it starts runs of its programs and leaves it to workers to advance them.
-    `audit_key` signs the seals of the audit, `signing_key` what its users decide, as for `Runtime`.
-    `resources`: the live objects that tools need. `wrap` is given the application and returns what is served: ASGI middleware.
+    Args:
+        address: the store's address, or a `Runtime`.
+        programs: the agents and flows whose runs it advances.
+        host: the address to listen on.
+        port: the port to listen on; 0 takes a free one.
+        origins: where people find it; an address that other machines can reach needs it, and users.
+        users: who may use it; without it, those in the file beside the store's.
+        name: the name of the admin who has the link of this start.
+        token: whether the link of this start makes its user an admin; by default only on a loopback address
+            that has no users and no `origins`.
+        resources: the live objects that tools need, by name.
+        allow: networks that webhooks may reach although they are not public.
+        certfile, keyfile: for https.
+        rate: requests a second for each address.
+        proxies: networks whose `X-Forwarded-For` is believed.
+        session_life: seconds after which a browser's session ends.
+        session_idle: seconds after which it ends without use.
+        connections: how many in all, as far as the limit of open files allows.
+        connections_each: how many for one address; by default a quarter of that.
+        head_seconds: for the head of a request, and for a TLS handshake.
+        wrap: is given the application and returns what is served: ASGI middleware.
+        work: False: it starts runs of its programs and leaves it to workers to advance them.
+        audit_key: signs the seals of the audit, as for `Runtime`.
+        signing_key: signs what its users decide, as for `Runtime`.
     """
     async with AsyncExitStack() as stack:
         if users is None:

@@ -38,7 +38,15 @@ alter table session add column seen real not null default 0;
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """Somebody who may use the API. `run`: not a person but that run's own credentials."""
+    """A person or program that may use the API.
+
+    Attributes:
+        name: the name.
+        role: viewer, operator, approver, admin, or run.
+        groups: for approvals that ask for a group.
+        created_at: in seconds since 1970.
+        run: not a person but this run's own credentials.
+    """
 
     name: str
     role: str
@@ -49,7 +57,15 @@ class User:
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """What is known of a key. `id` names it, `hint` is how it ends; `expires_at` None: it does not end by itself."""
+    """What is known of a key.
+
+    Attributes:
+        id: its id.
+        user: whose it is.
+        hint: its last characters.
+        created_at: in seconds since 1970.
+        expires_at: in seconds since 1970; None: it does not expire.
+    """
 
     id: str
     user: str
@@ -85,9 +101,13 @@ class Users:
     # People
 
     def add(self, name: str, role: str, groups: Iterable[str] = (), *, expires_in: float | None = None) -> str:
-        """Make a user and a key for them; the key is shown once and never again.
+        """Make a user with a key. Returns the key, which is shown once.
 
-        `expires_in`: seconds until the key ends; None: it does not end by itself.
+        Args:
+            name: the name.
+            role: viewer, operator, approver or admin.
+            groups: for approvals that ask for a group.
+            expires_in: seconds until the key expires; None: it does not.
         """
         if not name or len(name) > 100 or not name.isprintable() or name.startswith("@") or name != name.strip():
             raise Invalid(f"a user's name is a short text that does not begin with '@', not {name!r:.80}")
@@ -101,7 +121,12 @@ class Users:
         return key
 
     def new_key(self, name: str, *, expires_in: float | None = None) -> str:
-        """Another key for a user; `expires_in` as for `add`."""
+        """Another key for a user. Returns it; it is shown once.
+
+        Args:
+            name: the user's name.
+            expires_in: as for `add`.
+        """
         with self._changing_people():
             user = self._known(name).name
             key = self._new_key(user, expires_in)
@@ -109,7 +134,11 @@ class Users:
         return key
 
     def run_key(self, run: str) -> str:
-        """A key for a run itself, for its tools: it reads that run and nothing else, and never decides."""
+        """A key for a run itself, for its tools: it reads that run and nothing else, and never decides.
+
+        Args:
+            run: the run's id.
+        """
         name = f"@run:{run}"
         with self._changing_people():
             sql = "insert into user values (?, 'run', '', ?) on conflict (name) do nothing"
@@ -128,13 +157,21 @@ class Users:
         return key
 
     def keys(self, name: str) -> list[Key]:
-        """The keys of a user, oldest first; also those that have expired."""
+        """The keys of a user, oldest first, expired ones included.
+
+        Args:
+            name: the user's name.
+        """
         sql = "select hash, user, hint, created_at, expires from key where user = ? order by rowid"
         rows = self._db.execute(sql, (self._known(name).name,)).fetchall()
         return [Key(hash[:ID], user, hint, at, expires or None) for hash, user, hint, at, expires in rows]
 
     def revoke(self, key: str) -> Key:
-        """End one key, given as itself or by its id, and every session that was opened with it."""
+        """End one key and every session that was opened with it.
+
+        Args:
+            key: the key itself, or its id.
+        """
         with self._changing_people():
             like = f"{key}%" if _is_id(key) else _hash("key", key)
             rows = self._db.execute("select hash, user, hint, created_at, expires from key where hash like ?", (like,))
@@ -148,11 +185,21 @@ class Users:
         return Key(hash[:ID], user, hint, at, expires or None)
 
     def set_role(self, name: str, role: str) -> User:
-        """Give a user another role; it counts from the next request on, also in sessions that are open."""
+        """Give a user another role; it counts from the next request on, also in open sessions.
+
+        Args:
+            name: the user's name.
+            role: the role.
+        """
         return self._changed(name, "role", _checked_role(role))
 
     def set_groups(self, name: str, groups: Iterable[str]) -> User:
-        """Put a user into these groups, and into no others."""
+        """Put a user into these groups, and into no others.
+
+        Args:
+            name: the user's name.
+            groups: all of the user's groups.
+        """
         return self._changed(name, "groups", _checked_groups(groups))
 
     def _changed(self, name: str, column: str, value: str) -> User:
@@ -164,7 +211,11 @@ class Users:
         return changed
 
     def remove(self, name: str) -> None:
-        """Remove a user, all their keys and all their sessions, at once."""
+        """Remove a user with all keys and sessions, at once.
+
+        Args:
+            name: the user's name.
+        """
         with self._changing_people():
             user = self._known(name)
             self._db.execute("delete from session where user = ?", (user.name,))
@@ -178,7 +229,11 @@ class Users:
         return sorted((u for u in self._users.values() if not u.run), key=lambda u: u.name)
 
     def get(self, name: str) -> User | None:
-        """The user of this name, however it is written."""
+        """The user of this name, in any spelling.
+
+        Args:
+            name: the user's name.
+        """
         self._look()
         alike = self._named.get(person(name), [])
         return self._users.get(name if name in alike or len(alike) != 1 else alike[0])
@@ -189,7 +244,11 @@ class Users:
         return found
 
     def by_key(self, key: str) -> User | None:
-        """Whose key this is; None for one that is not known, or has expired."""
+        """The user of a key; None if it is unknown or has expired.
+
+        Args:
+            key: the key.
+        """
         return self._owner(_hash("key", key))
 
     def _owner(self, hash: str) -> User | None:
@@ -200,9 +259,12 @@ class Users:
     # Sessions
 
     def open_session(self, name: str, key: str = "", *, life: float = SESSION_LIFE) -> str:
-        """A browser has shown a key: the cookie that it shows from now on. It outlives this process.
+        """A session for a browser that has shown a key. Returns its cookie; it outlives this process.
 
-        The session ends with `key`, after `life` seconds, or when nobody has used it for long.
+        Args:
+            name: the user's name.
+            key: the session ends when this key does.
+            life: seconds after which it ends.
         """
         cookie, now = secrets.token_urlsafe(32), self._now()
         with self._changing():
@@ -212,9 +274,12 @@ class Users:
         return cookie
 
     def session(self, cookie: str, *, idle: float = SESSION_IDLE, used: bool = True) -> str | None:
-        """Whose session a cookie is; None if it has ended, its key has, or nobody has used it for `idle` seconds.
+        """The user of a session; None if it or its key has ended.
 
-        `used` False: the look itself is no use, because no person is behind it.
+        Args:
+            cookie: its cookie.
+            idle: seconds without use after which it has ended.
+            used: False: this look is no use of it, because no person is behind it.
         """
         now, hash = self._now(), _hash("session", cookie)
         sql = "select user, key, seen from session where hash = ? and until > ? and seen > ?"
@@ -229,11 +294,19 @@ class Users:
         return user
 
     def end_session(self, cookie: str) -> None:
-        """Forget a session."""
+        """End a session.
+
+        Args:
+            cookie: its cookie.
+        """
         self._db.execute("delete from session where hash = ?", (_hash("session", cookie),))
 
     def logout(self, name: str) -> int:
-        """End every session of a user; their keys stay. How many there were."""
+        """End every session of a user; the keys stay. Returns how many there were.
+
+        Args:
+            name: the user's name.
+        """
         user = self._known(name).name
         ended = self._db.execute("delete from session where user = ?", (user,)).rowcount
         self._tell("end sessions", user, count=ended)
@@ -306,7 +379,11 @@ def key_id(key: str) -> str:
 
 
 def users_path(address: str) -> str:
-    """Where the users of a store are: beside its file; "" for a store without one."""
+    """The file of a store's users: beside its own; empty for a store without a file.
+
+    Args:
+        address: the store's address.
+    """
     scheme, _, rest = address.partition("://")
     return f"{rest[1:]}-users" if scheme == "sqlite" and len(rest) > 1 else ""
 

@@ -68,9 +68,18 @@ def sealed_head(salt: bytes, head: bytes) -> str:
 
 
 class Anchor(msgspec.Struct, frozen=True):
-    """A seal's name, to be kept where the store's writers cannot reach: on paper, in a channel, in another system.
+    """The name of a seal, to be kept where the store's writers cannot reach: on paper, in a channel, in another
+    system.
 
-    `str(anchor)` is one line; `Anchor.read` takes that line (also amid other text), or its JSON. `hash` is hex, `sig` base64.
+    `str(anchor)` is one line; `Anchor.read` takes that line (also inside other text), or its JSON.
+
+    Attributes:
+        store: the store's identity.
+        k: the seal's number.
+        at: when it was made, in seconds since 1970.
+        hash: of the seal, in hex.
+        kid: the key that signed it; empty: none did.
+        sig: the signature, in base64.
     """
 
     store: str
@@ -82,12 +91,21 @@ class Anchor(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, store: str, seal: Seal) -> Self:
-        """The anchor of a seal."""
+        """The anchor of a seal.
+
+        Args:
+            store: the store's identity.
+            seal: the seal.
+        """
         return cls(store, seal.k, seal.at, seal.hash.hex(), seal.kid, base64.b64encode(seal.sig).decode())
 
     @classmethod
     def read(cls, text: str) -> Self:
-        """The anchor in a text; raises `Invalid` if there is none, or more than one."""
+        """The anchor in a string; raises `Invalid` if there is none, or more than one.
+
+        Args:
+            text: the string.
+        """
         if text.lstrip().startswith("{"):
             try:
                 return msgspec.convert(loads(text, what="the anchor", limit=10_000), cls, strict=True)

@@ -66,11 +66,17 @@ class CrashPoint:
     async def run(
         self, agent: Agent[T], input: Any, *, answer: Answer | None = None, resources: Mapping[str, Any] | None = None
     ) -> Outcome[T]:
-        """Run the agent in memory, die here, recover, and go on to the end: its outcome.
+        """Run the agent in memory, crash here, recover, and continue to the end. Returns the outcome.
 
-        `answer(interrupt)` (it may be async) is what a person says, before and after the crash; look at the world to
-        answer for a call in doubt. Without it, the outcome is the first wait. Bodies in flight are cancelled, which a real
-        crash does not do: a `finally` in a tool runs here. Functions in threads go on by themselves.
+        Running bodies are cancelled, which a real crash does not do: a `finally` in a tool runs here.
+        Functions in threads continue.
+
+        Args:
+            agent: the agent.
+            input: the run's input.
+            answer: `answer(interrupt)` (it may be async) is what a person answers, before and after the
+                crash. Without it, the outcome is the first wait.
+            resources: the live objects that tools need, by name.
         """
         self.ran = True
         clock = _Clock()

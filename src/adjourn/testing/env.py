@@ -39,7 +39,15 @@ async def env(
     clock: FakeClock | None = None,
     **options: Any,
 ) -> AsyncGenerator[Env]:
-    """`async with testing.env([agent]) as env:` gives a runtime in memory; `await env.skip(3600)` makes an hour pass."""
+    """A runtime in memory under a fake clock: `async with testing.env([agent]) as env:`; `await env.skip(3600)`
+    makes an hour pass.
+
+    Args:
+        programs: the agents and flows.
+        store: another store than one in memory.
+        clock: another fake clock.
+        options: as for `Runtime`.
+    """
     clock = clock or FakeClock()
     runtime = Runtime(store or MemoryStore(now=clock.now), programs, **options)
     runtime.clock = clock

@@ -7,7 +7,11 @@ from adjourn.core.duration import seconds
 
 
 class FakeClock:
-    """A clock for stores (`now=clock.now`) and for the loop. `skip` moves it and wakes what has become due."""
+    """A clock for stores (`now=clock.now`) and for the loop. `advance` moves it and wakes what has become due.
+
+    Args:
+        start: the first time, in seconds since 1970.
+    """
 
     def __init__(self, start: float = 1_800_000_000.0) -> None:
         self._now, self._set_by = start, 0.0
@@ -22,11 +26,19 @@ class FakeClock:
         return self._now
 
     def set(self, by: float | timedelta) -> None:
-        """Set the clock forward, or back, as somebody does who found it wrong: no time has passed."""
+        """Set the clock forward or back, as when a wrong clock is corrected: no time has passed.
+
+        Args:
+            by: seconds, or a `timedelta`.
+        """
         self._set_by += by.total_seconds() if isinstance(by, timedelta) else by
 
     def advance(self, duration: float | timedelta) -> None:
-        """Move time and ring what has become due, without letting anything run yet."""
+        """Move the time and wake what has become due, without running anything yet.
+
+        Args:
+            duration: seconds, or a `timedelta`.
+        """
         self._now += seconds(duration, "duration")
         due = [bell for at, bell in self._waiting if at <= self._now]
         self._waiting = [(at, bell) for at, bell in self._waiting if at > self._now]
@@ -34,7 +46,12 @@ class FakeClock:
             bell.set()
 
     async def wait(self, bell: asyncio.Event, seconds: float | None) -> None:
-        """Return when `bell` rings, or when time has been moved far enough."""
+        """Return when `bell` is set, or when the time has been moved far enough.
+
+        Args:
+            bell: the event.
+            seconds: how far; None: wait for the bell alone.
+        """
         if seconds is not None and seconds <= 0:
             return
         if seconds is not None:

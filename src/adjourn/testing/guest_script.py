@@ -55,10 +55,13 @@ Turn = str | Scripted | Streamed | HandTo | Block | Sequence[Any]
 
 
 class GuestScript:
-    """What a foreign model says. The k-th reply answers the request that has k replies in its history, in any process.
+    """What a foreign model says. The k-th turn answers the request that has k replies in its history, in any
+    process.
 
-    A turn is a string, `streamed("a", "b")`, a list of strings and `call(...)`, `hand_to("agent")` or `blocks(...)`. The
-    `failures` are raised first, one for each request.
+    Args:
+        turns: each is a string, `streamed("a", "b")`, a list of strings and `call(...)`, `hand_to("agent")`
+            or `blocks(...)`.
+        failures: are raised first, one for each request.
     """
 
     def __init__(self, *turns: Turn, failures: Sequence[BaseException] = ()) -> None:

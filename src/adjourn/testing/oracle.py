@@ -56,9 +56,13 @@ def disagreements(row: RunRow, state: State) -> list[str]:
 
 
 async def check_rows(store: Store, run: str, state: State | None = None) -> State:
-    """Raise `AssertionError` unless the rows of `run` equal the fold of its journal; gives that fold.
+    """Raise `AssertionError` unless the rows of a run equal the fold of its journal. Returns that fold. Others
+    may write meanwhile.
 
-    `state` is an older fold of the same run: only what came after it is loaded. Others may write meanwhile.
+    Args:
+        store: the store.
+        run: the run's id.
+        state: an older fold of the same run: only what came after it is loaded.
     """
     state = state or State()
     for _ in range(TRIES):

@@ -27,12 +27,21 @@ class Streamed:
 
 
 def call(tool: str, /, **args: Any) -> Scripted:
-    """A tool call in a reply: `ScriptedModel([call("refund", cents=500)], "done")`."""
+    """A tool call in a reply: `ScriptedModel([call("refund", cents=500)], "done")`.
+
+    Args:
+        tool: the tool's name.
+        args: its arguments.
+    """
     return Scripted(tool, plain(args, "args"))
 
 
 def streamed(*pieces: str) -> Streamed:
-    """A text reply that arrives piece by piece."""
+    """A text reply that arrives piece by piece.
+
+    Args:
+        pieces: the pieces.
+    """
     return Streamed(pieces)
 
 
@@ -40,11 +49,13 @@ ScriptedReply = str | Scripted | Streamed | Reply | BaseException | type[BaseExc
 
 
 class ScriptedModel:
-    """The k-th reply answers the k-th model call of the conversation, also in another process.
+    """A model that follows a script: the k-th reply answers the k-th model call of the conversation, also in
+    another process.
 
-    A reply is a text, a list of `call(...)` (texts may stand among them), `streamed("a", "b")`, an exception, a whole
-    `Reply`, or a function over the messages that gives one of these. `delay` is the time before each reply (and
-    between the pieces of a streamed one).
+    Args:
+        replies: each is a string, a list of `call(...)` (strings may stand among them), `streamed("a", "b")`,
+            an exception, a complete `Reply`, or a function over the messages that returns one of these.
+        delay: seconds before each reply, and between the pieces of a streamed one.
     """
 
     def __init__(

@@ -33,7 +33,16 @@ GONE = 410
 async def add_webhook(
     store: Store, name: str, url: str, *, topics: Iterable[str] = (), allow: Iterable[str] = (), by: str = ""
 ) -> str:
-    """Tell a webhook of events from now on; its secret, which is shown once. `allow`: networks that are not public."""
+    """Notify a webhook from now on. Returns its secret, which is shown once.
+
+    Args:
+        store: the store.
+        name: its name.
+        url: its address.
+        topics: what it is notified of; none: everything.
+        allow: networks that it may be in although they are not public.
+        by: who adds it.
+    """
     outlet.check_url(url, outlet.networks(allow))
     secret = new_secret()
     await store.endpoints(Endpoint(name, "webhook", url, secret, tuple(topics)), by=by)
@@ -41,15 +50,29 @@ async def add_webhook(
 
 
 async def add_chat(store: Store, name: str, url: str, *, topics: Iterable[str] = (), by: str = "") -> None:
-    """Tell a chat room or a mailbox of events from now on; `url` is one of Apprise's, for example `mailto://…`."""
+    """Notify a chat room or a mailbox from now on.
+
+    Args:
+        store: the store.
+        name: its name.
+        url: one of Apprise's, for example `mailto://…`.
+        topics: what it is notified of; none: everything.
+        by: who adds it.
+    """
     chat.check_address(url)
     await store.endpoints(Endpoint(name, "apprise", url, "", tuple(topics)), by=by)
 
 
 class Postman:
-    """Delivers a store's letters while it is open: `async with Postman(store, url="https://ops.example.com"):`.
+    """Delivers a store's notifications while it is open: `async with Postman(store,
+    url="https://ops.example.com"):`.
 
-    `url` is where people find the console. `allow` names networks that webhooks may reach although they are not public.
+    Args:
+        store: the store.
+        url: where people find the console, for links.
+        allow: networks that webhooks may reach although they are not public.
+        backoff: seconds before each further attempt.
+        tls: for webhooks; without it, the system's certificates.
     """
 
     def __init__(
