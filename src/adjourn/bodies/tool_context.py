@@ -1,7 +1,7 @@
 """What a body may use while it runs, and how it stops to wait."""
 
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Literal, NoReturn, TypeVar, cast, overload
 
 from adjourn.bodies.async_or_sync import awaited, in_both_kinds, on_loop
@@ -12,6 +12,7 @@ from adjourn.core.codec import plain
 from adjourn.core.digest import question_digest
 from adjourn.core.duration import Duration, seconds
 from adjourn.core.ids import PROGRESS, MemoKind, again_id, check_chosen, is_memo, memo_key, parse_memo
+from adjourn.core.messages import Message
 from adjourn.core.records import Stepped
 from adjourn.core.state import Call
 from adjourn.core.status import Status
@@ -58,6 +59,24 @@ class ToolContext:
     def idempotency_key(self) -> str:
         """The same for every attempt of this call; give it to the target so that it can refuse a second one."""
         return self._call.key(self.run_id)
+
+    @property
+    def path(self) -> str:
+        """The agent whose call it is: "" for the run's own, else the call under which it is nested."""
+        return self._call.path
+
+    @property
+    def messages(self) -> Sequence[Message]:
+        """The conversation that has asked for this call, up to the reply with the call. Empty in a flow."""
+        thread = self._desk.state.threads.get(self._call.path)
+        return thread.transcript.need() if thread is not None else ()
+
+    @property
+    def model_call_id(self) -> str:
+        """The id that the model gave this call; "" if no model asked for it."""
+        thread = self._desk.state.threads.get(self._call.path)
+        slots = thread.slots if thread is not None else ()
+        return next((slot.part.id for slot in slots if slot.call == self._call.id), "")
 
     @property
     def approved(self) -> bool:

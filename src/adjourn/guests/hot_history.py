@@ -53,6 +53,15 @@ class HotHistory(Generic[H]):
                 return history, _heard(messages[place + 1 :])
         return self._read(messages)
 
+    def look(self, run: str, path: str, messages: Sequence[Message]) -> H:
+        """The history at the guest's last reply. Look, don't touch: it stays where it is."""
+        kept = self._kept.get((run, path))
+        if kept is not None:
+            place, details, history = kept
+            if place < len(messages) and self._details(messages[place]) == details:
+                return history
+        return self._read(messages)[0]
+
     def keep(self, request: ModelRequest, details: dict[str, Any], history: H) -> None:
         """Remember the history as it is once the reply with these details has been recorded behind that request."""
         if not request.run:

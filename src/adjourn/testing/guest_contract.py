@@ -237,7 +237,7 @@ class GuestContract:
             await run.pause(by="ana", now=True)
             await run.wait()
             assert await run.status() == "paused"
-            assert script.cut == 1
+            await asyncio.wait_for(script.cut_off.wait(), 30)
             await run.resume(by="ana")
             assert await output(run) == "done"
         assert shop.looked_up == ["A1"]
@@ -250,7 +250,7 @@ class GuestContract:
             await run.cancel(by="ana", reason="enough")
             await run.wait()
             assert await run.status() == "cancelled"
-        assert script.cut == 1
+            await asyncio.wait_for(script.cut_off.wait(), 30)
         assert shop.refunds == [("A1", 500)] and shop.undone == [("A1", 500)]
 
     async def test_a_message_that_breaks_in_is_read(self, shop: GuestShop) -> None:

@@ -69,8 +69,7 @@ class GuestScript:
         self._failures = list(failures)
         self._blocked: set[int] = set()
         self.requests: list[tuple[int, tuple[str, ...]]] = []
-        self.thinking = asyncio.Event()
-        self.cut = 0
+        self.thinking, self.cut_off = asyncio.Event(), asyncio.Event()
 
     @property
     def heard(self) -> tuple[str, ...]:
@@ -102,7 +101,7 @@ class GuestScript:
         try:
             await asyncio.Event().wait()
         finally:
-            self.cut += 1
+            self.cut_off.set()
 
 
 def _reply(turn: int, said: Any) -> GuestReply:

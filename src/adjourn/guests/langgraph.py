@@ -1,0 +1,255 @@
+"""A LangGraph graph, or a LangChain agent, as a model that wants tools: it runs until one of its tool nodes has calls.
+
+The graph runs in a copy whose tool calls are interrupts, on a saver of the conversation's own: see `langgraph_held` and
+`langgraph_state`. Interrupts of its own become questions.
+"""
+
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+# (LangGraph's own types are unknown in part)
+
+from collections.abc import AsyncIterator, Callable, Iterable
+from typing import Any, cast
+
+from langchain_core.callbacks import AsyncCallbackHandler
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage
+from langgraph.types import Command
+from pydantic_core import to_json
+
+from adjourn.bodies.tool_context import ToolContext
+from adjourn.core.messages import Delta, ModelRequest, Reply, ReplyPart, Result, Text, TextDelta, ToolCall, Usage
+from adjourn.errors import AdjournError, ModelError
+from adjourn.guests.adopt import Guest
+from adjourn.guests.guest_tool import GuestTool, Terms
+from adjourn.guests.hot_history import Heard, HotHistory
+from adjourn.guests.langgraph_held import OURS, Graph, Holder
+from adjourn.guests.langgraph_marks import is_approval, marks_of
+from adjourn.guests.langgraph_serde import JsonSerde
+from adjourn.guests.langgraph_state import THREAD, GraphState
+from adjourn.guests.langgraph_tools import TheirTools
+from adjourn.guests.provider_errors import failure
+from adjourn.guests.pump import pumped
+
+INTERRUPT = "graph_interrupt"
+"""The tool by which an interrupt of the graph's own becomes a question."""
+
+
+def read(
+    graph: Graph,
+    terms: Terms,
+    *,
+    input: Callable[[str], Any] | None = None,
+    output: Callable[[dict[str, Any]], Any] | None = None,
+    context: Any = None,
+    config: dict[str, Any] | None = None,
+    allow: Iterable[type[Any]] = (),
+) -> Guest:
+    """Take a graph apart. `input` makes the graph's input of what it is told, and `output` the output of its last state, where
+    these are not messages. `context` and `config` are what it is run with. `allow`: classes that its state may hold."""
+    allowed = tuple(allow)
+    serde = JsonSerde(allowed)
+    holder = Holder(serde)
+    held = holder.graph(graph)
+    guest = LangGraphGuest(held, input or _as_message, output or _last_word, context, config or {}, allowed)
+    tools = TheirTools(holder, graph.store, context, config or {}, serde, guest.state_of)
+    marks, asked = marks_of(holder.bound, [node for node, _ in holder.nodes])
+    guest.marked = asked
+    return Guest(
+        name=_name(graph),
+        model=guest,
+        tools=(*tools.ours(terms), _question()),
+        output_type=str if output is None and "structured_response" not in graph.channels else Any,
+        marks=tuple(marks),
+    )
+
+
+def _name(graph: Graph) -> str:
+    return "" if graph.name in ("LangGraph", None) else str(graph.name)
+
+
+def _as_message(said: str) -> dict[str, Any]:
+    return {"messages": [HumanMessage(said)]}
+
+
+def _last_word(values: dict[str, Any]) -> Any:
+    """The structured response of an agent that has one, else the text of the last message, else the whole state."""
+    if (structured := values.get("structured_response")) is not None:
+        return structured
+    messages = values.get("messages")
+    if not messages:
+        return values
+    return _text(messages[-1])
+
+
+def _question() -> GuestTool:
+    async def ask(context: ToolContext, args: dict[str, Any]) -> Any:
+        return context.pause_for("langgraph", args["value"], answer_schema=args.get("schema"))
+
+    schema = {"type": "object", "properties": {"value": {}, "schema": {}}, "required": ["value"]}
+    return GuestTool(INTERRUPT, "A question of the graph.", schema, ask, effect="read")
+
+
+class LangGraphGuest:
+    """See `Model`."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        input: Callable[[str], Any],
+        output: Callable[[dict[str, Any]], Any],
+        context: Any,
+        config: dict[str, Any],
+        allow: tuple[type[Any], ...],
+    ) -> None:
+        self._graph, self._input, self._output = graph, input, output
+        self._context, self._config = context, config
+        self.marked: frozenset[str] = frozenset()
+        self._history = HotHistory[GraphState]("langgraph", lambda: GraphState(allow), _add, lambda state, heard: None)
+
+    @property
+    def name(self) -> str:
+        """See `Model.name`."""
+        return f"langgraph:{self._graph.name}"
+
+    def state_of(self, context: ToolContext) -> GraphState:
+        """The state of the graph that has asked for a call."""
+        return self._history.look(context.run_id, context.path, context.messages)
+
+    async def request(self, request: ModelRequest) -> AsyncIterator[Delta | Reply]:
+        """See `Model.request`: what the graph does until its tool nodes have calls or it has ended."""
+        state, heard = self._history.take(request)
+        counted = Counted()
+        graph = self._graph.copy({"checkpointer": state})
+        asks: Any = self._asks(state, heard)
+        values: dict[str, Any] = {}
+        try:
+            while asks is not None:
+                async for item in pumped(self._run(graph, asks, counted)):
+                    if isinstance(item, TextDelta):
+                        yield item
+                    else:
+                        values = item
+                state.waits = await self._waits(graph)
+                asks = self._agreed(state)
+        except AdjournError:
+            raise
+        except Exception as e:
+            raise failure(self.name, e) from e
+        details = {"guest": "langgraph", "waits": state.waits, **state.news()}
+        self._history.keep(request, details, state)
+        yield Reply(self._parts(state, values), counted.usage, counted.model or self.name, details)
+
+    def _asks(self, state: GraphState, heard: Heard) -> Any:
+        """What the graph goes on with: answers to its interrupts, or what it is told."""
+        if not state.waits:
+            return self._input(heard.said)
+        results = {result.call_id: result for result in heard.results}
+        answers: dict[str, Any] = {}
+        for wait in state.waits:
+            if "calls" in wait:
+                answers[wait["id"]] = {id: _answer(results.get(id)) for id in wait["calls"]}
+            else:
+                answers[wait["id"]] = _answer(results.get(wait["id"]))["content"]
+        if heard.said:
+            self._say(answers, state, heard.said)
+        return Command(resume=answers)
+
+    @staticmethod
+    def _say(answers: dict[str, Any], state: GraphState, said: str) -> None:
+        """What a person said meanwhile stands behind the last result."""
+        called = [wait for wait in state.waits if "calls" in wait]
+        if called:
+            last = called[-1]
+            answers[last["id"]][last["calls"][-1]]["said"] = said
+
+    async def _run(self, graph: Graph, asks: Any, counted: "Counted") -> AsyncIterator[Any]:
+        """Pieces of text as they come, and then the last state."""
+        config: Any = {**self._config, "callbacks": [*self._config.get("callbacks", ()), counted]}
+        config["configurable"] = {**self._config.get("configurable", {}), "thread_id": THREAD}
+        values: dict[str, Any] = {}
+        async for mode, item in graph.astream(
+            asks, config, context=self._context, stream_mode=["messages", "values"], durability="exit"
+        ):
+            if mode == "values":
+                values = item if isinstance(item, dict) else {"output": item}
+                continue
+            message: Any = item[0]
+            if isinstance(message, AIMessageChunk | AIMessage) and (text := _text(message)):
+                yield TextDelta(text)
+        yield values
+
+    async def _waits(self, graph: Graph) -> list[dict[str, Any]]:
+        """The interrupts that the graph waits in."""
+        snapshot = await graph.aget_state({"configurable": {"thread_id": THREAD}})
+        found: list[dict[str, Any]] = []
+        for one in snapshot.interrupts:
+            value: Any = one.value
+            if isinstance(value, dict) and OURS in value:
+                asked: Any = cast("dict[str, Any]", value)[OURS]
+                place = {"ns": value["ns"], "node": value["node"]}
+                found.append({"id": one.id, "calls": [call["id"] for call in asked], "asked": asked, **place})
+            else:
+                found.append({"id": one.id, "value": value, "schema": one.response_schema})
+        return found
+
+    def _agreed(self, state: GraphState) -> Any:
+        """The answers to approvals that the graph asks for itself, if it waits for nothing else: our own gate asks for them."""
+        answers = {wait["id"]: is_approval(wait.get("value"), self.marked) for wait in state.waits}
+        return Command(resume=answers) if answers and all(answers.values()) else None
+
+    def _parts(self, state: GraphState, values: dict[str, Any]) -> tuple[ReplyPart, ...]:
+        if not state.waits:
+            return (Text(text=_as_text(self._output(values))),)
+        parts: list[ReplyPart] = []
+        messages = values.get("messages") or ()
+        if messages and isinstance(messages[-1], AIMessage) and (text := _text(messages[-1])):
+            parts.append(Text(text=text))
+        for wait in state.waits:
+            if "calls" not in wait:
+                question = {"value": wait["value"], "schema": wait["schema"]}
+                parts.append(ToolCall(id=wait["id"], tool=INTERRUPT, args=question))
+            for call in wait.pop("asked", ()):
+                parts.append(ToolCall(id=call["id"], tool=call["tool"], args=call["arguments"]))
+        return tuple(parts)
+
+
+def _add(state: GraphState, details: dict[str, Any]) -> None:
+    state.add(details)
+    state.waits = details["waits"]
+
+
+def _answer(result: Result | None) -> dict[str, Any]:
+    if result is None:
+        raise ModelError("a call of the graph has no result; the conversation is not the one that the graph knows")
+    return {"content": result.content, "error": result.error}
+
+
+def _text(message: BaseMessage) -> str:
+    return str(message.text)
+
+
+def _as_text(value: Any) -> str:
+    return value if isinstance(value, str) else to_json(value, fallback=str).decode()
+
+
+class Counted(AsyncCallbackHandler):
+    """Counts what the models of a graph use."""
+
+    def __init__(self) -> None:
+        self.usage, self.model = Usage(), ""
+
+    async def on_llm_end(self, response: Any, **options: Any) -> None:
+        """See `AsyncCallbackHandler`."""
+        message: Any = getattr(response.generations[0][0], "message", None)
+        used: Any = getattr(message, "usage_metadata", None) or {}
+        details = used.get("input_token_details", {})
+        self.usage += Usage(
+            requests=1,
+            input_tokens=used.get("input_tokens", 0),
+            output_tokens=used.get("output_tokens", 0),
+            cache_read_tokens=details.get("cache_read", 0) or 0,
+        )
+        metadata: Any = getattr(message, "response_metadata", None) or {}
+        self.model = str(metadata.get("model_name", "")) or self.model
+
+
+__all__ = ["LangGraphGuest", "read"]

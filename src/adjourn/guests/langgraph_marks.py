@@ -1,0 +1,37 @@
+"""What LangChain's human-in-the-loop middleware wants to be asked about, as rules of ours."""
+
+from collections.abc import Iterable
+from typing import Any, cast
+
+from langgraph.prebuilt import ToolNode
+
+from adjourn.core.policy import Rule, ask
+
+WHY = "the agent's human-in-the-loop middleware"
+
+
+def marks_of(bound: Iterable[Any], nodes: Iterable[ToolNode]) -> tuple[list[Rule], frozenset[str]]:
+    """A rule for each tool that the middleware gates, and the names of these tools. With a predicate of its own it is asked about
+    every call: the predicate needs the graph's state."""
+    wanted: set[str] = set()
+    for one in bound:
+        for function in (getattr(one, "func", None), getattr(one, "afunc", None)):
+            gates = getattr(getattr(function, "__self__", None), "interrupt_on", None)
+            if isinstance(gates, dict):
+                wanted |= {str(name) for name, gate in cast("dict[str, Any]", gates).items() if gate}
+    known = {name for node in nodes for name in node.tools_by_name}
+    return [ask(name, reason=WHY) for name in sorted(wanted & known)], frozenset(wanted & known)
+
+
+def is_approval(value: Any, tools: frozenset[str]) -> Any:
+    """The answer that agrees to what the middleware asks, if it asks only about these tools; None for anything else."""
+    if not isinstance(value, dict):
+        return None
+    asked = cast("dict[str, Any]", value)
+    requests: Any = asked.get("action_requests")
+    if isinstance(requests, list) and "review_configs" in asked:
+        named = [request.get("name") for request in cast("list[dict[str, Any]]", requests)]
+        return {"decisions": [{"type": "approve"} for _ in named]} if named and set(named) <= tools else None
+    if asked.get("type") == "tool_approval" and asked.get("name") in tools:
+        return {"type": "approve"}
+    return None

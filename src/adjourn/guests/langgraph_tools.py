@@ -1,0 +1,182 @@
+"""The tools of a graph's tool nodes, run one by one as these nodes would run them: with their wrappers, state and store."""
+
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+# (LangGraph's own types are unknown in part)
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, cast
+
+from langchain_core.messages import ToolMessage
+from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import BaseTool
+from langgraph._internal._constants import CONFIG_KEY_CHECKPOINTER, CONFIG_KEY_READ, CONFIG_KEY_SEND
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.func import entrypoint
+from langgraph.prebuilt import ToolNode, ToolRuntime
+from langgraph.types import Command, Interrupt
+from pydantic_core import to_jsonable_python
+
+from adjourn.bodies.tool_context import ToolContext
+from adjourn.errors import InvalidDefinition, ToolFailed
+from adjourn.guests.guest_tool import GuestTool, Terms
+from adjourn.guests.langgraph_held import Holder
+from adjourn.guests.langgraph_marks import is_approval
+from adjourn.guests.langgraph_serde import JsonSerde
+from adjourn.guests.langgraph_state import THREAD, GraphState
+
+AGAIN = 100
+"""So many interrupts of one tool call are answered."""
+
+
+class Channels:
+    """The state of a graph as a tool reads it, and what the tool writes into it by itself."""
+
+    def __init__(self, graph: Any, values: dict[str, Any]) -> None:
+        self._graph, self.values = graph, values
+        self.written: list[tuple[str, Any]] = []
+
+    def read(self, select: str | Sequence[str], fresh: bool = False) -> Any:
+        """See LangGraph's `local_read`. `fresh`: with what this tool has written."""
+        if isinstance(select, str):
+            return self._one(select, fresh)
+        return {name: self._one(name, fresh) for name in select if name in self.values}
+
+    def send(self, writes: Sequence[tuple[str, Any]]) -> None:
+        """Take in writes to channels."""
+        self.written += writes
+
+    def _one(self, name: str, fresh: bool) -> Any:
+        own = [value for channel, value in self.written if channel == name]
+        if not own or not fresh:
+            return self.values.get(name)
+        channel = self._graph.channels[name].from_checkpoint(self.values.get(name))
+        channel.update(own)
+        return channel.get()
+
+
+class TheirTools:
+    """The tools of all tool nodes of a graph; but those that run other graphs run inside of it."""
+
+    def __init__(
+        self,
+        holder: Holder,
+        store: Any,
+        context: Any,
+        config: dict[str, Any],
+        serde: JsonSerde,
+        state_of: Callable[[ToolContext], GraphState],
+    ) -> None:
+        self._holder, self._store = holder, store
+        self._context, self._config, self._serde, self._state_of = context, config, serde, state_of
+
+    def ours(self, terms: Terms) -> list[GuestTool]:
+        """Each as a tool of ours. A tool that several nodes have is one."""
+        found: dict[str, tuple[BaseTool, GuestTool]] = {}
+        for tool in self._all():
+            known = found.get(tool.name)
+            if known is None:
+                found[tool.name] = tool, self._tool(tool, terms)
+            elif not _is_same(known[0], tool):
+                raise InvalidDefinition(f"two different tools of the graph are named {tool.name!r}: rename one")
+        return [ours for _, ours in found.values()]
+
+    def _all(self) -> Iterator[BaseTool]:
+        for node, _ in self._holder.nodes:
+            for name, tool in node.tools_by_name.items():
+                if name not in self._holder.agents:
+                    yield tool
+
+    def _tool(self, tool: BaseTool, terms: Terms) -> GuestTool:
+        async def body(context: ToolContext, args: dict[str, Any]) -> Any:
+            return await self._body(tool.name, args, context)
+
+        schema: Any = tool.tool_call_schema
+        if not isinstance(schema, dict):
+            schema = schema.model_json_schema()
+        return terms.tool(tool.name, tool.description, cast("dict[str, Any]", schema), body)
+
+    async def _body(self, name: str, args: dict[str, Any], context: ToolContext) -> Any:
+        """Run a call in a graph of its own, in which it may interrupt: each interrupt is a question."""
+        node, channels = await self._place(context)
+        call: Any = {"name": name, "args": args, "id": context.model_call_id, "type": "tool_call"}
+        given: list[Any] = []
+
+        async def one(_: Any, *, config: RunnableConfig) -> None:
+            channels.written.clear()
+            given[:] = _flat(
+                await cast("Any", node)._arun_one(call, "tool_calls", self._runtime(context, channels, config))
+            )
+
+        graph: Any = entrypoint(checkpointer=InMemorySaver(), store=self._store)(cast("Any", one))
+        config = self._configured(thread_id=context.call_id)
+        asks: Any = "run"
+        for _ in range(AGAIN):
+            found: Any = await graph.ainvoke(asks, config)
+            waits: Any = found.get("__interrupt__", ()) if isinstance(found, dict) else ()
+            if not waits:
+                return self._recordable(given, channels)
+            asks = Command(resume={wait.id: self._answer(wait, name, context) for wait in waits})
+        raise ToolFailed(f"{name} interrupted {AGAIN} times")
+
+    def _runtime(self, context: ToolContext, channels: Channels, config: RunnableConfig) -> Any:
+        configurable = {
+            **config.get("configurable", {}),
+            CONFIG_KEY_READ: channels.read,
+            CONFIG_KEY_SEND: channels.send,
+        }
+        return ToolRuntime(
+            state=channels.values,
+            tool_call_id=context.model_call_id,
+            config={**config, "configurable": configurable},
+            context=self._context,
+            store=self._store,
+            stream_writer=context.publish,
+        )
+
+    def _configured(self, **more: Any) -> Any:
+        return {**self._config, "configurable": {**self._config.get("configurable", {}), **more}}
+
+    def _answer(self, wait: Interrupt[Any], name: str, context: ToolContext) -> Any:
+        asked = frozenset({name}) if context.approved else frozenset[str]()
+        agreed = is_approval(wait.value, asked)
+        if agreed is not None:
+            return agreed
+        return context.pause_for("langgraph", wait.value, resume_to="self", answer_schema=wait.response_schema)
+
+    async def _place(self, context: ToolContext) -> tuple[ToolNode, Channels]:
+        """The tool node that has asked for this call, and the state of its graph."""
+        state = self._state_of(context)
+        at = next(wait for wait in state.waits if context.model_call_id in wait.get("calls", ()))
+        node, graph = self._holder.nodes[at["node"]]
+        config = {"thread_id": THREAD, "checkpoint_ns": at["ns"], CONFIG_KEY_CHECKPOINTER: state}
+        snapshot = await cast("Any", graph).aget_state({"configurable": config})
+        values: Any = snapshot.values
+        return node, Channels(graph, values if isinstance(values, dict) else {"value": values})
+
+    def _recordable(self, outputs: list[Any], channels: Channels) -> Any:
+        """What a call gave, as JSON: the text of its message, or what the graph itself is to read."""
+        written = [Command(update={channel: value}) for channel, value in channels.written]
+        first: Any = outputs[0]
+        if not isinstance(first, ToolMessage) or len(outputs) > 1 or written:
+            return {"graph": [self._serde.plain(one) for one in (*outputs, *written)]}
+        if first.status == "error":
+            raise ToolFailed(str(first.text))
+        if isinstance(first.content, str) and first.artifact is None:
+            return first.content
+        artifact = to_jsonable_python(first.artifact, fallback=str)
+        return {"graph": [self._serde.plain(first.model_copy(update={"artifact": artifact}))]}
+
+
+def _flat(output: Any) -> list[Any]:
+    return list(cast("list[Any]", output)) if isinstance(output, list) else [output]
+
+
+def _is_same(one: BaseTool, other: BaseTool) -> bool:
+    """One tool, or two that a middleware made alike for several agents."""
+    alike = one.description == other.description and type(one) is type(other)
+    return one is other or (alike and _code(one) == _code(other))
+
+
+def _code(tool: BaseTool) -> Any:
+    function = getattr(tool, "coroutine", None) or getattr(tool, "func", None)
+    return getattr(function, "__code__", function)
