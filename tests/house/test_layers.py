@@ -32,14 +32,6 @@ RANK = {
 # Importer -> imported, where a layer may look beside or above itself. Every entry is a debt with a reason.
 EXCEPTIONS: dict[str, set[str]] = {
     "errors.py": {"adjourn.runtime.checkpoint"},  # for the type checker only: a failed run carries its checkpoint
-    # To be cut by `runtime.definition`: what a runtime needs to know of an agent or a flow.
-    "runtime/local.py": {"adjourn.agent.agent"},
-    "runtime/runtime.py": {"adjourn.agent.agent", "adjourn.flow.flow"},
-    "runtime/turns.py": {"adjourn.agent.agent", "adjourn.flow.flow"},
-    "runtime/arguments.py": {"adjourn.agent.agent", "adjourn.flow.flow"},
-    "bodies/isolation.py": {"adjourn.agent.tool"},  # to be cut: it needs a `Body`, no `Tool`
-    # To be cut: a file that is looked at raises errors of its own, and escapes nothing.
-    "stores/sqlite/file.py": {"adjourn.cli.database", "adjourn.views.visible"},
 }
 
 # What users import beside `adjourn` itself: re-exports, which nothing inside imports.

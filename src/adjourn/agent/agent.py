@@ -1,11 +1,10 @@
 """Agents: instructions, a model, tools, a policy, limits."""
 
 import asyncio
-import warnings
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Generic, Literal, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
 import msgspec
 from typing_extensions import TypeVar
@@ -25,7 +24,8 @@ from adjourn.errors import InvalidDefinition, Misused
 from adjourn.models.model import Model
 from adjourn.models.pydantic_ai.provider import resolve
 from adjourn.runtime.answers import MISSING
-from adjourn.runtime.checkpoint import Checkpoint
+from adjourn.runtime.checkpoint import Saved
+from adjourn.runtime.definition import Definition, Kind, OnChange, check_on_change
 from adjourn.runtime.local import Conversation, Handle
 from adjourn.runtime.outcome import Outcome
 
@@ -33,11 +33,9 @@ if TYPE_CHECKING:
     from pydantic_ai.models import Model as PydanticModel
 
 T = TypeVar("T", default=str)
-OnChange = Literal["refuse", "warn"]
-Saved = Checkpoint | str | bytes | Mapping[str, Any]
 
 
-class Agent(Generic[T]):
+class Agent(Definition[T]):
     """Instructions, a model, tools, a policy and limits. It holds no state: one agent may have any number of
     runs.
 
@@ -58,6 +56,8 @@ class Agent(Generic[T]):
             functions from messages to messages, applied in this order. The conversation itself stays
             complete.
     """
+
+    kind: ClassVar[Kind] = "agent"
 
     def __init__(
         self,
@@ -103,14 +103,22 @@ class Agent(Generic[T]):
             self.policy.check({name: (lambda t=t: t.schema) for a in agents for name, t in a.tools.items()})
         refuse_twins([rule for agent in agents if agent.policy is not None for rule in agent.policy.rules])
 
-    @cached_property
+    @property
     def program(self) -> AgentProgram:
         """The agent as the driver sees it."""
-        return AgentProgram(self)
+        return self._program
 
     @cached_property
+    def _program(self) -> AgentProgram:
+        return AgentProgram(self)
+
+    @property
     def fingerprint(self) -> dict[str, Any]:
         """Names and schemas of the agent, its tools and its policy: what a paused run depends on."""
+        return self._fingerprint
+
+    @cached_property
+    def _fingerprint(self) -> dict[str, Any]:
         children = {t.agent.name: t.agent.fingerprint for t in self.tools.values() if isinstance(t, AgentTool)}
         return {
             "name": self.name,
@@ -289,12 +297,6 @@ class Agent(Generic[T]):
         return f"Agent({self.name!r}, model={self.model.name!r}, tools={list(self.tools)})"
 
 
-def check_on_change(on_change: Any) -> None:
-    """Raise `InvalidDefinition` for anything but the two words."""
-    if on_change not in ("refuse", "warn"):
-        raise InvalidDefinition(f"on_change is 'refuse' or 'warn', not {on_change!r}")
-
-
 def _by_name(agent: str, tools: Iterable[Any]) -> dict[str, Tool]:
     found: dict[str, Tool] = {}
     for given in tools:
@@ -315,8 +317,3 @@ def _no_loop(verb: str) -> None:
     raise Misused(
         f"{verb}_sync cannot be used inside a running event loop (Jupyter has one): use `await agent.{verb}(...)`"
     )
-
-
-def warn_changed(name: str, changes: list[str]) -> None:
-    """Say once, where the caller can see it, that a run goes on under a changed definition."""
-    warnings.warn(f"{name!r} changed since the run started: {'; '.join(changes)}", stacklevel=3)

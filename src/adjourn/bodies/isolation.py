@@ -14,12 +14,12 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from multiprocessing import connection, spawn
-from typing import Any
+from typing import Any, Protocol
 
-from adjourn.agent.tool import Tool
+from adjourn.bodies.signature import Signature
 from adjourn.bodies.tool_context import ToolContext, enter
 from adjourn.core.call import Call
 from adjourn.core.codec import plain, text_of
@@ -31,6 +31,14 @@ from adjourn.driver.worker_mark import MARK
 from adjourn.errors import AdjournError, InDoubt, Misused, PauseRequest, ToolFailed
 
 NOT_ISOLATED = "ctx.step, ctx.save and ctx.on_cancel are not available in a tool with isolate=True"
+
+
+class IsolatedTool(Protocol):
+    """What is needed of a tool whose body runs in another process."""
+
+    name: str
+    env: tuple[str, ...]
+    run: Callable[..., Any]
 
 
 @dataclass
@@ -88,7 +96,7 @@ def clean_environment(also: Iterable[str] = ()) -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name in kept or name.startswith(("LC_", "PYTHON"))}
 
 
-async def run_isolated(tool: Tool, args: dict[str, Any], context: ToolContext, call: Call) -> Any:
+async def run_isolated(tool: IsolatedTool, args: dict[str, Any], context: ToolContext, call: Call) -> Any:
     """Run the body in a new process and give its result. Cancelling ends the process at once."""
     ours, theirs = multiprocessing.get_context("spawn").Pipe()
     about = (context.run_id, context.epoch, call.id, tool.name, args, dict(call.memo), call.began)
@@ -165,12 +173,10 @@ def _answer(
     found: Any = importlib.import_module(module)
     for part in qualname.split("."):
         found = getattr(found, part)
-    tool = found if isinstance(found, Tool) else Tool(name, "", None, found)
     context = ToolContext(ChildDesk(run, epoch), Call(call_id, name, args, memo=memo, began=began))
     try:
         enter(context)
-        positional, named = tool.bind(args, context)
-        value = tool.run(*positional, **named)
+        value = _called(found, name, args, context)
         if inspect.iscoroutine(value):
             value = asyncio.run(value)
         if context.paused is not None:
@@ -182,3 +188,15 @@ def _answer(
         return "doubt", text_of(e)
     except BaseException as e:
         return "error", text_of(e) if isinstance(e, AdjournError) else f"{type(e).__name__}: {text_of(e)}"
+
+
+def _called(found: Any, name: str, args: dict[str, Any], context: ToolContext) -> Any:
+    """Call what the name of the body stands for in its module: a tool that was made of it, or the function itself."""
+    if hasattr(found, "bind"):
+        positional, named = found.bind(args, context)
+        return found.run(*positional, **named)
+    signature = Signature.of(found, name, ToolContext)
+    values, _ = signature.validate(args)
+    if signature.context:
+        values = {signature.context: context, **values}
+    return found(**values)

@@ -6,26 +6,13 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from adjourn.errors import NotFound, StoreError
+from adjourn.errors import StoreError
 from adjourn.runtime.runtime import Runtime
-from adjourn.views.visible import visible
+from adjourn.stores.address import BUSY, VARIABLE, NoDatabase
 
 T = TypeVar("T")
 
-VARIABLE = "ADJOURN_DB"
 DEFAULT = "adjourn.db"
-BUSY = 10_000
-"""Milliseconds to wait for a file that another process holds for itself."""
-
-
-class NoDatabase(NotFound):
-    """There is no database where one was looked for. None was made."""
-
-    def __init__(self, path: str) -> None:
-        super().__init__(
-            f"there is no database at {path!r}, and none was created; name another with --db or {VARIABLE}, "
-            f"or start a worker: adjourn worker app.py:agent"
-        )
 
 
 def address_of(db: str | None) -> str:
@@ -55,7 +42,7 @@ def check_exists(address: str) -> None:
         version = bool(db.pragma("user_version"))  # pyright: ignore[reportUnknownMemberType]
         db.close()
     except apsw.Error as e:
-        raise StoreError(f"{path!r} cannot be read as a database: {visible(str(e))}; nothing was changed") from e
+        raise StoreError(f"{path!r} cannot be read as a database: {e}; nothing was changed") from e
     if not version:
         raise StoreError(f"{path!r} is not an Adjourn database; nothing was changed; name another with --db")
 

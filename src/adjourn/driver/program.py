@@ -116,6 +116,10 @@ class Program(plan.Program, Protocol):
         """Resources that it needs and that are not there."""
         ...
 
+    def check_requester(self, by: str) -> None:
+        """Raise `Invalid` if a rule wants somebody else than who shaped the run, and `by` names nobody."""
+        ...
+
     async def perform(self, step: Step, desk: Desk) -> Fact:
         """Run a step; the one fact that ends it."""
         ...

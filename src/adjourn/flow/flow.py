@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, cast, overload
+from typing import TYPE_CHECKING, Any, ClassVar, cast, overload
 
 import msgspec
 
@@ -21,12 +21,13 @@ from adjourn.flow.chunk import Chunk, EffectName, names
 from adjourn.flow.execution import Execution
 from adjourn.flow.flow_program import FlowProgram, NoHandle
 from adjourn.flow.graph_check import check_graph
+from adjourn.runtime.definition import Definition, Kind
 
 if TYPE_CHECKING:
     from adjourn.core.state import State
 
 
-class Flow:
+class Flow(Definition[dict[str, Any]]):
     """An event-driven graph of chunks that can pause. Write chunks with `@flow.chunk`, chains with `flow.to(…)`.
 
     Args:
@@ -34,6 +35,8 @@ class Flow:
         stop: the conditions that end a run, for the agents in it.
         resources: live objects for all its executions, by name.
     """
+
+    kind: ClassVar[Kind] = "flow"
 
     def __init__(self, name: str, *, stop: Stop = MaxSteps(10_000), resources: Iterable[str] = ()) -> None:
         self.name = checked_name(name, "a flow's name")
@@ -293,6 +296,15 @@ class Flow:
 
         return mermaid(self.graph, state)
 
+    @property
+    def blueprint(self) -> dict[str, Any]:
+        """`to_dict()`: what its runs record."""
+        return self.to_dict()
+
+    def diagram(self) -> str:
+        """`to_mermaid()`."""
+        return self.to_mermaid()
+
     def _all_flows(self) -> "dict[str, Flow]":
         """The flow and every flow inside it, by name."""
         found: dict[str, Flow] = {self.name: self}
@@ -334,8 +346,8 @@ class Flow:
             self._program = (revision, FlowProgram(self))
         return self._program[1]
 
-    def load(self, value: Any) -> Any:
-        """An output as it is."""
+    def load(self, value: Any) -> dict[str, Any]:
+        """An output as it is: the flow's state."""
         return value
 
     # Executions

@@ -1,28 +1,13 @@
 """What a runtime's verbs are given, checked."""
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
-from typing_extensions import TypeIs
-
-from adjourn.agent.agent import Agent
 from adjourn.core.records import AnyRecord, Command, Emitted, Resumed, Said, dump
 from adjourn.errors import AlreadyResumed, Invalid, InvalidDefinition, RunErased
 from adjourn.runtime.checkpoint import Checkpoint
 from adjourn.stores.audit import chain
 from adjourn.stores.protocol import RunRow
-
-if TYPE_CHECKING:
-    from adjourn.flow.flow import Flow
-
-
-def is_flow(program: object) -> "TypeIs[Flow]":
-    """Whether a program is a flow. Of agents that is known: what flows are made of is loaded where there is one."""
-    if isinstance(program, Agent):
-        return False
-    from adjourn.flow.flow import Flow
-
-    return isinstance(program, Flow)
 
 
 def limited(limit: Any) -> int:

@@ -190,7 +190,11 @@ class Checkpoint:
         return f"Checkpoint(run_id={self.run_id!r}, status={self.status!r}, seq={self.seq})"
 
 
-def taken_over(data: "str | bytes | Mapping[str, Any] | Checkpoint", *, secret: str | None = None) -> Checkpoint:
+Saved = Checkpoint | str | bytes | Mapping[str, Any]
+"""A checkpoint as people have it: itself, its JSON text, or that text parsed."""
+
+
+def taken_over(data: Saved, *, secret: str | None = None) -> Checkpoint:
     """`Checkpoint.from_json`, to go on with it. That it is not signed is said once per process."""
     saved = Checkpoint.from_json(data, secret=secret)
     if not isinstance(data, Checkpoint) and not key_ring(secret) and "unsigned" not in _said:

@@ -29,12 +29,12 @@ from adjourn.errors import (
     Refused,
 )
 from adjourn.runtime.answers import MISSING, answers_for, describe, is_answer_needed
-from adjourn.runtime.checkpoint import Checkpoint, taken_over
+from adjourn.runtime.checkpoint import Checkpoint, Saved, taken_over
+from adjourn.runtime.definition import Definition
 from adjourn.runtime.outcome import Outcome, outcome_of
 from adjourn.runtime.upgraders import upgraded
 
 if TYPE_CHECKING:
-    from adjourn.agent.agent import Agent, Saved
     from adjourn.driver.loop import Drive
 
 T = TypeVar("T", default=str)
@@ -44,7 +44,7 @@ TTL = 3600.0
 class Conversation:
     """One storeless run, from its beginning or from a checkpoint, until it rests."""
 
-    def __init__(self, agent: "Agent[Any]", run: str, resources: Mapping[str, Any] | None) -> None:
+    def __init__(self, agent: Definition[Any], run: str, resources: Mapping[str, Any] | None) -> None:
         from adjourn.stores.memory.store import MemoryStore  # where there is a store, there is no such one
 
         self.agent, self.run, self.resources = agent, run, dict(resources or {})
@@ -58,10 +58,10 @@ class Conversation:
     @classmethod
     async def begin(
         cls,
-        agent: "Agent[Any]",
+        agent: Definition[Any],
         input: Any,
         resources: Mapping[str, Any] | None,
-        after: "Saved | None",
+        after: Saved | None,
         by: str = "",
     ) -> "Conversation":
         """A new run."""
@@ -77,8 +77,8 @@ class Conversation:
     @classmethod
     async def again(
         cls,
-        agent: "Agent[Any]",
-        saved: "Saved",
+        agent: Definition[Any],
+        saved: Saved,
         answer: Any,
         answers: Mapping[str, Any] | None,
         approved: bool | None,
@@ -157,7 +157,7 @@ class Conversation:
         """How it rests."""
         failed = [o.record.step for o in self.state.open.values() if isinstance(o.record, Asked)]
         cause = next((e for step, e in self.drive.errors.items() if step in failed), None) if self.drive else None
-        return outcome_of(self.state, await self.checkpoint(), self.agent.output.load, cause)
+        return outcome_of(self.state, await self.checkpoint(), self.agent.load, cause)
 
 
 def _now() -> float:
@@ -177,7 +177,7 @@ def check_program(agent: Any, fingerprint: dict[str, Any], on_change: str) -> No
         warnings.warn(f"{agent.name!r} changed since the run started: {'; '.join(found)}", stacklevel=4)
 
 
-def next_turn(after: "Saved | None", secret: str | None = None) -> dict[str, Any]:
+def next_turn(after: Saved | None, secret: str | None = None) -> dict[str, Any]:
     """What the next turn of a finished conversation begins with: messages, session, and who shaped it so far."""
     if after is None:
         return {"history": [], "session": "", "requesters": ()}

@@ -21,7 +21,6 @@ from adjourn.driver.watch import Event
 from adjourn.driver.worker_mark import check_outside
 from adjourn.errors import AlreadyResumed, Invalid, NotFound, Refused, RequestReused
 from adjourn.runtime.answers import MISSING, answered, check_event
-from adjourn.runtime.changed_program import changed, noted, version
 from adjourn.runtime.checkpoint import Checkpoint
 from adjourn.runtime.erasure_verbs import check_content
 from adjourn.runtime.outcome import Outcome, outcome_of
@@ -169,6 +168,8 @@ class Run(Generic[T]):
             digest: of the version that was shown; if another one was refused since, nothing is accepted.
             request_id: the same again is the same command.
         """
+        from adjourn.runtime.changed_program import changed, noted, version
+
         check_outside("accept a changed program")
         note, state = await noted(self._rt.store, self.id), await self._fold()
         found = changed(state, note) if note else ()

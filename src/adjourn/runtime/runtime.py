@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import msgspec
 from typing_extensions import TypeVar
 
-from adjourn.agent.agent import Agent, Saved, check_on_change
 from adjourn.core.codec import plain
 from adjourn.core.decision import Decision
 from adjourn.core.duration import seconds
@@ -39,10 +38,11 @@ from adjourn.errors import (
 )
 from adjourn.runtime.advance import AdvanceVerb
 from adjourn.runtime.answers import MISSING, Missing, answered, answers_for, describe, is_answer_needed
-from adjourn.runtime.arguments import check_same, checked_groups, checked_labels, has_words, is_flow, limited, whole
+from adjourn.runtime.arguments import check_same, checked_groups, checked_labels, has_words, limited, whole
 from adjourn.runtime.audit_verbs import AuditVerbs
-from adjourn.runtime.checkpoint import Checkpoint, key_ring, taken_over
+from adjourn.runtime.checkpoint import Checkpoint, Saved, key_ring, taken_over
 from adjourn.runtime.decision_signer import DecidersSource, Signatures, SigningKeySource
+from adjourn.runtime.definition import Definition, check_on_change
 from adjourn.runtime.erasure_verbs import ErasureVerbs, check_content
 from adjourn.runtime.halt_verbs import HaltVerbs
 from adjourn.runtime.live_relay import LiveText
@@ -62,10 +62,9 @@ from adjourn.stores.rules.names import check_names
 from adjourn.stores.rules.transaction import stamped
 
 if TYPE_CHECKING:
-    from adjourn.flow.flow import Flow
     from adjourn.runtime.worker import Worker
 
-T = TypeVar("T", default=str)
+T = TypeVar("T", default=Any)
 
 
 class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
@@ -101,7 +100,7 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
     def __init__(
         self,
         store: str | Store,
-        programs: "Iterable[Agent[Any] | Flow]" = (),
+        programs: Iterable[Definition[Any]] = (),
         *,
         resources: Mapping[str, Any] | None = None,
         secret: str | None = None,
@@ -134,7 +133,7 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
         self._sealer: Sealer | None = None
         self._signatures = Signatures(deciders, signing_key)
         self.archive, self._retention = archive, Retention(self, retain, archive)
-        self.programs: dict[str, Agent[Any] | Flow] = {}
+        self.programs: dict[str, Definition[Any]] = {}
         self.feed, self.origin = Feed(), f"{socket.gethostname()}:{os.getpid()}"
         self.clock: Clock = SystemClock()
         self._store: Store | None = None
@@ -206,8 +205,8 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
             raise Misused("open the runtime first: `async with Runtime(...) as rt:`")
         return self._worker
 
-    def _register(self, program: "Agent[Any] | Flow") -> None:
-        if not isinstance(program, Agent) and not is_flow(program):
+    def _register(self, program: Definition[Any]) -> None:
+        if not isinstance(program, Definition):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidDefinition(f"a runtime advances agents and flows, not {program!r:.80}")
         known = self.programs.get(program.name)
         if known is not None and known is not program and known.fingerprint != program.fingerprint:
@@ -244,7 +243,7 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
 
     async def start(
         self,
-        program: "Agent[T] | Flow",
+        program: Definition[T],
         input: Any = None,
         *,
         run_id: str | None = None,
@@ -275,9 +274,9 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
         program.program.check_requester(by)
         before = await beginning(self, program, after, session or "", queue, run_id)
         started = Started(
-            run=new_run_id() if run_id is None else check_chosen(run_id, "run_id"), kind=program.program.kind, program=program.name,
+            run=new_run_id() if run_id is None else check_chosen(run_id, "run_id"), kind=program.kind, program=program.name,
             fingerprint=program.fingerprint, input=plain(input, "input"), by=by, labels=checked_labels(labels),
-            graph=program.to_dict() if is_flow(program) else None, **before,
+            graph=program.blueprint, **before,
         )  # fmt: skip
         started = stamped(started, self.store.now())  # what this process remembers must be what the store has
         with self.worker.expecting(started.run):

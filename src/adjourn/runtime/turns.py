@@ -6,21 +6,20 @@ from adjourn.core.state import State
 from adjourn.driver.earlier_turns import ref_of
 from adjourn.errors import Conflict, Refused
 from adjourn.runtime.answers import MISSING
-from adjourn.runtime.arguments import checked_queue, head_of, is_flow
-from adjourn.runtime.checkpoint import Checkpoint, taken_over
+from adjourn.runtime.arguments import checked_queue, head_of
+from adjourn.runtime.checkpoint import Checkpoint, Saved, taken_over
+from adjourn.runtime.definition import Definition
 from adjourn.runtime.erasure_verbs import check_content, check_turn
 from adjourn.runtime.local import going_on, next_turn
 from adjourn.runtime.run import Run
 from adjourn.stores.protocol import Filter, Store
 
 if TYPE_CHECKING:
-    from adjourn.agent.agent import Agent, Saved
-    from adjourn.flow.flow import Flow
     from adjourn.runtime.runtime import Runtime
 
 
 async def beginning(
-    rt: "Runtime", program: "Agent[Any] | Flow", after: Any, session: str, queue: str | None, run_id: str | None
+    rt: "Runtime", program: Definition[Any], after: Any, session: str, queue: str | None, run_id: str | None
 ) -> dict[str, Any]:
     """What a run begins with: its session, its options, and the conversation that it goes on with."""
     if after is MISSING and session and not queue:
@@ -33,7 +32,7 @@ async def beginning(
 
 
 async def conversation_before(
-    rt: "Runtime", program: "Agent[Any] | Flow", after: "Run[Any] | Saved | None"
+    rt: "Runtime", program: Definition[Any], after: "Run[Any] | Saved | None"
 ) -> dict[str, Any]:
     """What a run begins with that goes on with another's conversation: a run's, the run's of this id, or a checkpoint's.
 
@@ -42,7 +41,7 @@ async def conversation_before(
     """
     if after is None:
         return next_turn(None)
-    if is_flow(program):
+    if program.kind == "flow":
         raise Conflict(f"{program.name!r} is a flow, which has no conversation: after= is for agents")
     if isinstance(after, str) and not after.lstrip().startswith("{"):
         after = await rt.get(after)
@@ -57,13 +56,13 @@ async def conversation_before(
     return next_turn(saved, rt.secret)
 
 
-async def last_of_session(rt: "Runtime", program: "Agent[Any] | Flow", session: str, run_id: str) -> dict[str, Any]:
+async def last_of_session(rt: "Runtime", program: Definition[Any], session: str, run_id: str) -> dict[str, Any]:
     """What a run begins with that goes on with the last one of its session that is of the same agent; with nothing if there is
     none. The store looks again when it begins the run: two that begin at once never both go on with the same turn.
 
     Raises `Refused` if the last run has not ended.
     """
-    if is_flow(program):
+    if program.kind == "flow":
         return next_turn(None)
     begun = {"options": {"after": "session"}}
     if run_id and await rt.row(run_id):  # the same start again: the store says that it is there

@@ -1,10 +1,23 @@
 """From an address to a store. A database driver is imported only when it is needed."""
 
-from adjourn.errors import InvalidDefinition
+from adjourn.errors import InvalidDefinition, NotFound
 from adjourn.stores.protocol import Store
 
 POSTGRES = ("postgresql", "postgres")
 """How an address of PostgreSQL begins."""
+VARIABLE = "ADJOURN_DB"
+BUSY = 10_000
+"""Milliseconds to wait for a file that another process holds for itself."""
+
+
+class NoDatabase(NotFound):
+    """There is no database where one was looked for. None was made."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(
+            f"there is no database at {path!r}, and none was created; name another with --db or {VARIABLE}, "
+            f"or start a worker: adjourn worker app.py:agent"
+        )
 
 
 def open_store(address: str) -> Store:

@@ -16,7 +16,6 @@ from adjourn.core.records import Closed, Decided, Emitted, Suspended
 from adjourn.core.sent_request import requests
 from adjourn.core.status import ENDED, Status
 from adjourn.errors import Invalid, NotFound
-from adjourn.flow.flow import Flow
 from adjourn.runtime.changed_program import noted, unfit, version
 from adjourn.runtime.pruner import holds_of
 from adjourn.server.json_views import (
@@ -277,10 +276,7 @@ async def verify_audit(c: Call) -> Any:
 
 async def list_programs(c: Call) -> Any:
     """What this server can start."""
-    items = [
-        {"name": p.name, "kind": p.program.kind, "picture": p.to_mermaid() if isinstance(p, Flow) else None}
-        for p in c.rt.programs.values()
-    ]
+    items = [{"name": one.name, "kind": one.kind, "picture": one.diagram()} for one in c.rt.programs.values()]
     return {"items": items, "after": None}
 
 

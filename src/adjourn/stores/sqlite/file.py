@@ -10,11 +10,10 @@ from typing import Any
 
 import apsw
 
-from adjourn.cli.database import BUSY, NoDatabase
 from adjourn.errors import StoreError
+from adjourn.stores.address import BUSY, NoDatabase
 from adjourn.stores.sqlite.migrations import newest
 from adjourn.stores.sqlite.restore import copy_database
-from adjourn.views.visible import visible
 
 PARTS = ("", "-wal", "-shm", "-live", "-users")
 """What belongs to a database, by the end of its name."""
@@ -39,9 +38,7 @@ class DatabaseFile:
             db.set_busy_timeout(BUSY)
             yield db
         except apsw.Error as e:
-            raise StoreError(
-                f"{self.path!r} cannot be read as a database: {visible(str(e))}; nothing was changed"
-            ) from e
+            raise StoreError(f"{self.path!r} cannot be read as a database: {e}; nothing was changed") from e
         finally:
             if db is not None:
                 db.close()
