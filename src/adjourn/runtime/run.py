@@ -24,7 +24,6 @@ from adjourn.runtime.answers import MISSING, answered, check_event
 from adjourn.runtime.checkpoint import Checkpoint
 from adjourn.runtime.erasure_verbs import check_content
 from adjourn.runtime.outcome import Outcome, outcome_of
-from adjourn.runtime.waiters import rest
 from adjourn.stores.erasure import Erasure
 
 if TYPE_CHECKING:
@@ -95,7 +94,7 @@ class Run(Generic[T]):
     async def wait(self, timeout: float | None = None) -> Outcome[T]:
         """Until it ends or waits for a person. Raises `RunFailed`; `TimeoutError` after `timeout` seconds (it goes on)."""
         async with asyncio.timeout(None if timeout is None else seconds(timeout, "timeout")):
-            state, records = await rest(self._rt.store, self._rt.worker, self.id)
+            state, records = await self._rt.worker.rest(self.id)
         cause = self._rt.worker.errors.get(self.id)
         program = self._rt.programs.get(state.started.program)
         load = program.load if program else _as_it_is

@@ -12,49 +12,40 @@ from typing_extensions import TypeVar
 from adjourn.core.codec import plain
 from adjourn.core.decision import Decision
 from adjourn.core.duration import seconds
-from adjourn.core.ids import check_chosen, check_imported, local_of, places_of, ref_of
+from adjourn.core.ids import check_chosen, local_of, places_of, ref_of
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.quarantine import MAX_DEATHS
-from adjourn.core.records import CancelAsked, Command, PauseAsked, Resumed, Said, Started
+from adjourn.core.records import CancelAsked, Command, PauseAsked, Started
 from adjourn.core.run_status import RunStatus
-from adjourn.core.status import Status
 from adjourn.driver.clock import Clock, SystemClock
 from adjourn.driver.feed import Feed
 from adjourn.driver.identity import new_run_id
 from adjourn.driver.watch import Event, Load, watch
 from adjourn.driver.worker_mark import check_outside, mark, unmark
 from adjourn.errors import (
-    AlreadyDecided,
-    AlreadyResumed,
-    AnswerRequired,
     Invalid,
     InvalidDefinition,
     Misused,
-    Refused,
-    RunExists,
     StaleDecision,
     UnknownInterrupt,
     UnknownRun,
 )
 from adjourn.runtime.advance import AdvanceVerb
-from adjourn.runtime.answers import MISSING, Missing, answered, answers_for, describe, is_answer_needed
-from adjourn.runtime.arguments import check_same, checked_groups, checked_labels, has_words, limited, whole
+from adjourn.runtime.answers import MISSING, Missing, answered
+from adjourn.runtime.arguments import checked_groups, checked_labels, has_words, limited, whole
 from adjourn.runtime.audit_verbs import AuditVerbs
 from adjourn.runtime.checkpoint import Checkpoint, Saved, key_ring, taken_over
 from adjourn.runtime.decision_signer import DecidersSource, Signatures, SigningKeySource
-from adjourn.runtime.definition import Definition, check_on_change
+from adjourn.runtime.definition import Definition, OnChange, check_on_change
 from adjourn.runtime.erasure_verbs import ErasureVerbs, check_content
 from adjourn.runtime.halt_verbs import HaltVerbs
 from adjourn.runtime.live_relay import LiveText
-from adjourn.runtime.local import check_program
 from adjourn.runtime.retention import Folder, Retention, Span
 from adjourn.runtime.retry_verbs import RetryVerbs
 from adjourn.runtime.run import Run
 from adjourn.runtime.sealer import Sealer
-from adjourn.runtime.similar_ids import NEAR, did_you_mean
 from adjourn.runtime.state_cache import BYTES
-from adjourn.runtime.turns import at_home, beginning
-from adjourn.runtime.upgraders import upgraded
+from adjourn.runtime.turns import beginning
 from adjourn.stores.address import open_store
 from adjourn.stores.audit_key import KeySource, audit_keys
 from adjourn.stores.protocol import Filter, RunRow, Store
@@ -65,6 +56,8 @@ if TYPE_CHECKING:
     from adjourn.runtime.worker import Worker
 
 T = TypeVar("T", default=Any)
+SEVERAL = 5
+"""Interrupts that an error lists where several could be meant."""
 
 
 class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
@@ -110,7 +103,7 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
         grace: float = 5.0,
         concurrency: int = 100,
         max_deaths: int = MAX_DEATHS,
-        on_change: Literal["refuse", "warn"] = "refuse",
+        on_change: OnChange = "refuse",
         work: bool = True,
         audit_key: KeySource | Sequence[KeySource] | None = None,
         hot_bytes: int = BYTES,
@@ -122,7 +115,8 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
         if seconds(lease, "lease") < 0.1:
             raise InvalidDefinition(f"lease must be at least 0.1 s, not {lease!r}")
         self._address, self._programs = store, list(programs)
-        self._lease, self._concurrency, self._on_change = float(lease), whole("concurrency", concurrency), on_change
+        self._lease, self._concurrency = float(lease), whole("concurrency", concurrency)
+        self._on_change: OnChange = on_change
         self._grace = seconds(grace, "grace")
         self._works, self._marked, self._hot_bytes = work, False, whole("hot_bytes", hot_bytes)
         self._resources = dict(resources or {})
@@ -131,7 +125,7 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
         self.secret = secret
         self._audit_key, self._audit_keys = audit_key, ()
         self._sealer: Sealer | None = None
-        self._signatures = Signatures(deciders, signing_key)
+        self.signatures = Signatures(deciders, signing_key)
         self.archive, self._retention = archive, Retention(self, retain, archive)
         self.programs: dict[str, Definition[Any]] = {}
         self.feed, self.origin = Feed(), f"{socket.gethostname()}:{os.getpid()}"
@@ -147,15 +141,15 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
             raise Misused("this runtime is open already")
         self._store = open_store(self._address) if isinstance(self._address, str) else self._address
         try:
-            await self._signatures.open(self._store, self.origin)
+            await self.signatures.open(self._store, self.origin)
             if self._programs and self._works:
-                self._signatures.check_work()
+                self.signatures.check_work()
         except BaseException:
             await self._let_go()
             raise
         self._worker = Worker(
             self._store, self.feed, self.clock, resources=self._resources, ttl=self._lease, grace=self._grace,
-            concurrency=self._concurrency, on_change=self._on_change, trust=self._signatures.trust, max_deaths=self._max_deaths,
+            concurrency=self._concurrency, on_change=self._on_change, trust=self.signatures.trust, max_deaths=self._max_deaths,
             hot_bytes=self._hot_bytes,
         )  # fmt: skip
         self._audit_keys = audit_keys(self._audit_key)
@@ -221,7 +215,7 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
 
     def _begin_work(self) -> None:
         """From here on this process runs bodies: what they start is inside of their runs."""
-        self._signatures.check_work()
+        self.signatures.check_work()
         if not self._marked:
             self._marked = True
             mark()
@@ -292,6 +286,8 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
         try:
             return Run(self, (await self.store.get(run_id)).id)
         except UnknownRun as unknown:
+            from adjourn.runtime.similar_ids import did_you_mean
+
             raise await did_you_mean(self.store, unknown) from None
 
     async def runs(
@@ -353,7 +349,7 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
             raise Invalid(f"an interrupt is named by its ref or its id, or given itself, not {name!r:.80}")
         places = places_of(name, run_id)
         for run, local in places:
-            found = await self.store.inbox(Filter(run=run, interrupt=local, limit=NEAR))
+            found = await self.store.inbox(Filter(run=run, interrupt=local, limit=SEVERAL))
             if len(found) == 1:
                 return found[0]
             if found:
@@ -452,7 +448,7 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
         """Append a command and wake its run."""
         if not command.by and has_words(command):
             self._check_requester((await self.store.get(run_id)).program, "")
-        command = await self._signatures.sealed(run_id, command)
+        command = await self.signatures.sealed(run_id, command)
         with self.worker.expecting(run_id):
             seq = await self.store.deliver(run_id, command, request=request_id, origin=self.origin)
             if isinstance(command, CancelAsked) or (isinstance(command, PauseAsked) and command.now):
@@ -476,7 +472,7 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
         approved: bool | None = None,
         instruction: str | None = None,
         by: str = "",
-        on_change: Literal["refuse", "warn"] | None = None,
+        on_change: OnChange | None = None,
     ) -> Run[Any]:
         """Continue from a checkpoint, once: the second time, and for a run that has moved on, it raises
         `AlreadyResumed`.
@@ -486,41 +482,19 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
         Args:
             checkpoint, answer, answers, approved, instruction, by, on_change: as for `Agent.resume`.
         """
+        from adjourn.runtime.prepare import Continuation, enter, prepare
+
+        wanted = Continuation(
+            answer=answer,
+            answers=answers,
+            approved=approved,
+            instruction=instruction,
+            by=by,
+            on_change=on_change or self._on_change,
+        )
         saved = taken_over(checkpoint, secret=self.secret)
-        run = saved.run_id
-        row = await self.row(run)
-        if (program := self.programs.get(saved.started.program)) is not None:
-            if row is None:
-                saved = upgraded(saved, program.name, program.fingerprint)
-            check_program(program, saved.state.fingerprint, on_change or self._on_change)
-        state = saved.state
-        if row is not None:
-            check_same(row, saved)
-        if state.ended is not None:
-            raise Refused(run, "resume", state.view, "it has ended")
-        commands: list[Command] = [*await answers_for(state, answer, answers, approved, by, self.store.now())]
-        paused = state.status in (Status.PAUSED, Status.PAUSING)
-        if not commands and not instruction and is_answer_needed(state, self.store.now()):
-            raise AnswerRequired(describe(state))
-        if paused:
-            commands.append(Resumed(instruction=instruction or "", by=by))
-        elif instruction:
-            commands.append(Said(text=instruction, by=by))
-        check_imported(run)
-        self._signatures.check_key(run, commands)
-        home = await at_home(self, saved) if row is None else saved
-        with self.worker.expecting(run):
-            if row is None and not await self.store.create(home.started, home.records[1:], origin=self.origin):
-                check_same(await self.store.get(run), saved)  # somebody else was first
-            try:
-                for n, command in enumerate(commands):  # the first settles who resumes: only if nothing has come since
-                    command = await self._signatures.sealed(run, command)
-                    await self.store.deliver(run, command, origin=self.origin, at=0 if n else saved.seq)
-            except (AlreadyDecided, Refused):
-                now = await self.store.get(run)
-                raise AlreadyResumed(run, saved.seq, now.seq, now.status.value) from None
-            self.worker.wake(run)
-        return Run(self, run)
+        definition, row = self.programs.get(saved.started.program), await self.row(saved.run_id)
+        return await enter(self, await prepare(saved, definition, wanted, self.store.now(), row=row))
 
     async def row(self, run: str) -> RunRow | None:
         """The row of a run, if there is one."""
@@ -558,16 +532,11 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
         if isinstance(old[0], Started):
             self._check_requester(old[0].program, by)
         from adjourn.core.fork import forked
+        from adjourn.runtime.prepare import Continuation, enter, prepare
 
         made = forked(old, at, new, by, changed, how, instruction)
-        saved = await at_home(self, Checkpoint(self._signatures.kept(new, made)))
+        saved = Checkpoint(self.signatures.kept(new, made))
         answered_here = answers.items() if isinstance(answers, Mapping) else ()
         given = {ref_of(new, local_of(run.id, id)): value for id, value in answered_here}
-        commands: list[Command] = [*await answers_for(saved.state, MISSING, given or None, None, by, self.store.now())]
-        self._signatures.check_key(new, commands)
-        if not await self.store.create(saved.started, saved.records[1:], origin=self.origin):
-            raise RunExists(new)
-        for command in commands:
-            await self.deliver(new, command)
-        self.worker.wake(new)
-        return Run(self, new)
+        wanted = Continuation(answers=given or None, by=by, attended=True)
+        return await enter(self, await prepare(saved, None, wanted, self.store.now()), is_new=True)

@@ -7,8 +7,6 @@ from adjourn.errors import UnknownRun
 from adjourn.stores.protocol import AuditLog, Filter, Lists, Store
 from adjourn.stores.rules.prune import PRUNE
 
-NEAR = 5
-"""Names that an error lists where several could be meant."""
 NEWEST = 50
 """Runs that are compared because they are new."""
 ALIKE = 20

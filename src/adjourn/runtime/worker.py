@@ -3,14 +3,12 @@
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from adjourn.core.ids import places_of
-from adjourn.core.interrupt import Interrupt, view
 from adjourn.core.quarantine import MAX_DEATHS
-from adjourn.core.records import Started
+from adjourn.core.records import AnyRecord, Started
 from adjourn.core.state import State
 from adjourn.core.status import Status
 from adjourn.driver.clock import Clock
@@ -23,9 +21,10 @@ from adjourn.errors import StoreError, UnknownRun
 from adjourn.runtime.advance import Advanced, Budget, Busy, Rested
 from adjourn.runtime.advancer import Advancer
 from adjourn.runtime.program_choice import Fitness
+from adjourn.runtime.run_worker import RunWorker
 from adjourn.runtime.slots import Slots
 from adjourn.runtime.state_cache import BYTES, Folded
-from adjourn.runtime.waiters import Waiter, Waiters
+from adjourn.runtime.waiters import Waiter, Waiters, rest
 from adjourn.stores.protocol import Filter, Lease, RunRow, Store
 
 log = logging.getLogger("adjourn.worker")
@@ -44,7 +43,7 @@ STOPS = frozenset({Status.PAUSING, Status.CANCELLING})
 """Statuses in which a run is only to be stopped: that waits for no slot."""
 
 
-class Worker:
+class Worker(RunWorker):
     """Advances the runs of its programs, `concurrency` at a time. Safety is the store's; this is only liveness."""
 
     def __init__(
@@ -66,12 +65,12 @@ class Worker:
         self._store, self._clock = store, clock
         self._slots = Slots(concurrency)
         self._fitness = Fitness(store, self.id, resources=resources, on_change=on_change, trust=trust)
-        self.advancer = Advancer(
+        advancer = Advancer(
             self.id, store, feed, clock, self._fitness, self._slots, resources=resources, ttl=ttl, grace=grace, trust=trust,
             max_deaths=max_deaths, hot_bytes=hot_bytes,
         )  # fmt: skip
-        self.earlier = self.advancer.earlier
-        self.refusals, self.errors, self.left = self.advancer.refusals, self.advancer.errors, self.advancer.left
+        super().__init__(advancer)
+        self.left = advancer.left
         self._works = False
         self._drives: dict[str, asyncio.Task[Any]] = {}
         self._again: set[str] = set()
@@ -199,9 +198,9 @@ class Worker:
         self._begin_sweeps()
         return self._waiters.add(run)
 
-    def kept(self, run: str) -> State | None:
-        """What the run meant when this process let go of it, if that is still known; see `HotStates.look`."""
-        return self.advancer.hot.look(run)
+    async def rest(self, run: str) -> tuple[State, Sequence[AnyRecord]]:
+        """See `RunWorker.rest`."""
+        return await rest(self._store, self, run)
 
     async def rested(self, run: str) -> None:
         """Return when this process has let go of the run."""
@@ -285,34 +284,9 @@ class Worker:
         self.wake(row.id, replaces=row.worker if life is Life.DEAD else "", stops=row.status in STOPS)
         return True
 
-    # What others in this process know of its runs
-
-    def drives(self, run: str) -> bool:
-        """Whether the run is being advanced in this process now."""
-        return run in self.advancer.running
-
-    def asked(self, given: str | Interrupt) -> Interrupt | None:
-        """An interrupt that was open when this process let go of its run, to build an answer of; None if it is not known here.
-
-        What was asked never changes, so nobody need read it again. Whether it is still open is for the store to say.
-        """
-        name = given.ref if isinstance(given, Interrupt) else given
-        places = places_of(name) if isinstance(name, str) else []  # pyright: ignore[reportUnnecessaryIsInstance]
-        if len(places) != 1 or not places[0][0]:
-            return None
-        [(run, local)] = places
-        state = self.kept(run)
-        found = state.open.get(local) if state is not None and state.trust is None else None
-        return view(run, found.seq, found.record) if found is not None else None
-
-    def cut(self, run: str, seq: int) -> None:
-        """The word at `seq` ends the run's model calls: they need not wait until its driver has read it."""
-        if drive := self.advancer.running.get(run):
-            drive.cut(seq)
-
     def forget(self, run: str) -> None:
-        """The run was erased: this process knows nothing of it any more."""
-        self.advancer.forget(run)
+        """See `RunWorker.forget`."""
+        super().forget(run)
         self._wakes.pop(run, None)
 
     # The end

@@ -39,11 +39,10 @@ from adjourn.core.fingerprint import changes
 from adjourn.core.interrupt import Interrupt
 from adjourn.errors import AnswerRequired, CheckpointInvalid, Invalid, NotFound, UnknownInterrupt
 from adjourn.flow.flow import Flow
-from adjourn.runtime.answers import MISSING
-from adjourn.runtime.checkpoint import SECRET, Checkpoint, key_ring
+from adjourn.runtime.checkpoint import SECRET, Checkpoint, key_ring, taken_over
+from adjourn.runtime.prepare import Continuation, enter, prepare
 from adjourn.runtime.run import Run
 from adjourn.runtime.runtime import Runtime
-from adjourn.runtime.turns import at_home
 from adjourn.views.visible import lines, visible
 
 app = typer.Typer(name="checkpoint", help="A saved run in a file: show, verify or resume it.", no_args_is_help=True)
@@ -169,25 +168,28 @@ class Resumption:
     instruction: str
     by: Person
     on_change: str
+    resources: Mapping[str, Any]
 
     async def begin(self, rt: Runtime, *, attended: bool) -> Run[Any]:
         """The run, in this runtime; what it waits for may also be asked here."""
+        wanted = Continuation(
+            answers=self.answers,
+            instruction=self.instruction or None,
+            by=self.by.name,
+            on_change="warn" if self.on_change == "warn" else "refuse",
+            attended=attended,
+        )
+        saved = taken_over(self.data)
+        row = await rt.row(saved.run_id)
         try:
-            return await rt.resume(
-                self.data, MISSING, answers=self.answers, instruction=self.instruction or None, by=self.by.name,
-                on_change="warn" if self.on_change == "warn" else "refuse",
-            )  # fmt: skip
+            prepared = await prepare(saved, self.program, wanted, rt.store.now(), row=row, resources=self.resources)
         except AnswerRequired:
-            saved = Checkpoint.from_json(self.data)
-            if not attended:
-                waiting = ", ".join(f"{i.id!r} ({i.kind})" for i in saved.interrupts)
-                raise Invalid(
-                    f"it waits for {waiting}; say --approve, --deny, --answer VALUE or --instruction TEXT; "
-                    f"look first: adjourn checkpoint show"
-                ) from None
-        home = await at_home(rt, saved)
-        await rt.store.create(home.started, home.records[1:], origin=rt.origin)
-        return await rt.get(saved.run_id)
+            waiting = ", ".join(f"{i.id!r} ({i.kind})" for i in saved.interrupts)
+            raise Invalid(
+                f"it waits for {waiting}; say --approve, --deny, --answer VALUE or --instruction TEXT; "
+                f"look first: adjourn checkpoint show"
+            ) from None
+        return await enter(rt, prepared)
 
 
 @app.command()
@@ -241,13 +243,13 @@ def resume(
     answers = _answers(saved, item, approve, deny, answer, edit, note, digest)
     by_whom = person(db, by, right="decide" if answers else None) if db is not None else Person(who(by))
     try:
-        wanted = Resumption(data, _its_program(saved, program), answers, instruction, by_whom, on_change)
         given = resources_of(resources)
+        wanted = Resumption(data, _its_program(saved, program), answers, instruction, by_whom, on_change, given)
     except NotImportable as e:
         say(*lines(e.trace.rstrip()))
         raise
     place = Place(db, program, saved=db is not None)
-    code, new = asyncio.run(_resumed(wanted, place, given, as_json))
+    code, new = asyncio.run(_resumed(wanted, place, as_json))
     _hand_over(new, output, as_json, quiet=new.state.ended is not None or place.saved)
     raise typer.Exit(code)
 
@@ -300,14 +302,12 @@ def _call_of(i: Interrupt) -> str:
     return i.call.call_id if i.call else i.id
 
 
-async def _resumed(
-    wanted: Resumption, place: Place, resources: Mapping[str, Any], as_json: bool
-) -> tuple[int, Checkpoint]:
+async def _resumed(wanted: Resumption, place: Place, as_json: bool) -> tuple[int, Checkpoint]:
     view = view_of(as_json)
     log_to(lambda *said: (view.rest(), say(*said)))
     decider = decider_here(place, wanted.by, as_json)
     address = address_of(place.db) if place.db is not None else "memory://"
-    async with Runtime(address, [wanted.program], resources=resources) as rt:
+    async with Runtime(address, [wanted.program], resources=wanted.resources) as rt:
         run = await wanted.begin(rt, attended=decider is not None)
         if isinstance(view, TextView):
             view.recall(await rt.store.load(run.id), EARLIER)

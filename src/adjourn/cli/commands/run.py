@@ -24,10 +24,11 @@ from adjourn.cli.terminal.log_lines import log_to
 from adjourn.cli.terminal.screen import Screen
 from adjourn.cli.terminal.summary import Place
 from adjourn.core.codec import loads
-from adjourn.core.status import ENDED, Status
+from adjourn.core.status import ENDED
 from adjourn.errors import Invalid, NotAllowed, Refused
 from adjourn.flow.flow import Flow
 from adjourn.runtime.answers import MISSING
+from adjourn.runtime.prepare import Continuation, prepare
 from adjourn.runtime.run import Run
 from adjourn.runtime.runtime import Runtime
 from adjourn.views.visible import lines, visible
@@ -86,10 +87,10 @@ class Wanted:
             raise Refused(
                 run.id, "resume", row.shown(rt.store.now(), ()), "it has ended; `adjourn fork` begins a new run from it"
             )
-        if row.status in (Status.PAUSED, Status.PAUSING) or row.shown(rt.store.now(), ()) == "failed":
-            await run.resume(self.instruction, by=by)
-        elif self.instruction:
-            await run.say(self.instruction, by=by)
+        wanted = Continuation(instruction=self.instruction or None, by=by, attended=True)
+        prepared = await prepare(await run.checkpoint(), self.program, wanted, rt.store.now())
+        for command in prepared.commands:
+            await rt.deliver(run.id, command)
         rt.worker.wake(run.id)
         return run
 

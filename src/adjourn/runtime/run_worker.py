@@ -1,0 +1,84 @@
+"""What drives the runs of a runtime, whoever begins it: what everybody in the process may ask of it."""
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+
+from adjourn.core.ids import places_of
+from adjourn.core.interrupt import Interrupt, view
+from adjourn.core.records import AnyRecord, Started
+from adjourn.core.state import State
+from adjourn.driver.program import Program
+from adjourn.runtime.advance import Advanced, Budget
+from adjourn.runtime.advancer import Advancer
+
+
+class RunWorker:
+    """One of a runtime: a `Worker` drives what is due by itself, a `LocalWorker` what somebody waits for."""
+
+    def __init__(self, advancer: Advancer) -> None:
+        self.advancer = advancer
+        self.earlier, self.errors, self.refusals = advancer.earlier, advancer.errors, advancer.refusals
+
+    def register(self, program: Program, *, work: bool = True) -> None:
+        """Know this program. `work`: find its runs that are due, and advance them, from now on."""
+        raise NotImplementedError
+
+    def expecting(self, run: str) -> AbstractContextManager[None]:
+        """What is written within will wake this run here: nobody else need take it."""
+        raise NotImplementedError
+
+    def begin(self, started: Started, *, new: bool) -> None:
+        """A run that this process has just created, if it is `new`: its state is known, so there is nothing to look up."""
+        raise NotImplementedError
+
+    def wake(self, run: str, *, replaces: str = "", stops: bool = False) -> None:
+        """Somebody knows that there is something to do for this run. Harmless if not."""
+        raise NotImplementedError
+
+    async def advance(self, run: str, budget: Budget, *, replaces: str = "") -> Advanced:
+        """See `Runtime.advance`."""
+        raise NotImplementedError
+
+    async def rest(self, run: str) -> tuple[State, Sequence[AnyRecord]]:
+        """The run's state and its records, once it has ended or waits for a person. Raises the error if it cannot go on here."""
+        raise NotImplementedError
+
+    async def close(self, grace: float) -> None:
+        """Start nothing new, cut model calls, wait `grace` for tools in flight, and hand the runs back."""
+        raise NotImplementedError
+
+    def closed(self) -> None:
+        """The store is closed as well."""
+
+    # What others in this process know of its runs
+
+    def drives(self, run: str) -> bool:
+        """Whether the run is being advanced in this process now."""
+        return run in self.advancer.running
+
+    def kept(self, run: str) -> State | None:
+        """What the run meant when this process let go of it, if that is still known; see `HotStates.look`."""
+        return self.advancer.hot.look(run)
+
+    def asked(self, given: str | Interrupt) -> Interrupt | None:
+        """An interrupt that was open when this process let go of its run, to build an answer of; None if it is not known here.
+
+        What was asked never changes, so nobody need read it again. Whether it is still open is for the store to say.
+        """
+        name = given.ref if isinstance(given, Interrupt) else given
+        places = places_of(name) if isinstance(name, str) else []  # pyright: ignore[reportUnnecessaryIsInstance]
+        if len(places) != 1 or not places[0][0]:
+            return None
+        [(run, local)] = places
+        state = self.kept(run)
+        found = state.open.get(local) if state is not None and state.trust is None else None
+        return view(run, found.seq, found.record) if found is not None else None
+
+    def cut(self, run: str, seq: int) -> None:
+        """The word at `seq` ends the run's model calls: they need not wait until its driver has read it."""
+        if drive := self.advancer.running.get(run):
+            drive.cut(seq)
+
+    def forget(self, run: str) -> None:
+        """The run was erased: this process knows nothing of it any more."""
+        self.advancer.forget(run)
