@@ -46,7 +46,7 @@ class Commands(TyperGroup):
 app = typer.Typer(
     cls=Commands,
     name="adjourn",
-    help="Durable, interruptible agents: run them, look at runs, decide what waits for a person, pause, resume and cancel.",
+    help="Durable, interruptible agents: run them, inspect runs, decide what waits for a person, pause, resume and cancel.",
     epilog="Exit codes: 0 done, 1 failed, 2 wrong input, 3 waiting for a person, 4 cancelled.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,

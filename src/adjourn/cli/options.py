@@ -23,27 +23,33 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text."
 By = Annotated[
     str | None,
     typer.Option(
-        "--by", metavar="NAME", help="Who does it; with a key, it says who.", show_default="your user name here"
+        "--by",
+        metavar="NAME",
+        help="Your name; with a signing key, the key's name.",
+        show_default="your user name here",
     ),
 ]
 Reason = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; it is recorded.", show_default=False)]
-Note = Annotated[str, typer.Option("--note", metavar="TEXT", help="A remark; it is recorded.", show_default=False)]
+Note = Annotated[str, typer.Option("--note", metavar="TEXT", help="A comment; it is recorded.", show_default=False)]
 Group = Annotated[
     list[str] | None,
     typer.Option(
-        "--group", metavar="NAME", help="A group for which you decide; with a key, it says which.", show_default=False
+        "--group", metavar="NAME", help="A group of yours; with a signing key, the key's groups.", show_default=False
     ),
 ]
 Wait = Annotated[
     float | None,
     typer.Option(
         "--wait", metavar="SECONDS", min=0,
-        help="Wait so long for the run to come to rest; then the exit code says how: "
-        "0 done, 1 failed, 3 waiting for a person or still going, 4 cancelled.",
+        help="Wait up to SECONDS for the run to stop; then the exit code says how: "
+        "0 done, 1 failed, 3 waiting for a person or still running, 4 cancelled.",
     ),
 ]  # fmt: skip
 RequestId = Annotated[
-    str, typer.Option("--request-id", metavar="ID", help="The same id again gets the same answer.", show_default=False)
+    str,
+    typer.Option(
+        "--request-id", metavar="ID", help="The same id again returns the recorded result.", show_default=False
+    ),
 ]
 Resources = Annotated[
     str, typer.Option(metavar="APP.PY:DICT", help="The live objects that tools need.", show_default=False)
@@ -51,22 +57,20 @@ Resources = Annotated[
 SigningKeyFile = Annotated[
     str,
     typer.Option(
-        "--signing-key", metavar="FILE", help="Sign with this key (`adjourn keys new`): workers that have deciders ask for it.",
+        "--signing-key", metavar="FILE", help="Sign decisions with this key (`adjourn keys new`); workers with --deciders require it.",
         show_default=False,
     ),
 ]  # fmt: skip
 DecidersFile = Annotated[
     str,
     typer.Option(
-        "--deciders", metavar="FILE", help="Public keys, one a line: only decisions count that one of them has signed.",
+        "--deciders", metavar="FILE", help="File of public keys, one per line: only decisions signed by one of them count.",
         show_default=False,
     ),
 ]  # fmt: skip
 RunId = Annotated[
     str,
-    typer.Argument(
-        metavar="RUN", help="A run's id, or how it begins if only one begins so.", autocompletion=complete_runs
-    ),
+    typer.Argument(metavar="RUN", help="Run id or a unique prefix.", autocompletion=complete_runs),
 ]
 InterruptId = Annotated[
     str,
@@ -87,7 +91,7 @@ AuditKeyFile = Annotated[
     str,
     typer.Option(
         "--audit-key", metavar="FILE", show_default=False,
-        help="The private key that signs the seals of the audit; without it, ADJOURN_AUDIT_SECRET, if that is set.",
+        help="Private key that signs the seals of the audit; without it, ADJOURN_AUDIT_SECRET, if set.",
     ),
 ]  # fmt: skip
 

@@ -29,7 +29,7 @@ NEVER = 0.0
 
 
 class Started(Record, frozen=True, tag="started"):
-    """The first record of every run. Of a conversation that goes on: `after`, the run before it, or its messages themselves as
+    """The first record of every run. Of a conversation that continues: `after`, the run before it, or its messages themselves as
     `history`, which then count; `requesters`, who shaped the turns before it; `summary`, what stands for its beginning."""
 
     run: str
@@ -50,7 +50,7 @@ class Started(Record, frozen=True, tag="started"):
 
     @property
     def before(self) -> Ref | None:
-        """Where the conversation stands that it goes on with, unless it has that itself."""
+        """Where the conversation stands that it continues, unless it has that itself."""
         return None if self.history else self.after
 
 
@@ -78,7 +78,7 @@ class PauseAsked(Record, frozen=True, tag="pause_asked"):
 
 
 class Resumed(Record, frozen=True, tag="resumed"):
-    """A person lets a paused run go on, perhaps with an instruction."""
+    """A person continues a paused run, perhaps with an instruction."""
 
     instruction: str = ""
     by: str = ""
@@ -111,7 +111,7 @@ class Emitted(Record, frozen=True, tag="emitted"):
 
 
 class Accepted(Record, frozen=True, tag="accepted"):
-    """Somebody lets the run go on with a program that is not the one it began with: with exactly this one. `changes` says
+    """A person lets the run continue with another definition than it started with: with exactly this one. `changes` says
     what they were shown."""
 
     fingerprint: dict[str, Any] = {}
@@ -256,7 +256,7 @@ class Faulted(Record, frozen=True, tag="faulted"):
 
 
 class Doubted(Record, frozen=True, tag="doubted"):
-    """A body that ended without anybody knowing whether its effect happened: a timeout, or it said so itself.
+    """A body that ended, and it is unknown whether its effect happened: a timeout, or it said so itself.
 
     `settle`: seconds that the world gets before it is asked. `running`: it has not ended, and is waited for. `left`: it
     has not ended, and a cancel does not wait any longer. `effect`, `undo`: what it is, if this journal has no intent of it: it
@@ -288,7 +288,7 @@ class Late(Record, frozen=True, tag="late"):
 
 
 class Disowned(Record, frozen=True, tag="disowned"):
-    """The record at `seq`, by which `by` decided `i`, does not count: nobody that this worker trusts has signed it."""
+    """The record at `seq`, by which `by` decided `i`, does not count: it is not signed by a key that this worker trusts."""
 
     seq: int
     i: str = ""
@@ -297,8 +297,8 @@ class Disowned(Record, frozen=True, tag="disowned"):
 
 
 class Restored(Record, frozen=True, tag="restored"):
-    """The store was restored from a backup: what the run did after `since`, its last record before this one, nobody here
-    knows. Every call that may have begun is in doubt, and the run is paused until a person has looked. No worker of the
+    """The store was restored from a backup: what the run did after `since`, its last record before this one, is
+    unknown here. Every call that may have begun is in doubt, and the run is paused until a person has looked. No worker of the
     time that was lost had an epoch as high as this one."""
 
     epoch: int
@@ -323,8 +323,8 @@ class Erased(Record, frozen=True, tag="erased"):
 
 
 class Intended(Record, frozen=True, tag="intended"):
-    """This call is about to start. Its existence consumes the approval that allowed it. `digest`: of a tool that somebody must agree
-    to, exactly what will run. Of other tools nothing: the reply has their arguments, the fingerprint what they are."""
+    """This call is about to start. Its existence consumes the approval that allowed it. `digest`: of a tool that needs
+    approval, exactly what will run. Of other tools nothing: the reply has their arguments, the fingerprint what they are."""
 
     call: str
     tool: str
@@ -403,7 +403,7 @@ class Parked(Record, frozen=True, tag="parked"):
 
 
 class Upgraded(Record, frozen=True, tag="upgraded"):
-    """The run goes on with another version of its program, whose `fingerprint` this is, because an upgrader was registered
+    """The run continues with another version of its program, whose `fingerprint` this is, because an upgrader was registered
     for it. `now`: by the number of an earlier record, what some of its fields are read as from here on; it stays as it was
     written. `began`: the tool and the arguments of calls that had begun, where those are read differently now: their
     idempotency keys are still made of them. `changes`: what is different, in words."""
@@ -415,7 +415,7 @@ class Upgraded(Record, frozen=True, tag="upgraded"):
 
 
 class Chapter(Record, frozen=True, tag="chapter"):
-    """A new chapter of the same run begins: whoever reads it may begin here. `state`: all that the records before this one mean,
+    """A new chapter of the same run begins: readers may begin here. `state`: all that the records before this one mean,
     in this `format`; of a fork nothing, as it says what the original was. `why`: what for, and `by` whom, `@size` if it had become long."""
 
     state: dict[str, Any] = {}

@@ -38,7 +38,7 @@ class AuditCommands(TyperGroup):
 app = typer.Typer(
     name="audit",
     cls=AuditCommands,
-    help="Who wanted what, when, from where, and what came of it: show (the default), verify, seal, anchor, export.",
+    help="The audit log: show (the default), verify, seal, anchor, export.",
 )
 
 Key = Annotated[
@@ -46,7 +46,7 @@ Key = Annotated[
     typer.Option(
         "--audit-key",
         metavar="FILE",
-        help="The key of the seals: a private key signs and checks, public lines (ed25519 …) check; may be repeated. "
+        help="Key of the seals: a private key signs and verifies, public lines (ed25519 …) verify; may be repeated. "
         "Without it, ADJOURN_AUDIT_SECRET, if that is set.",
         show_default=False,
     ),
@@ -63,16 +63,16 @@ def _keys(files: list[str] | None) -> list[AuditKey]:
 def show(
     run: Annotated[
         str,
-        typer.Argument(metavar="[RUN]", help="Of this run only.", show_default=False, autocompletion=complete_runs),
+        typer.Argument(metavar="[RUN]", help="Only of this run.", show_default=False, autocompletion=complete_runs),
     ] = "",
     security: Annotated[
         bool, typer.Option("--security", help="The security log instead: logins, keys, users, refusals.")
     ] = False,
-    limit: Annotated[int, typer.Option("--limit", min=1, max=1000, help="So many lines.")] = 100,
+    limit: Annotated[int, typer.Option("--limit", min=1, max=1000, help="Maximum number of lines.")] = 100,
     db: Db = None,
     as_json: Json = False,
 ) -> None:
-    """Show who wanted what, when, from where, why, and what came of it; also what was refused."""
+    """Show the audit log: every command, who issued it, from where, and its result."""
     if run and security:
         raise Invalid("the security log is not about one run: leave RUN out, or --security")
 
@@ -128,7 +128,7 @@ def verify(
         typer.Option(
             "--since",
             metavar="ANCHOR",
-            help="An anchor, or a file with one: what was there then must still be there.",
+            help="An anchor, or a file with one: everything it covers must still be there.",
             show_default=False,
         ),
     ] = "",
@@ -136,9 +136,9 @@ def verify(
     db: Db = None,
     as_json: Json = False,
 ) -> None:
-    """Check every journal, every audit, the rows made of them, and the seals; say how far that goes.
+    """Verify every journal, the audit, the rows made of them, and the seals.
 
-    Exits with 1 if a place is not as it was written. Without a key or an anchor, whoever can write the file can rewrite it.
+    Exits with 1 if anything was changed. Without a key or an anchor, anyone who can write the file can rewrite it.
     """
     keys, anchor = _keys(key), _anchor(since)
     found = with_runtime(db, lambda rt: rt.verification(since=anchor, key=keys))
@@ -208,9 +208,9 @@ def _by(kid: str) -> str:
 @app.command()
 @says("No anchor")
 def anchor(key: Key = None, db: Db = None, as_json: Json = False) -> None:
-    """Seal, and print the name of the last seal, to be kept where whoever can write the file cannot reach.
+    """Seal, and print the anchor of the last seal, to be kept where the writers of the file cannot reach.
 
-    Print it, post it, file it. Later, `adjourn audit verify --since ANCHOR` proves that what was there then still is.
+    Later, `adjourn audit verify --since ANCHOR` proves that everything it covers is still there.
     """
     keys = _keys(key)
     made = with_runtime(db, lambda rt: rt.audit_anchor(), audit_key=keys)
@@ -226,12 +226,12 @@ def anchor(key: Key = None, db: Db = None, as_json: Json = False) -> None:
 @says("Not exported")
 def export(
     after: Annotated[
-        int, typer.Option("--after", metavar="K", min=0, help="Only what seals behind this number cover.")
+        int, typer.Option("--after", metavar="K", min=0, help="Only what seals after this number cover.")
     ] = 0,
     db: Db = None,
     as_json: Json = False,
 ) -> None:
-    """Print the sealed lines and the seals, one JSON object a line. The last seal's `k` is where the next export begins."""
+    """Print the sealed lines and the seals, one JSON object per line. The next export starts after the last seal's `k`."""
 
     async def work(rt: Runtime) -> int:
         k = after

@@ -65,7 +65,7 @@ def _read(file: str) -> bytes:
 @app.command()
 @says("Not shown")
 def show(file: File, as_json: Json = False) -> None:
-    """Show what a checkpoint is and what it waits for. It is verified first."""
+    """Show a checkpoint and what it waits for. It is verified first."""
     data = _read(file)
     saved = Checkpoint.from_json(data)
     envelope = unseal(data, key_ring()).envelope
@@ -115,11 +115,12 @@ def _shown(saved: Checkpoint, envelope: Envelope) -> dict[str, Any]:
 def verify(
     file: File,
     program: Annotated[
-        str, typer.Argument(metavar="[APP.PY:NAME]", help="Check that it fits this program, too.", show_default=False)
+        str,
+        typer.Argument(metavar="[APP.PY:NAME]", help="Also check that it fits this agent or flow.", show_default=False),
     ] = "",
     as_json: Json = False,
 ) -> None:
-    """Check a checkpoint's digest, its signature (with ADJOURN_SECRET) and, if given, that it fits its program."""
+    """Verify a checkpoint's digest, its signature (with ADJOURN_SECRET) and, if given, that it fits an agent or flow."""
     found = list(_verified(_read(file), program_of(program) if program else None))
     if as_json:
         print_json([f.as_json() for f in found])
@@ -200,21 +201,25 @@ def resume(
     approve: Annotated[bool, typer.Option("--approve", help="Approve what it waits for.")] = False,
     deny: Annotated[bool, typer.Option("--deny", help="Deny it.")] = False,
     answer: Annotated[
-        str | None, typer.Option(metavar="VALUE", help="Answer it: JSON, or a text.", show_default=False)
+        str | None, typer.Option(metavar="VALUE", help="Answer it: JSON, or a string.", show_default=False)
     ] = None,
     edit: Annotated[
         str, typer.Option(metavar="JSON", help="With --approve: other arguments, all of them.", show_default=False)
     ] = "",
     item: Annotated[
-        str, typer.Option(metavar="ID", help="Which one, if it waits for several.", show_default=False)
+        str, typer.Option(metavar="ID", help="Which interrupt, if several are open.", show_default=False)
     ] = "",
     instruction: Annotated[
-        str, typer.Option(metavar="TEXT", help="What the agent reads as it goes on.", show_default=False)
+        str, typer.Option(metavar="TEXT", help="A message that the agent reads first.", show_default=False)
     ] = "",
     note: Note = "",
     digest: Annotated[
         str,
-        typer.Option(metavar="HEX", help="The digest of what you saw: anything else is refused.", show_default=False),
+        typer.Option(
+            metavar="HEX",
+            help="The digest of what you saw; if it has changed, the decision is refused.",
+            show_default=False,
+        ),
     ] = "",
     by: By = None,
     output: Annotated[
@@ -224,16 +229,16 @@ def resume(
     db: Annotated[
         str | None,
         typer.Option(
-            "--db", metavar="PATH", help="Go on in this database, or ADJOURN_DB's, where it can be resumed only once."
+            "--db", metavar="PATH", help="Continue in this database (or ADJOURN_DB), where it can be resumed only once."
         ),
     ] = None,
-    on_change: Annotated[str, typer.Option(help="refuse, or warn: if the program has changed.")] = "refuse",
+    on_change: Annotated[str, typer.Option(help="If the agent or flow has changed: refuse, or warn.")] = "refuse",
     resources: Resources = "",
     as_json: Json = False,
 ) -> None:
-    """Go on with a saved run here. If it ends, its output goes to stdout; if it waits again, its new checkpoint does.
+    """Continue a saved run here. If it ends, its output goes to stdout; if it waits again, its new checkpoint does.
 
-    Without --db nothing is remembered: the same file can be resumed twice, and what it does is then done twice.
+    Without --db nothing is remembered: the same file can be resumed twice, and its actions then run twice.
     """
     if on_change not in ("refuse", "warn"):
         raise Invalid(f"--on-change is 'refuse' or 'warn', not {on_change!r}")

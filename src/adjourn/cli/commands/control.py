@@ -58,11 +58,11 @@ def pause(
     as_json: Json = False,
     by: By = None,
     reason: Reason = "",
-    now: Annotated[bool, typer.Option("--now", help="Cut the model call in flight; what it said is kept.")] = False,
+    now: Annotated[bool, typer.Option("--now", help="Abort the running model call; what it said is kept.")] = False,
     request_id: RequestId = "",
     wait: Wait = None,
 ) -> None:
-    """Stop a run at its next boundary. A call in flight finishes and is recorded; nothing new starts."""
+    """Stop a run at its next boundary. A running call finishes and is recorded; nothing new starts."""
     name = person(db, by).name
     _steer(db, run, lambda r: r.pause(by=name, reason=reason, now=now, request_id=request_id), wait, as_json)
 
@@ -76,12 +76,12 @@ def resume(
     by: By = None,
     instruction: Annotated[
         str,
-        typer.Option("--instruction", metavar="TEXT", help="What the agent reads as it goes on.", show_default=False),
+        typer.Option("--instruction", metavar="TEXT", help="A message that the agent reads first.", show_default=False),
     ] = "",
     request_id: RequestId = "",
     wait: Wait = None,
 ) -> None:
-    """Let a paused run go on, or try a failed one again. Nothing that was done is done again."""
+    """Continue a paused run, or retry a failed one. No finished call runs again."""
     name = person(db, by, right="control" if instruction else None, what="an instruction").name
     _steer(db, run, lambda r: r.resume(instruction, by=name, request_id=request_id), wait, as_json)
 
@@ -97,9 +97,9 @@ def cancel(
     request_id: RequestId = "",
     wait: Wait = None,
 ) -> None:
-    """Stop a run, undo what it did, last thing first, and end it. Twice is the same as once.
+    """Stop a run, undo its actions, last one first, and end it. Twice is the same as once.
 
-    The beginning of an id is enough at a terminal only, where the whole id and what would be undone are shown first.
+    At a terminal, a unique prefix of the id is enough: the full id and what would be undone are shown first.
     """
     name, meant = person(db, by).name, _meant(db, run)
     _steer(db, meant, lambda r: r.cancel(by=name, reason=reason, request_id=request_id), wait, as_json)
@@ -140,7 +140,7 @@ def print_preview(preview: CancelPreview) -> None:
 @app.command()
 @says("Not accepted")
 def accept(run: RunId, db: Db = None, as_json: Json = False, by: By = None, request_id: RequestId = "") -> None:
-    """Let a run go on although its agent or flow changed: this run, with the version that a worker has refused."""
+    """Let a run continue although its agent or flow has changed: this run only, with the version that a worker refused."""
     name = person(db, by, right="decide", what="accepting a changed program").name
 
     async def work(rt: Runtime) -> tuple[str, tuple[str, ...]]:
@@ -165,7 +165,7 @@ def chapter(
     by: By = None,
     reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="What for.")] = "",
 ) -> None:
-    """Let a long run continue as new: whoever reads it next begins at a new chapter. Nothing may be in flight."""
+    """Begin a new chapter of a long run: readers start there. No call may be running."""
     name = person(db, by, right="control", what="beginning a chapter of a run").name
 
     async def work(rt: Runtime) -> tuple[str, int]:
@@ -183,14 +183,14 @@ def chapter(
 @says("Not said")
 def say(
     run: RunId,
-    text: Annotated[str, typer.Argument(help="What the agent reads at its next boundary, once.")],
+    text: Annotated[str, typer.Argument(help="The message; the agent reads it at its next boundary.")],
     db: Db = None,
     as_json: Json = False,
     by: By = None,
-    abandon: Annotated[bool, typer.Option("--abandon", help="Drop the questions that are open.")] = False,
+    abandon: Annotated[bool, typer.Option("--abandon", help="Drop the open questions.")] = False,
     request_id: RequestId = "",
 ) -> None:
-    """Tell a running agent something."""
+    """Send a message to a running agent."""
     name = person(db, by, right="control", what="talking to a run").name
     _steer(db, run, lambda r: r.say(text, by=name, abandon=abandon, request_id=request_id), None, as_json)
 
@@ -202,7 +202,7 @@ Scope = Annotated[str, typer.Argument(metavar="SCOPE", help="'*' for everything,
 @says("Not halted")
 def halt(
     scope: Scope,
-    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; everybody who is held reads it.")],
+    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; it is shown with every held run.")],
     db: Db = None,
     as_json: Json = False,
     by: By = None,
@@ -215,7 +215,7 @@ def halt(
 @app.command()
 @says("Not lifted")
 def unhalt(scope: Scope, reason: Reason = "", db: Db = None, as_json: Json = False, by: By = None) -> None:
-    """Lift a halt; held runs go on."""
+    """Lift a halt; held runs continue."""
     name = person(db, by, right="halt", what="lifting a halt").name
     _print_halts(with_runtime(db, lambda rt: rt.unhalt(scope, reason=reason, by=name)), as_json)
 

@@ -45,7 +45,7 @@ def _file(db: str | None) -> DatabaseFile:
 @app.command()
 @says("Not shown")
 def info(db: Db = None, as_json: Json = False) -> None:
-    """Show what is in a database: its schema, size, runs and records. Nothing is changed."""
+    """Show a database's schema, size, runs and records. Nothing is changed."""
     file = _file(db)
     found: dict[str, Any] = {
         "path": file.path,
@@ -74,12 +74,10 @@ def info(db: Db = None, as_json: Json = False) -> None:
 @says("Not migrated")
 def migrate(
     db: Db = None,
-    check: Annotated[
-        bool, typer.Option("--check", help="Change nothing; exit with 1 if something is to be done.")
-    ] = False,
+    check: Annotated[bool, typer.Option("--check", help="Change nothing; exit with 1 if an update is needed.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Bring a database's schema up to date. Every command that opens it does that, too; this one does nothing else."""
+    """Update a database's schema. Every command that opens it does that, too; this one does nothing else."""
     file = _file(db)
     before = file.schema
     todo = [number for number, _ in pending(before, repr(file.path))]
@@ -106,11 +104,11 @@ def migrate(
 @app.command()
 @says("Not copied")
 def backup(
-    target: Annotated[str, typer.Argument(metavar="FILE", help="Where the copy goes; it must not be there yet.")],
+    target: Annotated[str, typer.Argument(metavar="FILE", help="File of the copy; it must not exist yet.")],
     db: Db = None,
     as_json: Json = False,
 ) -> None:
-    """Copy a database as of one moment, while workers go on. The copy is checked, and only its owner can read it."""
+    """Copy a database as of one moment, while workers continue. The copy is verified, and only its owner can read it."""
     file = _file(db)
     if Path(target).exists():
         raise Conflict(f"there is a file {target!r} already; name another, nothing was copied")
@@ -137,14 +135,16 @@ def backup(
 @app.command()
 @says("Not restored")
 def restore(
-    backup: Annotated[str, typer.Argument(metavar="BACKUP", help="A copy that `adjourn db backup` made; only read.")],
+    backup: Annotated[
+        str, typer.Argument(metavar="BACKUP", help="A copy made by `adjourn db backup`; it is only read.")
+    ],
     db: Db = None,
     by: By = None,
     as_json: Json = False,
 ) -> None:
-    """Put a backup in the place of a database that nobody has open, which is kept under another name.
+    """Replace a database that is not open by a backup; the old one is kept under another name.
 
-    Every run that has not ended is paused, and what it may have done since the backup is in doubt: look, then resume it.
+    Every run that has not ended is paused, and what it may have done since the backup is in doubt: check it, then resume it.
     """
     address = address_of(db)
     path = file_of(address)
@@ -169,7 +169,9 @@ def restore(
 @app.command()
 @says("Not pruned")
 def prune(
-    older: Annotated[str, typer.Option("--older", metavar="SPAN", help="Whose last record is older: 12h, 30d, 4w.")],
+    older: Annotated[
+        str, typer.Option("--older", metavar="SPAN", help="Only runs whose last record is older: 12h, 30d, 4w.")
+    ],
     status: Annotated[
         list[str] | None,
         typer.Option(
@@ -182,13 +184,13 @@ def prune(
             "--archive", metavar="DIR", help="Write each run there first, as a checkpoint.", show_default=False
         ),
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say how many they are, and how large.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print their number and size.")] = False,
     reason: Reason = "",
     db: Db = None,
     as_json: Json = False,
     by: By = None,
 ) -> None:
-    """Remove runs that ended long ago, whole. Their audit stays, and their ids stay taken."""
+    """Remove runs that ended long ago. Their audit stays, and their ids stay in use."""
     _file(db)
     name = by or "" if dry_run else person(db, by, right="admin", what="pruning").name
     done = with_runtime(
@@ -221,7 +223,7 @@ def prune(
 @app.command()
 @says("Not scrubbed")
 def scrub(db: Db = None, as_json: Json = False) -> None:
-    """Get what was erased or pruned out of the bytes of the file and its log. Exits with 1 if somebody who reads is in the way."""
+    """Remove what was erased or pruned from the bytes of the file and its log. Exits with 1 if a reader prevents it."""
     _file(db)
     done = with_runtime(db, lambda rt: rt.scrub())
     if as_json:
@@ -240,7 +242,7 @@ def scrub(db: Db = None, as_json: Json = False) -> None:
 @app.command()
 @says("Not checked")
 def check(db: Db = None, as_json: Json = False) -> None:
-    """Check that a database is whole: its structure, every journal and the audit. Exits with 1 if it is not."""
+    """Check a database: its structure, every journal and the audit. Exits with 1 if it is damaged."""
     found = asyncio.run(is_whole(_file(db), db, deep=True))
     if as_json:
         print_json([f.as_json() for f in found])

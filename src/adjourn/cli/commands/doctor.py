@@ -28,12 +28,12 @@ def doctor(
     db: Db = None,
     as_json: Json = False,
     deep: Annotated[
-        bool, typer.Option("--deep", help="Check every page of the file, too; slow for a large one.")
+        bool, typer.Option("--deep", help="Also check every page of the file; slow for a large one.")
     ] = False,
 ) -> None:
-    """Check versions, the store, journals and audit, workers, letters and settings; say what to do. Nothing is changed.
+    """Check versions, the store, journals, audit, workers, notifications and settings, and print advice. Nothing is changed.
 
-    Exits with 1 if something is wrong. What a person should look at does not count as wrong.
+    Exits with 1 if there is a problem. Warnings are not problems.
     """
 
     async def examine() -> list[Finding]:

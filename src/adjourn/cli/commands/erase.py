@@ -28,22 +28,22 @@ app = typer.Typer()
 @says("Not erased")
 def erase(
     run: RunId,
-    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; it stays, with your name.")],
+    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; it is kept with your name.")],
     db: Db = None,
     as_json: Json = False,
     by: By = None,
     whole: Annotated[
-        bool, typer.Option("--whole", help="And every run of its conversation; all of them, or none.")
+        bool, typer.Option("--whole", help="Also every other run of its conversation: all of them, or none.")
     ] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask; then the id must be whole.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask; the id must be complete.")] = False,
     scrub: Annotated[
         bool,
         typer.Option(
-            help="Get it out of the file's bytes at once, which writes the whole file anew; or `adjourn db scrub` later."
+            help="Also remove it from the bytes of the file now, which rewrites the file; or later with `adjourn db scrub`."
         ),
     ] = True,
 ) -> None:
-    """Erase everything that was in a run that has ended. It cannot be undone; the audit keeps who wanted it, and why."""
+    """Erase the content of a run that has ended. It cannot be undone; the audit keeps who did it and why."""
     name = person(db, by, right="admin", what="erasing a run").name
     id = _meant(db, run, reason, yes, whole)
     done = with_runtime(db, lambda rt: rt.erase(id, by=name, reason=reason, whole=whole, scrub=scrub))
@@ -90,7 +90,7 @@ def _meant(db: str | None, run: str, reason: str, yes: bool, whole: bool) -> str
 @says("Not held")
 def hold(
     run: Annotated[
-        str, typer.Argument(metavar="[RUN]", help="The run; without it, those that are on.", show_default=False)
+        str, typer.Argument(metavar="[RUN]", help="The run; without it, the holds are listed.", show_default=False)
     ] = "",
     label: Annotated[
         str,
@@ -99,14 +99,14 @@ def hold(
         ),
     ] = "",
     reason: Annotated[
-        str, typer.Option("--reason", metavar="TEXT", help="Why; whoever is refused reads it.", show_default=False)
+        str, typer.Option("--reason", metavar="TEXT", help="Why; it is shown with every refusal.", show_default=False)
     ] = "",
     lift: Annotated[bool, typer.Option("--lift", help="End the hold.")] = False,
     db: Db = None,
     as_json: Json = False,
     by: By = None,
 ) -> None:
-    """Put a run, or a label, under a legal hold: it is neither erased nor pruned until somebody lifts that."""
+    """Put a run, or a label, under a legal hold: it is neither erased nor pruned until the hold is lifted."""
     if run and label:
         raise Invalid("name a run, or a label with --label, not both")
     if not (run or label):

@@ -32,17 +32,17 @@ app = typer.Typer()
 def fork(
     run: RunId,
     at: Annotated[
-        int | None, typer.Option("--at", metavar="RECORD", help="The boundary to begin from; without it, the latest.")
+        int | None, typer.Option("--at", metavar="RECORD", help="The boundary to start from; without it, the latest.")
     ] = None,
     instruction: Annotated[
         str,
-        typer.Option("--instruction", metavar="TEXT", help="What the agent reads as it goes on.", show_default=False),
+        typer.Option("--instruction", metavar="TEXT", help="A message that the agent reads first.", show_default=False),
     ] = "",
     answers: Annotated[
         str,
         typer.Option(
             metavar="reopen|keep",
-            help="What people answered before the boundary: it is asked again, or you answer for it.",
+            help="Answers given before the boundary: reopen asks again, keep records them as yours.",
         ),
     ] = "reopen",
     db: Db = None,
@@ -50,10 +50,10 @@ def fork(
     by: By = None,
     signing_key: SigningKeyFile = "",
 ) -> None:
-    """Start a new run from a boundary of another. What is recorded before it is reused, not done again.
+    """Start a new run from a boundary of another. Results recorded before it are reused, not repeated.
 
-    Nobody has agreed to anything in the new run. With --answers reopen it begins before the first answer of a person; with
-    keep, which is for somebody who may decide, the answers are recorded as yours.
+    Approvals are not inherited. With --answers reopen it starts before the first answer of a person; with
+    keep, which needs the right to decide, the answers are recorded as yours.
     """
     if answers not in ("reopen", "keep"):
         raise Invalid(f"--answers is 'reopen' or 'keep', not {answers!r}")

@@ -34,19 +34,21 @@ PATIENCE = 2.0
 @app.command()
 @says("Not shown")
 def inbox(
-    item: Annotated[str | None, typer.Argument(metavar="[ITEM]", help="Show this one, whole, and decide.")] = None,
+    item: Annotated[str | None, typer.Argument(metavar="[ITEM]", help="Show this one in full, and decide.")] = None,
     db: Db = None,
     as_json: Json = False,
     by: By = None,
-    agent: Annotated[str, typer.Option(help="Only of this agent or flow.", show_default=False)] = "",
-    kind: Annotated[str, typer.Option(help="Only of this kind: approval, question, …", show_default=False)] = "",
-    run: Annotated[str, typer.Option(metavar="RUN", help="Only of this run.", show_default=False)] = "",
-    limit: Annotated[int, typer.Option(help="At most so many.", min=1, max=1000)] = 50,
+    agent: Annotated[str, typer.Option(help="Only interrupts of this agent or flow.", show_default=False)] = "",
+    kind: Annotated[
+        str, typer.Option(help="Only interrupts of this kind: approval, question, …", show_default=False)
+    ] = "",
+    run: Annotated[str, typer.Option(metavar="RUN", help="Only interrupts of this run.", show_default=False)] = "",
+    limit: Annotated[int, typer.Option(help="Maximum number.", min=1, max=1000)] = 50,
     signing_key: SigningKeyFile = "",
 ) -> None:
-    """List what waits for a person; with ITEM show it whole and, at a terminal, decide.
+    """List what waits for a person; with ITEM show it in full and, at a terminal, decide.
 
-    ITEM is a number of the list, an interrupt's id, RUN/CALL, or a run that has only one open. Without a terminal it
+    ITEM is a number of the list, an interrupt's id, RUN/CALL, or a run with one open interrupt. Without a terminal it
     is only printed, and the exit code is 3 while it waits.
     """
     if item is None:
@@ -126,7 +128,11 @@ def shown_digest(found: Found, choice: Choice) -> str:
 
 Digest = Annotated[
     str,
-    typer.Option(metavar="HEX", help="The digest of what you saw: anything else is refused.", show_default=False),
+    typer.Option(
+        metavar="HEX",
+        help="The digest of what you saw; if it has changed, the decision is refused.",
+        show_default=False,
+    ),
 ]
 
 
@@ -140,9 +146,12 @@ def approve(
     note: Note = "",
     digest: Digest = "",
     edit: Annotated[
-        str, typer.Option(metavar="JSON", help="Run it with these arguments instead: all of them.", show_default=False)
+        str,
+        typer.Option(metavar="JSON", help="Run it with these arguments instead; give all of them.", show_default=False),
     ] = "",
-    scope: Annotated[str, typer.Option(help="once, or run: again in this run for these exact arguments.")] = "once",
+    scope: Annotated[
+        str, typer.Option(help="once, or run: also again in this run for exactly these arguments.")
+    ] = "once",
     group: Group = None,
     request_id: RequestId = "",
     wait: Wait = None,
@@ -181,7 +190,7 @@ def deny(
     wait: Wait = None,
     signing_key: SigningKeyFile = "",
 ) -> None:
-    """Refuse an action; the agent reads the refusal and goes on."""
+    """Refuse an action; the agent reads the refusal and continues."""
     decider = person(db, by, right="decide")
     _command(db, item, decider, lambda i: Choice("deny", note=note), digest, request_id, wait, as_json, signing_key)
 
@@ -190,12 +199,12 @@ def deny(
 @says("Not answered")
 def answer(
     item: InterruptId,
-    value: Annotated[str, typer.Argument(help="JSON; a text that is not JSON is taken as a text.")],
+    value: Annotated[str, typer.Argument(help="JSON; anything that is not JSON is a string.")],
     db: Db = None,
     as_json: Json = False,
     by: By = None,
     note: Note = "",
-    text: Annotated[bool, typer.Option("--text", help="Take VALUE as a text, even if it is JSON.")] = False,
+    text: Annotated[bool, typer.Option("--text", help="VALUE is a string, even if it looks like JSON.")] = False,
     digest: Digest = "",
     group: Group = None,
     request_id: RequestId = "",
@@ -223,16 +232,16 @@ def retry(
     note: Note = "",
     everything: Annotated[
         bool,
-        typer.Option("--all", help="With it all open errors that are like it: same program, step and kind of error."),
+        typer.Option("--all", help="Also retry all open errors like it: same agent, step and kind of error."),
     ] = False,
     digest: Digest = "",
     request_id: RequestId = "",
     wait: Wait = None,
     signing_key: SigningKeyFile = "",
 ) -> None:
-    """Try a failed step again; with --all, of every run that failed in the same way.
+    """Retry a failed step; with --all, in every run that failed in the same way.
 
-    At a terminal --all says how many there are, and asks. Each is a decision of its own; one that is refused stops no other.
+    At a terminal --all says how many there are, and asks. Each is a decision of its own; a refused one does not stop the others.
     """
     decider = person(db, by, right="decide")
     if not everything:

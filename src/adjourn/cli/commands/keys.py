@@ -23,11 +23,11 @@ app = typer.Typer(
     name="keys", help="Keys that sign decisions: new, show; and `require`, for a database.", no_args_is_help=True
 )
 
-File = Annotated[Path, typer.Argument(metavar="FILE", help="Where the private key is kept.")]
+File = Annotated[Path, typer.Argument(metavar="FILE", help="File for the private key.")]
 Name = Annotated[
     str, typer.Option(metavar="NAME", help="Whose it is.", show_default="this machine's, or your user name here")
 ]
-Person = Annotated[bool, typer.Option("--person", help="One person's own key: it signs nothing but their decisions.")]
+Person = Annotated[bool, typer.Option("--person", help="One person's own key: it signs only their decisions.")]
 Group = Annotated[
     list[str] | None,
     typer.Option("--group", metavar="NAME", help="A group of that person; may be repeated.", show_default=False),
@@ -37,9 +37,9 @@ Group = Annotated[
 @app.command()
 @says("No key made")
 def new(file: File, name: Name = "", person: Person = False, group: Group = None, as_json: Json = False) -> None:
-    """Make a key to sign decisions with, and print the line for the deciders' file of the workers.
+    """Create a key that signs decisions, and print its line for the workers' deciders file.
 
-    FILE is for whoever decides: `adjourn serve --signing-key FILE` signs what its users decide, `adjourn approve
+    FILE belongs where people decide: `adjourn serve --signing-key FILE` signs what its users decide, `adjourn approve
     --signing-key FILE` what a person decides here. Keep it where no tool can read it. The line is public.
     """
     check_outside("make keys")
@@ -65,7 +65,7 @@ def new(file: File, name: Name = "", person: Person = False, group: Group = None
 @app.command()
 @says("Not shown")
 def show(file: File, name: Name = "", person: Person = False, group: Group = None, as_json: Json = False) -> None:
-    """Print the line for the deciders' file once more; with options, another one for the same key."""
+    """Print the line for the deciders file again; with options, another one for the same key."""
     key = SigningKey.load(file)
     line = _line(key, name, person, group) if name or person or group else key.saved_line(file)
     if not line:
@@ -78,14 +78,14 @@ def show(file: File, name: Name = "", person: Person = False, group: Group = Non
 @app.command()
 @says("Not changed")
 def require(
-    off: Annotated[bool, typer.Option("--off", help="Take decisions without a signature again.")] = False,
+    off: Annotated[bool, typer.Option("--off", help="Accept decisions without a signature again.")] = False,
     db: Db = None,
     by: By = None,
     as_json: Json = False,
 ) -> None:
-    """Let a database take only decisions that are signed; a worker with deciders does the same when it starts.
+    """Accept only signed decisions in a database; a worker with deciders does the same when it starts.
 
-    With --off it takes others again: for a database whose workers have no deciders any more.
+    With --off it accepts unsigned ones again, for a database whose workers have no deciders any more.
     """
     check_outside("change who may decide")
 

@@ -33,13 +33,15 @@ def requests(
     as_json: Json = False,
     at: Annotated[
         int | None,
-        typer.Option("--at", metavar="RECORD", min=1, help="Only the one of this record, whole.", show_default=False),
+        typer.Option(
+            "--at", metavar="RECORD", min=1, help="Only the request of this record, in full.", show_default=False
+        ),
     ] = None,
     exactly: Annotated[
-        bool, typer.Option("--lines", help="Print exactly what the digest is of, into a file or a pipe; with --at.")
+        bool, typer.Option("--lines", help="With --at: print exactly the bytes that the digest covers.")
     ] = False,
 ) -> None:
-    """Show what the models of a run were sent, and whether that can be proved."""
+    """Show the exact requests that the models of a run were sent, and verify them."""
     if exactly and not at:
         raise Invalid("--lines prints one request: say which with --at RECORD")
     if exactly and sys.stdout.isatty():

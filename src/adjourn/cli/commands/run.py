@@ -41,9 +41,9 @@ KEYS = {
 }
 Session = Annotated[
     str | None,
-    typer.Option(help="The session it belongs to; it goes on with the last run of it.", show_default=False),
+    typer.Option(help="The session it belongs to; it continues the session's last run.", show_default=False),
 ]
-Fresh = Annotated[bool, typer.Option("--fresh", help="With --session: begin a conversation of its own in the session.")]
+Fresh = Annotated[bool, typer.Option("--fresh", help="With --session: start a new conversation in the session.")]
 EARLIER = 5
 """Steps of the past that are shown of a run that goes on."""
 
@@ -101,7 +101,7 @@ def run(
     program: Program,
     input: Annotated[
         str | None,
-        typer.Argument(metavar="[INPUT]", help="What it begins with; - reads it from stdin.", show_default=False),
+        typer.Argument(metavar="[INPUT]", help="The input; - reads it from stdin.", show_default=False),
     ] = None,
     db: Db = None,
     as_json: Json = False,
@@ -111,13 +111,14 @@ def run(
         list[str] | None, typer.Option(metavar="NAME=VALUE", help="A label; may be repeated.", show_default=False)
     ] = None,
     run_id: Annotated[
-        str | None, typer.Option("--id", metavar="ID", help="Its id, instead of a generated one.", show_default=False)
+        str | None,
+        typer.Option("--id", metavar="ID", help="The run's id; without it, one is generated.", show_default=False),
     ] = None,
     data: Annotated[bool, typer.Option("--data", help="INPUT is JSON, not text.")] = False,
     resume: Annotated[
         str,
         typer.Option(
-            metavar="RUN", help="Go on here with a run that is there, instead of a new one.", show_default=False
+            metavar="RUN", help="Continue an existing run here, instead of starting a new one.", show_default=False
         ),
     ] = "",
     after: Annotated[
@@ -128,15 +129,16 @@ def run(
     ] = "",
     fresh: Fresh = False,
     instruction: Annotated[
-        str, typer.Option(metavar="TEXT", help="With --resume: what the agent reads as it goes on.", show_default=False)
+        str,
+        typer.Option(metavar="TEXT", help="With --resume: a message that the agent reads first.", show_default=False),
     ] = "",
     resources: Resources = "",
     deciders: DecidersFile = "",
     signing_key: SigningKeyFile = "",
 ) -> None:
-    """Run an agent or a flow here, until it ends or waits. Its output goes to stdout, everything else to stderr.
+    """Run an agent or a flow until it ends or waits. Its output goes to stdout, everything else to stderr.
 
-    What waits for a person is asked right here; without a terminal the exit code is 3 and the command is printed.
+    What waits for a person is asked at the terminal; without one the exit code is 3 and the command is printed.
     Ctrl-C pauses at the next boundary, again cancels and undoes, a third time ends this process: nothing is lost.
     """
     if resume and (input is not None or run_id or session or label or after):

@@ -35,12 +35,14 @@ app = typer.Typer()
 def runs(
     db: Db = None,
     as_json: Json = False,
-    status: Annotated[str, typer.Option(help="Only runs of this status.", show_default=False)] = "",
+    status: Annotated[str, typer.Option(help="Only runs with this status.", show_default=False)] = "",
     agent: Annotated[str, typer.Option(help="Only runs of this agent or flow.", show_default=False)] = "",
     session: Annotated[str, typer.Option(help="Only runs of this session.", show_default=False)] = "",
-    label: Annotated[str, typer.Option(metavar="NAME=VALUE", help="Only with this label.", show_default=False)] = "",
-    after: Annotated[str, typer.Option(metavar="RUN", help="Older than this run.", show_default=False)] = "",
-    limit: Annotated[int, typer.Option(help="At most so many.", min=1, max=1000)] = 30,
+    label: Annotated[
+        str, typer.Option(metavar="NAME=VALUE", help="Only runs with this label.", show_default=False)
+    ] = "",
+    after: Annotated[str, typer.Option(metavar="RUN", help="Only runs older than this one.", show_default=False)] = "",
+    limit: Annotated[int, typer.Option(help="Maximum number.", min=1, max=1000)] = 30,
 ) -> None:
     """List runs, newest first."""
     name, found, value = label.partition("=")
@@ -103,10 +105,10 @@ def show(
     run: RunId,
     db: Db = None,
     as_json: Json = False,
-    journal: Annotated[bool, typer.Option("--journal", help="Print its records, one a line.")] = False,
+    journal: Annotated[bool, typer.Option("--journal", help="Print its records, one per line.")] = False,
     checkpoint: Annotated[bool, typer.Option("--checkpoint", help="Print its checkpoint.")] = False,
 ) -> None:
-    """Show one run: where it is and how it came there."""
+    """Show one run: its status and its steps."""
 
     async def work(rt: Runtime) -> tuple[Look, Timeline, str, float]:
         row = await find_run(rt, run)

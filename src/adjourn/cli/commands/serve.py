@@ -31,32 +31,38 @@ app = typer.Typer()
 Programs = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="[APP.PY:NAME]...", help="Agents and flows to advance here, too.", show_default=False,
+        metavar="[APP.PY:NAME]...", help="Agents and flows whose runs it also advances.", show_default=False,
         autocompletion=complete_programs,
     ),
 ]  # fmt: skip
-Host = Annotated[str, typer.Option(help="The address to listen on; any but this machine's own needs users.")]
+Host = Annotated[str, typer.Option(help="Address to listen on; any other than loopback needs users.")]
 Port = Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")]
 Origins = Annotated[
     list[str] | None,
     typer.Option(
-        "--origin", metavar="URL", help="Where people find it, if that is not HOST:PORT; may be repeated.", show_default=False
+        "--origin", metavar="URL", help="Public address, if it is not HOST:PORT; may be repeated.", show_default=False
     ),
 ]  # fmt: skip
 UsersFile = Annotated[
-    str, typer.Option(metavar="FILE", help="Its users; without it, those beside the database.", show_default=False)
+    str,
+    typer.Option(metavar="FILE", help="File of users; without it, the one beside the database.", show_default=False),
 ]
 LinkName = Annotated[
-    str, typer.Option(metavar="NAME", help="Who decides with the printed link.", show_default="your user name here")
+    str,
+    typer.Option(
+        metavar="NAME", help="Name of the person who uses the printed link.", show_default="your user name here"
+    ),
 ]
 Token = Annotated[
-    bool, typer.Option("--token", help="Print a link that may do everything, although there are users or an origin.")
+    bool, typer.Option("--token", help="Print a link with every right, although there are users or an origin.")
 ]
 Certificate = Annotated[str, typer.Option(metavar="FILE", help="For HTTPS: the certificate.", show_default=False)]
 CertificateKey = Annotated[str, typer.Option(metavar="FILE", help="For HTTPS: its key.", show_default=False)]
 Allowed = Annotated[
     list[str] | None,
-    typer.Option(metavar="NETWORK", help="Webhooks may go there although it is not public.", show_default=False),
+    typer.Option(
+        metavar="NETWORK", help="Network that webhooks may reach although it is not public.", show_default=False
+    ),
 ]
 Proxies = Annotated[
     list[str] | None,
@@ -65,19 +71,25 @@ Proxies = Annotated[
         show_default=False,
     ),
 ]  # fmt: skip
-Rate = Annotated[float, typer.Option(min=1, help="Requests a second for each address.")]
+Rate = Annotated[float, typer.Option(min=1, help="Requests per second for each address.")]
 Minutes = Annotated[
-    float, typer.Option(metavar="MINUTES", min=1, help="A browser's session ends after so long without use.")
+    float, typer.Option(metavar="MINUTES", min=1, help="Time without use after which a browser's session ends.")
 ]
-Hours = Annotated[float, typer.Option(metavar="HOURS", min=0.1, help="It ends after so long in any case.")]
+Hours = Annotated[float, typer.Option(metavar="HOURS", min=0.1, help="Time after which it ends in any case.")]
 Most = Annotated[
-    int, typer.Option(metavar="N", min=10, help="Connections in all, as far as the limit of files allows.")
+    int,
+    typer.Option(metavar="N", min=10, help="Maximum number of connections, as far as the limit of open files allows."),
 ]
 Each = Annotated[
-    int, typer.Option(metavar="N", min=0, help="Connections of one address.", show_default="a quarter of all")
+    int,
+    typer.Option(
+        metavar="N", min=0, help="Maximum number of connections of one address.", show_default="a quarter of all"
+    ),
 ]
-HeadSeconds = Annotated[float, typer.Option(metavar="SECONDS", min=0.1, help="For the head of a request to arrive.")]
-Work = Annotated[bool, typer.Option("--work/--no-work", help="Advance the programs' runs here, or only start them.")]
+HeadSeconds = Annotated[
+    float, typer.Option(metavar="SECONDS", min=0.1, help="Seconds for the head of a request to arrive.")
+]
+Work = Annotated[bool, typer.Option("--work/--no-work", help="Advance the runs here, or only start them.")]
 
 
 @app.command()
@@ -107,10 +119,10 @@ def serve(
     signing_key: SigningKeyFile = "",
     as_json: Json = False,
 ) -> None:
-    """Serve the API and the console until Ctrl-C. Where to open it is printed on stdout.
+    """Serve the API and the console until Ctrl-C. The address is printed on stdout.
 
-    With programs it is a worker as well; without them start one beside it. On this machine's own address, without users and
-    without an origin, the printed link has a token: whoever has it may do everything. Everywhere else people log in with
+    With agents or flows it is a worker as well; without them, start one beside it. On a loopback address, without users and
+    without an origin, the printed link has a token with every right. Everywhere else people log in with
     their keys: `adjourn user add`.
     """
     with needs("server"):

@@ -23,19 +23,19 @@ if TYPE_CHECKING:
     from adjourn.server.users import Key, User, Users
 
 app = typer.Typer(
-    name="user", help="Who may use the API and the console, in what role, with which keys.", no_args_is_help=True
+    name="user", help="Users of the API and the console: their roles, groups and keys.", no_args_is_help=True
 )
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="How decisions of this person are signed.")]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="Name under which this person's decisions are recorded.")]
 File = Annotated[
     str,
     typer.Option(
-        "--users", metavar="FILE", help="Where the users are, if not beside the database.", show_default=False
+        "--users", metavar="FILE", help="File of users, if not the one beside the database.", show_default=False
     ),
 ]
 Expires = Annotated[
     str,
-    typer.Option("--expires", metavar="WHEN", help="When the key ends: 12h, 30d, a date.", show_default="never"),
+    typer.Option("--expires", metavar="WHEN", help="When the key expires: 12h, 30d, a date.", show_default="never"),
 ]
 
 
@@ -108,16 +108,16 @@ def add(
     role: Annotated[str, typer.Option(help="viewer, operator, approver or admin.")] = "viewer",
     group: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="A group that may decide; may be repeated.", show_default=False),
+        typer.Option(metavar="NAME", help="A group of the user; may be repeated.", show_default=False),
     ] = None,
     expires: Expires = "",
     db: Db = None,
     file: File = "",
     as_json: Json = False,
 ) -> None:
-    """Add a user and print their key, this one time. Only its hash is kept.
+    """Add a user and print their key, once. Only its hash is kept.
 
-    A viewer looks; an operator pauses, resumes, cancels, starts and halts; an approver decides; an admin may do all of it.
+    A viewer reads; an operator pauses, resumes, cancels, starts and halts; an approver decides; an admin may do everything.
     """
     with _users(db, file, new=True) as users:
         key = users.add(name, role, group or (), expires_in=_seconds(expires))
@@ -154,7 +154,7 @@ def role(
     file: File = "",
     as_json: Json = False,
 ) -> None:
-    """Give a user another role; it counts from their next request on."""
+    """Give a user another role; it applies from their next request."""
     with _users(db, file) as users:
         user = users.set_role(name, role)
     _print_user(user, as_json)
@@ -165,14 +165,14 @@ def role(
 def groups(
     name: Name,
     group: Annotated[
-        list[str] | None, typer.Argument(metavar="[GROUP]...", help="All their groups.", show_default=False)
+        list[str] | None, typer.Argument(metavar="[GROUP]...", help="All groups of the user.", show_default=False)
     ] = None,
-    none: Annotated[bool, typer.Option("--none", help="Take them out of every group.")] = False,
+    none: Annotated[bool, typer.Option("--none", help="Remove the user from every group.")] = False,
     db: Db = None,
     file: File = "",
     as_json: Json = False,
 ) -> None:
-    """Put a user into these groups and no others; without a group, print those that they are in."""
+    """Set a user's groups; without a group, print them."""
     if group and none:
         raise Invalid("name groups, or give --none, not both")
     with _users(db, file) as users:
@@ -208,7 +208,7 @@ def remove(name: Name, db: Db = None, file: File = "", as_json: Json = False) ->
 @app.command()
 @says("No key made")
 def key(name: Name, expires: Expires = "", db: Db = None, file: File = "", as_json: Json = False) -> None:
-    """Print one more key for a user, this one time. The others stay valid; `revoke` ends one of them."""
+    """Print another key for a user, once. The others stay valid; `revoke` ends one of them."""
     with _users(db, file) as users:
         new = users.new_key(name, expires_in=_seconds(expires))
         user = users.get(name)
@@ -228,7 +228,7 @@ def _print_key(user: "User", key: str, as_json: bool) -> None:
 @app.command()
 @says("No keys listed")
 def keys(name: Name, db: Db = None, file: File = "", as_json: Json = False) -> None:
-    """List a user's keys: the id of each, how it ends, and until when it is valid. The keys themselves are not kept."""
+    """List a user's keys: id, last characters, and expiry. The keys themselves are not kept."""
     with _users(db, file) as users:
         found = users.keys(name)
     if as_json:

@@ -44,12 +44,12 @@ def watch(
     db: Db = None,
     as_json: Json = False,
     by: By = None,
-    after: Annotated[int, typer.Option(metavar="RECORD", min=0, help="Only what comes after this record.")] = 0,
-    rest: Annotated[bool, typer.Option("--rest", help="Leave when it waits for a person, too.")] = False,
+    after: Annotated[int, typer.Option(metavar="RECORD", min=0, help="Only events after this record.")] = 0,
+    rest: Annotated[bool, typer.Option("--rest", help="Also leave when it waits for a person.")] = False,
 ) -> None:
-    """Follow a run, whichever process advances it, until it ends. Leaving stops nothing.
+    """Follow a run until it ends, from any process. Leaving does not stop it.
 
-    At a terminal single keys pause, resume, cancel and talk to it. The exit code says how it ended, 0 if you left.
+    At a terminal, single keys pause, resume, cancel and send messages. The exit code says how it ended, 0 if you left.
     """
 
     name = person(db, by).name

@@ -42,27 +42,29 @@ def worker(
     db: Db = None,
     as_json: Json = False,
     resources: Resources = "",
-    concurrency: Annotated[int, typer.Option(help="So many runs at once.", min=1)] = 100,
-    lease: Annotated[float, typer.Option(help="Seconds after which a silent worker is replaced.")] = 15.0,
-    grace: Annotated[float, typer.Option(help="Seconds that tools in flight get when it stops.")] = 5.0,
+    concurrency: Annotated[int, typer.Option(help="Number of runs at the same time.", min=1)] = 100,
+    lease: Annotated[
+        float, typer.Option(help="Seconds after which a worker that does not respond is replaced.")
+    ] = 15.0,
+    grace: Annotated[float, typer.Option(help="Seconds that running tools get when it stops.")] = 5.0,
     max_deaths: Annotated[
-        int, typer.Option(help="A run that kills so many workers in a row waits for a person.", min=1)
+        int, typer.Option(help="A run whose worker dies so many times in a row waits for a person.", min=1)
     ] = MAX_DEATHS,
-    on_change: Annotated[str, typer.Option(help="refuse, or warn: runs of a changed program.")] = "refuse",
+    on_change: Annotated[str, typer.Option(help="Runs of a changed agent or flow: refuse, or warn.")] = "refuse",
     audit_key: AuditKeyFile = "",
     deciders: DecidersFile = "",
     retain: Annotated[
         str,
-        typer.Option(metavar="SPAN", help="Prune what ended longer ago: 12h, 30d, 4w.", show_default=False),
+        typer.Option(metavar="SPAN", help="Prune runs that ended longer ago: 12h, 30d, 4w.", show_default=False),
     ] = "",
     archive: Annotated[
         str, typer.Option(metavar="DIR", help="With --retain: write each run there first.", show_default=False)
     ] = "",
 ) -> None:
-    """Advance the runs of these programs until Ctrl-C or SIGTERM; then hand them back.
+    """Advance the runs of these agents and flows until Ctrl-C or SIGTERM; then release them.
 
-    Every run that comes to rest is one line. Start as many workers as you like: each run has one at a time. With --deciders
-    no call that needs an agreement starts without a decision that one of them has signed; the file is read again when it changes.
+    It prints one line for every run that stops. Start as many workers as you like: each run has one at a time. With --deciders
+    no gated call starts without a decision that one of them has signed; the file is read again when it changes.
     """
     try:
         loaded = [program for reference in programs for program in programs_of(reference)]

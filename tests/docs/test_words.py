@@ -1,0 +1,90 @@
+"""Plain English: no word that the glossary refuses stands in the documentation or in the help of the command line."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from typer.main import get_command
+
+from adjourn.cli.command_table import app
+
+ROOT = Path(__file__).parents[2]
+GLOSSARY = ROOT / "docs" / "glossary.md"
+PAGES = [
+    *(
+        ROOT / name
+        for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "AGENTS.md", "ARCHITECTURE.md", "SECURITY.md")
+    ),
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
+ELSEWHERE = ("decisions", "api", "glossary.md")
+"""Decisions are kept as they were made; the pages of names are made of docstrings; the glossary names the words itself."""
+WIDTH = 160
+"""Characters of a summary, so that `adjourn --help` shows what matters."""
+
+
+def refused() -> list[str]:
+    """The words of the glossary's last column that are set as code."""
+    found: list[str] = []
+    for line in GLOSSARY.read_text("utf-8").splitlines():
+        cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+        if len(cells) == 3:
+            found += re.findall(r"`([^`]+)`", cells[2])
+    return found
+
+
+PATTERN = re.compile(
+    r"\b(?:" + "|".join(re.escape(word).replace(r"\ ", r"\s+") for word in refused()) + r")\b", re.IGNORECASE
+)
+
+
+def prose(text: str) -> str:
+    """A page without its blocks of code and its names."""
+    text = re.sub(r"^[ \t]*(```|~~~).*?^[ \t]*\1[ \t]*$", "", text, flags=re.MULTILINE | re.DOTALL)
+    return re.sub(r"`[^`\n]*`", "", text)
+
+
+def found_in(text: str) -> list[str]:
+    return [f"…{text[max(0, hit.start() - 40) : hit.end() + 30]}…".replace("\n", " ") for hit in PATTERN.finditer(text)]
+
+
+def helps(command: Any, name: str) -> Iterator[tuple[str, str]]:
+    """Every help text of a command and of those below it."""
+    yield name, command.help or ""
+    for parameter in command.params:
+        yield f"{name} {parameter.opts[0] if parameter.opts else parameter.name}", getattr(parameter, "help", "") or ""
+    if hasattr(command, "list_commands"):
+        context = typer.Context(command, info_name=name)
+        for below in command.list_commands(context):
+            yield from helps(command.get_command(context, below), f"{name} {below}")
+
+
+HELP = dict(helps(get_command(app), "adjourn"))
+
+
+@pytest.mark.parametrize(
+    "page",
+    [page for page in PAGES if not {*ELSEWHERE} & {*page.parts}],
+    ids=lambda page: page.relative_to(ROOT).as_posix(),
+)
+def test_a_page_is_in_plain_words(page: Path) -> None:
+    assert not found_in(prose(page.read_text("utf-8")))
+
+
+def test_the_help_of_every_command_and_option_is_in_plain_words() -> None:
+    assert len(HELP) > 100
+    assert not {name: found for name, text in HELP.items() if (found := found_in(text))}
+
+
+def test_a_summary_of_a_command_is_one_short_sentence() -> None:
+    commands = {name: text for name, text in HELP.items() if text and not name.rpartition(" ")[2].startswith("-")}
+    assert not {name for name, text in commands.items() if len(text.partition("\n")[0]) > WIDTH}
+
+
+def test_a_refused_word_is_found_across_a_line_and_not_inside_of_code() -> None:
+    assert len(refused()) > 15
+    assert found_in(prose("The run goes\non. `somebody` is a name.")) == ["…The run goes on.  is a name.…"]
+    assert not found_in(prose("```text\nwhoever\n```\n"))
