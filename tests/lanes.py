@@ -50,6 +50,7 @@ SLOW = (
     "core/test_snapshot.py::test_a_flows_state_goes_on_from_where_it_was_written_down",
     "docs/test_examples.py",
     "docs/test_quickstart_types.py",
+    "docs/test_site.py",
     "docs/test_snippets.py",
     "driver/test_cold_start.py::test_no_cold_start_of_a_long_run_holds_up_the_loop_for_long",
     "driver/test_cost.py",

@@ -105,8 +105,13 @@ def pages() -> dict[str, str]:
     return made
 
 
-if __name__ == "__main__":
-    shutil.rmtree(FOLDER, ignore_errors=True)
-    FOLDER.mkdir(parents=True)
+def write(folder: Path) -> None:
+    """Write the pages into this folder, and remove what else is there."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
     for name, text in pages().items():
-        (FOLDER / name).write_text(text, "utf-8")
+        (folder / name).write_text(text, "utf-8")
+
+
+if __name__ == "__main__":
+    write(FOLDER)
