@@ -29,8 +29,14 @@ def db(folder: Path) -> str:
 
 
 @pytest.fixture
-def address(db: str) -> str:
+def address(db: str, request: pytest.FixtureRequest) -> str:
+    """Of a file, or with `on_both` also of a database in PostgreSQL."""
+    if getattr(request, "param", "sqlite") == "postgres":
+        return request.getfixturevalue("postgres").fresh()
     return f"sqlite:///{db}"
+
+
+on_both = pytest.mark.parametrize("address", ["sqlite", "postgres"], indirect=True)
 
 
 @pytest.fixture
@@ -39,12 +45,12 @@ def ledger(folder: Path) -> Ledger:
 
 
 @pytest.fixture
-async def begin(db: str, ledger: Ledger) -> AsyncIterator[Begin]:
-    """`await begin("refunds")` is another process with these agents on the same file."""
+async def begin(address: str, ledger: Ledger) -> AsyncIterator[Begin]:
+    """`await begin("refunds")` is another process with these agents on the same database."""
     processes: list[Process] = []
 
     async def begin(*agents: str, **options: Any) -> Process:
-        process = await Process.begin(db=db, ledger=ledger.path, agents=agents, **options)
+        process = await Process.begin(address=address, ledger=ledger.path, agents=agents, **options)
         processes.append(process)
         return process
 

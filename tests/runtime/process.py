@@ -1,6 +1,6 @@
 """Other processes: each opens a runtime on a database file and does what it is told, line by line.
 
-`python -m tests.runtime.process '{"db": …, "ledger": …, "agents": […]}'` reads one JSON command per line from stdin
+`python -m tests.runtime.process '{"address": …, "ledger": …, "agents": […]}'` reads one JSON command per line from stdin
 and writes one JSON answer per line. It ends at the end of its input.
 """
 
@@ -16,6 +16,8 @@ from tests.runtime.world import AGENTS, LIMIT, Ledger
 
 from adjourn import AdjournError, Decision, Runtime, is_paused
 from adjourn.driver.worker_mark import MARK
+from adjourn.stores.postgres import PostgresStore
+from adjourn.stores.protocol import Store
 from adjourn.stores.sqlite import SQLiteStore
 
 
@@ -135,10 +137,17 @@ async def said(work: Awaitable[Any]) -> Any:
         return {"error": type(e).__name__, "text": str(e)}
 
 
-async def serve(db: str, ledger: str, agents: list[str], bare: bool = False, **options: Any) -> None:
+def opened(address: str, now: Callable[[], float]) -> Store:
+    """A store that goes by a clock of the test's."""
+    if address.startswith("postgresql://"):
+        return PostgresStore(address, now)
+    return SQLiteStore(address.removeprefix("sqlite:///"), now)
+
+
+async def serve(address: str, ledger: str, agents: list[str], bare: bool = False, **options: Any) -> None:
     book = Ledger(ledger)
     resources = None if bare else {"ledger": book}
-    store = SQLiteStore(db, now=book.now)
+    store = opened(address, book.now)
     async with Runtime(store, [AGENTS[a](book) for a in agents], resources=resources, **options) as rt:
         server = Server(rt, book)
         print(json.dumps("open"), flush=True)

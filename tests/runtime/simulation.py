@@ -15,7 +15,9 @@ from adjourn.driver.loop import Drive
 from adjourn.errors import AdjournError, LeaseLost
 from adjourn.runtime.runtime import Runtime
 from adjourn.stores.memory import MemoryStore
-from adjourn.stores.protocol import Store
+from adjourn.stores.postgres import store as postgres
+from adjourn.stores.postgres.crew import Together
+from adjourn.stores.protocol import Bell, Store
 from adjourn.stores.rules.transaction import Rule
 from adjourn.stores.sqlite import store as sqlite
 from adjourn.stores.work_request import Request
@@ -179,6 +181,34 @@ class AloneOnItsFile(sqlite.SQLiteStore):
 
     async def _look(self) -> None:
         pass
+
+
+class InlineCrew:
+    """Stands in for the threads of a store: the work is done on the spot."""
+
+    def __init__(self, size: int, lanes: int = 0, together: Together = lambda batch: []) -> None:
+        self._together = together
+
+    async def ask(self, work: Callable[[], Any]) -> Any:
+        return work()
+
+    async def ask_together(self, rule: Rule) -> Any:
+        request = Request(rule, asyncio.get_running_loop())
+        for _, work in self._together([request]):
+            return work()
+        if request.error is not None:
+            raise request.error
+        return request.result
+
+    async def close(self) -> None:
+        pass
+
+
+class AloneOnItsDatabase(postgres.PostgresStore):
+    """Nobody else writes, so there is nothing to look for; and looking goes by real time."""
+
+    def subscribe(self, run: str, bell: Bell, *, words: bool = False) -> Callable[[], None]:
+        return self._watch.bells.add(run, bell, words)
 
 
 class Process:
@@ -356,9 +386,20 @@ class Simulation:
 def _store(path: str | None, clock: FakeClock) -> Store:
     if path is None:
         return MemoryStore(now=clock.now)
+    if path.startswith("postgresql://"):
+        return _postgres(path, clock)
     threaded = sqlite.Worker
     sqlite.Worker = Inline  # type: ignore[misc,assignment] # pyright: ignore
     try:
         return AloneOnItsFile(path, now=clock.now)
     finally:
         sqlite.Worker = threaded
+
+
+def _postgres(address: str, clock: FakeClock) -> Store:
+    threaded = postgres.Crew
+    postgres.Crew = InlineCrew  # type: ignore[misc,assignment] # pyright: ignore
+    try:
+        return AloneOnItsDatabase(address, now=clock.now)
+    finally:
+        postgres.Crew = threaded

@@ -1,4 +1,4 @@
-"""Random lives of a run, on a memory store and on SQLite in lockstep, against a small model of what may happen."""
+"""Random lives of a run, on a memory store and on SQLite or PostgreSQL in lockstep, against a small model of what may happen."""
 
 import shutil
 import tempfile
@@ -19,6 +19,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 from tests.runtime.simulation import RUN, TOOLS, Simulation
+from tests.stores.postgres.server import PostgresServer
 
 from adjourn import Decision, Interrupt
 from adjourn.core.messages import User
@@ -62,6 +63,9 @@ scopes = st.sampled_from(["*", "agent:simulated", "tool:pay", "tool:book"])
 class Life(RuleBasedStateMachine):
     """Both stores see the same commands and the same turns; after every rule they must tell the same story."""
 
+    server: PostgresServer | None = None
+    """Where the second store is, if that is not a file."""
+
     def __init__(self) -> None:
         super().__init__()
         self.folder = tempfile.mkdtemp(prefix="adjourn-", dir=SHM if SHM.is_dir() else None)
@@ -73,7 +77,8 @@ class Life(RuleBasedStateMachine):
 
     @initialize(script=scripts)
     def start(self, script: list[list[str]]) -> None:
-        self.sims = [Simulation(script, None), Simulation(script, f"{self.folder}/runs.db")]
+        place = self.server.fresh() if self.server else f"{self.folder}/runs.db"
+        self.sims = [Simulation(script, None), Simulation(script, place)]
 
     # The same for both
 
@@ -373,16 +378,25 @@ async def _run(rt: Runtime, work: Callable[[Any], Awaitable[Any]]) -> Any:
     return await work(await rt.get(RUN))
 
 
-def _live(examples: int, steps: int) -> None:
+def _live(examples: int, steps: int, server: PostgresServer | None = None) -> None:
     slow = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
     run_state_machine_as_test(  # pyright: ignore[reportUnknownMemberType]
-        Life,
+        type("Life", (Life,), {"server": server}),
         settings=settings(max_examples=examples, stateful_step_count=steps, deadline=None, suppress_health_check=slow),
     )
 
 
 def test_random_lives_break_no_promise() -> None:
     _live(examples=60, steps=30)
+
+
+def test_random_lives_on_postgresql_break_no_promise(postgres: PostgresServer) -> None:
+    _live(examples=15, steps=30, server=postgres)
+
+
+@pytest.mark.crash
+def test_many_random_lives_on_postgresql_break_no_promise(postgres: PostgresServer) -> None:
+    _live(examples=500, steps=50, server=postgres)
 
 
 @pytest.mark.crash

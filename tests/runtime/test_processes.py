@@ -1,14 +1,16 @@
-"""Several real processes on one file: any of them decides, one with the program goes on, the dead are replaced."""
+"""Several real processes on one database: any of them decides, one with the program goes on, the dead are replaced."""
 
 import asyncio
 import time
 
-from tests.runtime.conftest import Begin
+from tests.runtime.conftest import Begin, on_both
 from tests.runtime.world import LIMIT, Ledger, completed, notes, paused, refunds, slowly, slowly_again
 
 from adjourn import Runtime
 from adjourn.core.records import Claimed, Intended, Returned, Started
-from adjourn.stores.sqlite import SQLiteStore
+from adjourn.stores.address import open_store
+
+pytestmark = on_both
 
 
 async def test_a_process_without_programs_decides_and_the_run_goes_on_where_its_program_is(
@@ -47,10 +49,10 @@ async def test_an_answer_in_one_process_is_read_by_the_model_in_another(begin: B
     assert (await desk.do("wait", run="r1"))["output"] == "they said {'approved': True}"
 
 
-async def test_a_run_created_by_another_process_is_picked_up_within_a_second(db: str, begin: Begin) -> None:
+async def test_a_run_created_by_another_process_is_picked_up_within_a_second(address: str, begin: Begin) -> None:
     """The second of three: one may meet a busy moment of the machine, a sweep that is too slow is slow each time."""
     await begin("notes")
-    store, fingerprint = SQLiteStore(db), notes(Ledger("")).fingerprint
+    store, fingerprint = open_store(address), notes(Ledger("")).fingerprint
     delays: list[float] = []
     try:
         for run in ("r1", "r2", "r3"):

@@ -11,15 +11,17 @@ from collections.abc import Generator
 from contextlib import contextmanager, suppress
 
 import pytest
-from tests.runtime.conftest import Begin
+from tests.runtime.conftest import Begin, on_both
+from tests.runtime.process import opened
 from tests.runtime.world import AGENTS, LIMIT, Ledger
 
 from adjourn import Runtime
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.records import Claimed
-from adjourn.stores.sqlite import SQLiteStore
 
 LEASE, HOUR = 0.6, 3600.0
+pytestmark = on_both
+
 KINDS = ("payer", "parser", "killer")
 
 
@@ -53,7 +55,7 @@ async def has_cause(desk: Runtime, item: Interrupt, killed: set[str]) -> bool:
 
 async def soak(begin: Begin, address: str, ledger: Ledger, *, runs: int, restarts: int, seed: int) -> None:
     chance = random.Random(seed)
-    store = SQLiteStore(address.removeprefix("sqlite:///"), now=ledger.now)
+    store = opened(address, ledger.now)
     async with Runtime(store, resources={"ledger": ledger}, work=False) as desk:
         workers = [await begin(*KINDS, lease=LEASE) for _ in range(2)]
         for restart in range(restarts):

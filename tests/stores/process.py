@@ -1,4 +1,4 @@
-"""A process of its own on a database file: `python -m tests.stores.process VERB FILE NAME COUNT`.
+"""A process of its own on a database: `python -m tests.stores.process VERB ADDRESS NAME COUNT`.
 
 It says `ready`, waits for a line, does what its verb says, and prints one line of JSON for each thing that was
 acknowledged to it.
@@ -11,7 +11,8 @@ from typing import Any
 
 from adjourn.core.records import Said, Stepped
 from adjourn.errors import AlreadyDecided
-from adjourn.stores.sqlite import SQLiteStore
+from adjourn.stores.address import open_store
+from adjourn.stores.protocol import Store
 from adjourn.testing.contract.fixtures import claim, started, yes
 
 
@@ -19,7 +20,7 @@ def say(what: Any) -> None:
     print(json.dumps(what), flush=True)
 
 
-async def work(store: SQLiteStore, name: str, count: int) -> None:
+async def work(store: Store, name: str, count: int) -> None:
     """Ten runs of its own, side by side, each with `count` commits of a fact."""
 
     async def one(run: str) -> None:
@@ -33,7 +34,7 @@ async def work(store: SQLiteStore, name: str, count: int) -> None:
     await asyncio.gather(*(one(f"{name}-{n}") for n in range(10)))
 
 
-async def talk(store: SQLiteStore, name: str, count: int) -> None:
+async def talk(store: Store, name: str, count: int) -> None:
     """Words to the run `shared`, ten at a time."""
 
     async def word(text: str) -> None:
@@ -43,7 +44,7 @@ async def talk(store: SQLiteStore, name: str, count: int) -> None:
         await asyncio.gather(*(word(f"{name}{k}") for k in range(n, n + 10)))
 
 
-async def decide(store: SQLiteStore, name: str, count: int) -> None:
+async def decide(store: Store, name: str, count: int) -> None:
     """Twenty-five people who all decide each of `count` interrupts of the run `shared`."""
 
     async def person(by: str, i: str) -> None:
@@ -57,7 +58,7 @@ async def decide(store: SQLiteStore, name: str, count: int) -> None:
         await asyncio.gather(*(person(f"{name}{p}", f"1.{n}?0") for p in range(25)))
 
 
-async def take(store: SQLiteStore, name: str, count: int) -> None:
+async def take(store: Store, name: str, count: int) -> None:
     """Claim, write, release the run `shared`, until it was this one's turn `count` times."""
     turns = 0
     while turns < count:
@@ -72,7 +73,7 @@ async def take(store: SQLiteStore, name: str, count: int) -> None:
         turns += 1
 
 
-async def stream(store: SQLiteStore, name: str, count: int) -> None:
+async def stream(store: Store, name: str, count: int) -> None:
     """Words to the run `shared` for ever."""
     n = 0
     while True:
@@ -80,13 +81,13 @@ async def stream(store: SQLiteStore, name: str, count: int) -> None:
         n += 1
 
 
-async def halt(store: SQLiteStore, name: str, count: int) -> None:
+async def halt(store: Store, name: str, count: int) -> None:
     """A halt."""
     await store.halt("*", by=name)
     say("halted")
 
 
-async def seal(store: SQLiteStore, name: str, count: int) -> None:
+async def seal(store: Store, name: str, count: int) -> None:
     """Seal and say something new, in turns, `count` times."""
     for n in range(count):
         await store.note([{"verb": "login", "by": f"{name}{n}"}])
@@ -98,8 +99,8 @@ async def seal(store: SQLiteStore, name: str, count: int) -> None:
 VERBS = {"work": work, "talk": talk, "decide": decide, "take": take, "stream": stream, "halt": halt, "seal": seal}
 
 
-async def main(verb: str, path: str, name: str, count: int) -> None:
-    store = SQLiteStore(path)
+async def main(verb: str, address: str, name: str, count: int) -> None:
+    store = open_store(address)
     say("ready")
     sys.stdin.readline()
     await VERBS[verb](store, name, count)

@@ -19,6 +19,7 @@ from adjourn.core.status import ENDED, Status
 from adjourn.driver.loop import Drive
 from adjourn.errors import Conflict, StoreError
 from adjourn.stores.memory import MemoryStore
+from adjourn.stores.postgres import PostgresStore
 from adjourn.stores.protocol import Filter, Store
 from adjourn.stores.sqlite import SQLiteStore
 from adjourn.testing import Fault, Faulty, ScriptedModel, call, check_rows
@@ -172,7 +173,14 @@ async def live(store: Faulty, world: World, script: str) -> State:
 
 @asynccontextmanager
 async def backend(name: str, path: Path) -> AsyncGenerator[Store]:
-    store: Store = MemoryStore() if name == "memory" else SQLiteStore(str(path))
+    store: Store
+    match name:
+        case "memory":
+            store = MemoryStore()
+        case "sqlite":
+            store = SQLiteStore(str(path))
+        case _:
+            store = PostgresStore(name)
     yield store
     await store.close()
 
@@ -202,13 +210,16 @@ def check_journal(state: State, records: list[Any], script: str) -> None:
         )
 
 
-@pytest.mark.parametrize("on", ["memory", "sqlite"])
+@pytest.mark.parametrize("on", ["memory", "sqlite", "postgres"])
 @pytest.mark.parametrize("fault", list(Fault))
 @pytest.mark.parametrize("script", EXPECTED)
-async def test_a_run_survives_a_fault_at_every_operation(folder: Path, on: str, fault: Fault, script: str) -> None:
+async def test_a_run_survives_a_fault_at_every_operation(
+    folder: Path, on: str, fault: Fault, script: str, request: pytest.FixtureRequest
+) -> None:
     k = 0
     for k in itertools.count():
-        async with backend(on, folder / f"{k}.db") as inner:
+        place = request.getfixturevalue("postgres").fresh() if on == "postgres" else on
+        async with backend(place, folder / f"{k}.db") as inner:
             world, store = World(), Faulty(inner, k, fault)
             state = await live(store, world, script)
             records = [record for _, record in await inner.load("r1")]

@@ -1,4 +1,4 @@
-"""Several real processes on one file: nothing is lost, one wins, a killed one leaves what was acknowledged."""
+"""Several real processes on one database: nothing is lost, one wins, a killed one leaves what was acknowledged."""
 
 import asyncio
 import json
@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from adjourn.core.records import Claimed, Decided, Parked, Said, Stepped
-from adjourn.stores.protocol import Filter
-from adjourn.stores.sqlite import SQLiteStore
+from adjourn.stores.address import open_store
+from adjourn.stores.protocol import Filter, Store
 from adjourn.testing import check_rows
 from adjourn.testing.contract.fixtures import approval, begin, commit, started, wait_for
 
@@ -29,9 +29,9 @@ class Child:
         self.process = process
 
     @classmethod
-    async def start(cls, verb: str, path: Path, name: str, count: int = 0) -> "Child":
+    async def start(cls, verb: str, address: str, name: str, count: int = 0) -> "Child":
         process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "tests.stores.process", verb, str(path), name, str(count),
+            sys.executable, "-m", "tests.stores.process", verb, address, name, str(count),
             cwd=ROOT, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
             env={**os.environ, "PYTHONPATH": str(ROOT)},
         )  # fmt: skip
@@ -60,25 +60,33 @@ class Child:
         self.process.kill()
 
 
-async def side_by_side(verb: str, path: Path, count: int) -> list[list[Any]]:
+async def side_by_side(verb: str, address: str, count: int) -> list[list[Any]]:
     """What each of four processes says that do the same at the same time."""
-    children = await asyncio.gather(*(Child.start(verb, path, name, count) for name in "abcd"))
+    children = await asyncio.gather(*(Child.start(verb, address, name, count) for name in "abcd"))
     for child in children:
         child.go()
     return await asyncio.gather(*(child.lines() for child in children))
 
 
+@pytest.fixture(params=["sqlite", "postgres"])
+def address(path: Path, request: pytest.FixtureRequest) -> str:
+    """Of a file that is not there yet, or of a database with nothing in it."""
+    if request.param == "postgres":
+        return request.getfixturevalue("postgres").empty()
+    return f"sqlite:///{path}"
+
+
 @pytest.fixture
-async def store(path: Path) -> AsyncIterator[SQLiteStore]:
-    store = SQLiteStore(str(path))
+async def store(address: str) -> AsyncIterator[Store]:
+    store = open_store(address)
     yield store
     await store.close()
 
 
-async def test_four_processes_on_a_file_that_did_not_exist_lose_nothing(path: Path) -> None:
-    said = await side_by_side("work", path, 20)
+async def test_four_processes_on_a_database_that_did_not_exist_lose_nothing(address: str) -> None:
+    said = await side_by_side("work", address, 20)
     assert [len(lines) for lines in said] == [200] * 4
-    store = SQLiteStore(str(path))
+    store = open_store(address)
     rows = await store.runs(Filter(limit=100))
     assert len(rows) == 40
     for row in rows:
@@ -89,18 +97,18 @@ async def test_four_processes_on_a_file_that_did_not_exist_lose_nothing(path: Pa
     await store.close()
 
 
-async def test_four_processes_speak_to_one_run_and_every_word_has_its_own_place(store: SQLiteStore, path: Path) -> None:
+async def test_four_processes_speak_to_one_run_and_every_word_has_its_own_place(store: Store, address: str) -> None:
     await store.create(started("shared"))
-    said = await side_by_side("talk", path, 100)
+    said = await side_by_side("talk", address, 100)
     journal = {seq: r.text for seq, r in await store.load("shared") if isinstance(r, Said)}
     assert journal == {seq: text for lines in said for seq, text in lines}
     assert sorted(journal) == list(range(2, 402))
     await check_rows(store, "shared")
 
 
-async def test_of_a_hundred_deciders_in_four_processes_one_wins_each_interrupt(store: SQLiteStore, path: Path) -> None:
+async def test_of_a_hundred_deciders_in_four_processes_one_wins_each_interrupt(store: Store, address: str) -> None:
     await wait_for(store, *(approval(f"1.{n}?0") for n in range(10)), run="shared")
-    said = await side_by_side("decide", path, 10)
+    said = await side_by_side("decide", address, 10)
     winners = Counter(i for lines in said for i, by in lines if by)
     losers = Counter(i for lines in said for i, by in lines if not by)
     assert winners == {f"1.{n}?0": 1 for n in range(10)}
@@ -110,8 +118,8 @@ async def test_of_a_hundred_deciders_in_four_processes_one_wins_each_interrupt(s
     await check_rows(store, "shared")
 
 
-async def test_of_four_sealers_each_number_is_one_s_and_nothing_is_sealed_twice(store: SQLiteStore, path: Path) -> None:
-    said = await side_by_side("seal", path, 50)
+async def test_of_four_sealers_each_number_is_one_s_and_nothing_is_sealed_twice(store: Store, address: str) -> None:
+    said = await side_by_side("seal", address, 50)
     made = sorted(line for lines in said for line in lines)
     assert [k for k, _ in made] == list(range(1, len(made) + 1))
     covered = [line for _, [line] in made]
@@ -120,9 +128,9 @@ async def test_of_four_sealers_each_number_is_one_s_and_nothing_is_sealed_twice(
     assert await store.verify() == []
 
 
-async def test_four_processes_take_turns_and_no_epoch_is_had_twice(store: SQLiteStore, path: Path) -> None:
+async def test_four_processes_take_turns_and_no_epoch_is_had_twice(store: Store, address: str) -> None:
     await store.create(started("shared"))
-    said = await side_by_side("take", path, 15)
+    said = await side_by_side("take", address, 15)
     epochs = [epoch for lines in said for epoch, _ in lines]
     assert sorted(epochs) == list(range(1, 61))
     owners = [r.worker for _, r in await store.load("shared") if isinstance(r, Claimed)]
@@ -132,19 +140,19 @@ async def test_four_processes_take_turns_and_no_epoch_is_had_twice(store: SQLite
 
 @pytest.mark.parametrize("held_open", [True, False], ids=["while others have the file", "alone"])
 async def test_a_writer_that_is_killed_leaves_everything_it_was_told_has_landed(
-    store: SQLiteStore, path: Path, held_open: bool
+    store: Store, address: str, held_open: bool
 ) -> None:
     await store.create(started("shared"))
     if not held_open:
         await store.close()
-    child = await Child.start("stream", path, "k")
+    child = await Child.start("stream", address, "k")
     child.go()
     acknowledged = [await child.line() for _ in range(30)]
     child.kill()
     while (line := await child.line()) is not None:
         acknowledged.append(line)
     await child.process.wait()
-    after = store if held_open else SQLiteStore(str(path))
+    after = store if held_open else open_store(address)
     journal = {seq: r.text for seq, r in await after.load("shared") if isinstance(r, Said)}
     assert journal.items() >= dict(acknowledged).items()
     assert len(journal) - len(acknowledged) in (0, 1)  # one may have landed without having been told
@@ -154,9 +162,9 @@ async def test_a_writer_that_is_killed_leaves_everything_it_was_told_has_landed(
     await after.close()
 
 
-async def test_a_word_from_another_process_is_heard_within_a_second(store: SQLiteStore, path: Path) -> None:
+async def test_a_word_from_another_process_is_heard_within_a_second(store: Store, address: str) -> None:
     lease = await begin(store, "shared")
-    child = await Child.start("talk", path, "k", 10)
+    child = await Child.start("talk", address, "k", 10)
     rung = asyncio.Event()
     store.subscribe("shared", rung.set, words=True)
     await commit(store, lease, [Stepped(call="1.0", key="a")])
@@ -172,9 +180,9 @@ async def test_a_word_from_another_process_is_heard_within_a_second(store: SQLit
     await child.lines()
 
 
-async def test_a_halt_from_another_process_is_heard_within_a_second(store: SQLiteStore, path: Path) -> None:
+async def test_a_halt_from_another_process_is_heard_within_a_second(store: Store, address: str) -> None:
     lease = await begin(store, "shared")
-    child = await Child.start("halt", path, "k")
+    child = await Child.start("halt", address, "k")
     rung = asyncio.Event()
     store.subscribe("shared", rung.set, words=True)
     await asyncio.sleep(0.1)
