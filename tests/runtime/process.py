@@ -16,6 +16,7 @@ from tests.runtime.world import AGENTS, LIMIT, Ledger
 
 from adjourn import AdjournError, Decision, Runtime, is_paused
 from adjourn.driver.worker_mark import MARK
+from adjourn.stores.address import open_store
 from adjourn.stores.postgres import PostgresStore
 from adjourn.stores.protocol import Store
 from adjourn.stores.sqlite import SQLiteStore
@@ -71,6 +72,11 @@ class Process:
         """Wait until it has ended by itself; its exit code."""
         async with asyncio.timeout(LIMIT):
             return await self._process.wait()
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send it a signal, if it is still there."""
+        if self._process.returncode is None:
+            os.kill(self._process.pid, number)
 
     async def kill(self) -> None:
         """SIGKILL."""
@@ -144,10 +150,13 @@ def opened(address: str, now: Callable[[], float]) -> Store:
     return SQLiteStore(address.removeprefix("sqlite:///"), now)
 
 
-async def serve(address: str, ledger: str, agents: list[str], bare: bool = False, **options: Any) -> None:
+async def serve(
+    address: str, ledger: str, agents: list[str], bare: bool = False, wall: bool = True, **options: Any
+) -> None:
+    """`wall`: time is what the clock on the wall shows; otherwise the store's own."""
     book = Ledger(ledger)
     resources = None if bare else {"ledger": book}
-    store = opened(address, book.now)
+    store = opened(address, book.now) if wall else open_store(address)
     async with Runtime(store, [AGENTS[a](book) for a in agents], resources=resources, **options) as rt:
         server = Server(rt, book)
         print(json.dumps("open"), flush=True)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
+from tests.stores.postgres.server import PostgresServer
 
 from adjourn import Agent, Policy, ToolContext, allow, ask, tool
 from adjourn.core.messages import Result
@@ -210,12 +211,27 @@ def check_journal(state: State, records: list[Any], script: str) -> None:
         )
 
 
-@pytest.mark.parametrize("on", ["memory", "sqlite", "postgres"])
+@pytest.mark.parametrize("on", ["memory", "sqlite"])
 @pytest.mark.parametrize("fault", list(Fault))
 @pytest.mark.parametrize("script", EXPECTED)
 async def test_a_run_survives_a_fault_at_every_operation(
     folder: Path, on: str, fault: Fault, script: str, request: pytest.FixtureRequest
 ) -> None:
+    await survives(folder, on, fault, script, request)
+
+
+@pytest.mark.parametrize("fault", list(Fault))
+@pytest.mark.parametrize(
+    "script", ["gated", *(pytest.param(x, marks=pytest.mark.crash) for x in EXPECTED if x != "gated")]
+)
+async def test_a_run_in_postgresql_survives_a_fault_at_every_operation(
+    folder: Path, fault: Fault, script: str, request: pytest.FixtureRequest, postgres: PostgresServer
+) -> None:
+    await survives(folder, "postgres", fault, script, request)
+
+
+async def survives(folder: Path, on: str, fault: Fault, script: str, request: pytest.FixtureRequest) -> None:
+    """Live once for each operation that may fail."""
     k = 0
     for k in itertools.count():
         place = request.getfixturevalue("postgres").fresh() if on == "postgres" else on

@@ -208,6 +208,7 @@ class ComparedBook:
         self._db, self._remembered = db, remembered
         self._config, self._now = remembered.config, remembered.now()
         self._gathered: list[tuple[int, Writes]] = []
+        self._used: dict[str, RunRow] = {}
         self._sent = False
         self.landed: set[int] = set()
 
@@ -216,6 +217,7 @@ class ComparedBook:
         row = None if self._sent else self._remembered.answers(ask)
         if row is None:
             return self._look(ask)
+        self._used[ask.run] = row
         current = self._config
         return Seen(
             self._now,
@@ -235,8 +237,8 @@ class ComparedBook:
             if seen.row is None or ask.run not in mine or mine[ask.run].seq != seen.row.seq:
                 seen.row = None
             return seen
-        known = self._remembered.run(ask.run)
-        if known is None or seen.row is None or known.head != seen.row.head:
+        used = self._used.get(ask.run)
+        if used is None or seen.row is None or used.head != seen.row.head:
             raise Moved(ask.run)
         return seen
 

@@ -1,0 +1,106 @@
+"""The server crashes, and connections are cut, under load: nothing is there twice, nothing that was acknowledged is missing."""
+
+import asyncio
+import random
+import signal
+from collections.abc import AsyncIterator, Iterator
+
+import psycopg
+import pytest
+from tests.stores.postgres.server import PostgresServer, programs
+
+from adjourn.core.records import Returned, Said, Stepped
+from adjourn.stores.postgres.store import PostgresStore
+from adjourn.testing import check_rows
+from adjourn.testing.contract.fixtures import claim, started
+
+RUNS, FACTS = 12, 40
+TERMINATE = """
+select pg_terminate_backend(pid) from pg_stat_activity where datname = %s and pid <> pg_backend_pid() order by random() limit %s
+"""
+
+
+@pytest.fixture(scope="module")
+def own() -> Iterator[PostgresServer]:
+    """A server that nobody else uses."""
+    found = programs()
+    if found is None:
+        pytest.skip("there is no PostgreSQL here")
+    with PostgresServer(found) as server:
+        yield server
+
+
+@pytest.fixture
+async def store(own: PostgresServer, postgres: PostgresServer) -> AsyncIterator[PostgresStore]:
+    store = PostgresStore(own.fresh())
+    yield store
+    await store.close()
+
+
+async def work(store: PostgresStore, run: str) -> None:
+    """Facts, one after the other, by a worker that knows what it has seen."""
+    lease = await claim(store, run, worker=f"w-{run}", ttl=600.0)
+    seq = lease.seq
+    for n in range(FACTS):
+        done = await store.commit(lease, [Stepped(call="1.0", key=str(n))], [], seen=seq)
+        seq = done.seq
+        if not done.clean:
+            done = await store.commit(lease, [Returned(call=f"1.{n}")], [], seen=seq)
+            seq = done.seq
+
+
+async def talk(store: PostgresStore, run: str, heard: list[int]) -> None:
+    """Words, while its worker goes on."""
+    for n in range(5):
+        await asyncio.sleep(0.2)
+        heard.append(await store.deliver(run, Said(text=str(n)), request=f"{run}-{n}"))
+
+
+async def check(store: PostgresStore, heard: dict[str, list[int]]) -> None:
+    for run, words in heard.items():
+        records = dict(await store.load(run))
+        facts = [record.key for record in records.values() if isinstance(record, Stepped)]
+        assert facts == [str(n) for n in range(FACTS)], f"{run}: {facts}"
+        said = [seq for seq, record in records.items() if isinstance(record, Said)]
+        assert said == words
+        await check_rows(store, run)
+    assert await store.verify() == []
+
+
+async def live(store: PostgresStore, violence: "asyncio.Task[int]") -> int:
+    heard: dict[str, list[int]] = {f"r{n}": [] for n in range(RUNS)}
+    async with asyncio.timeout(120):
+        await asyncio.gather(*(store.create(started(run)) for run in heard))
+        await asyncio.gather(*(work(store, run) for run in heard), *(talk(store, run, heard[run]) for run in heard))
+        violence.cancel()
+        await asyncio.gather(violence, return_exceptions=True)
+    await check(store, heard)
+    return store.compared
+
+
+async def terminate(own: PostgresServer, database: str, seed: int) -> int:
+    """Cut connections, again and again."""
+    chance = random.Random(seed)
+    while True:
+        await asyncio.sleep(0.05)
+        with psycopg.connect(own.address("postgres"), autocommit=True) as db:
+            db.execute(TERMINATE, (database, chance.randint(1, 3)))
+
+
+async def crash(own: PostgresServer) -> int:
+    """Let the server crash, and start it again."""
+    while True:
+        await asyncio.sleep(0.7)
+        await asyncio.to_thread(own.stop, signal.SIGQUIT)
+        await asyncio.to_thread(own.start)
+
+
+async def test_connections_that_are_cut_cost_nothing_and_repeat_nothing(
+    own: PostgresServer, store: PostgresStore
+) -> None:
+    database = store.address.rpartition("/")[2]
+    assert await live(store, asyncio.ensure_future(terminate(own, database, 1))) > RUNS * FACTS / 2
+
+
+async def test_a_server_that_crashes_and_comes_back_has_lost_nothing(own: PostgresServer, store: PostgresStore) -> None:
+    await live(store, asyncio.ensure_future(crash(own)))
