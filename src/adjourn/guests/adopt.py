@@ -55,10 +55,17 @@ def _langgraph(agent: Any, terms: Terms, options: dict[str, Any]) -> Guest:
     return read(agent, terms, **options)
 
 
+def _agent_framework(agent: Any, terms: Terms, options: dict[str, Any]) -> Guest:
+    from adjourn.guests.agent_framework import read
+
+    return read(agent, terms, **options)
+
+
 FRAMEWORKS: dict[tuple[str, str], Reader] = {
     ("pydantic_ai.agent", "AbstractAgent"): _pydantic_ai,
     ("agents", "Agent"): _openai_agents,
     ("langgraph.pregel", "Pregel"): _langgraph,
+    ("agent_framework._agents", "BaseAgent"): _agent_framework,
 }
 """By the module and the class of a framework's agent: what takes one apart. Whoever has one has loaded that module."""
 
@@ -81,7 +88,8 @@ def adopt(
     after a crash, so whatever changes the world must be a tool.
 
     Args:
-        agent: an agent of Pydantic AI or of the OpenAI Agents SDK, or a compiled graph of LangGraph, which a LangChain agent is.
+        agent: an agent of Pydantic AI, of the OpenAI Agents SDK or of the Microsoft Agent Framework, or a compiled graph of
+            LangGraph, which a LangChain agent is.
         policy: rules for its tool calls. The framework's own approval marks ask as well.
         effects: by tool, what a call may do: `"read"`, `"idempotent"`, `"verifiable"` or `"unsafe"`, which is the default.
         undo: by tool, a function that takes a call back when the run is cancelled: `undo(ctx, args, result)`.
@@ -122,8 +130,8 @@ def _reader(agent: Any) -> Reader:
             return reader
     kind = f"{type(agent).__module__}.{type(agent).__qualname__}"
     raise InvalidDefinition(
-        f"adopt takes an agent of Pydantic AI or the OpenAI Agents SDK or a LangGraph graph, not an object of type {kind}; "
-        "another framework's agent can be given as model=, see adjourn.testing.GuestContract"
+        "adopt takes an agent of Pydantic AI, the OpenAI Agents SDK or the Microsoft Agent Framework, or a LangGraph graph, "
+        f"not an object of type {kind}; another framework's agent can be given as model=, see adjourn.testing.GuestContract"
     )
 
 
