@@ -189,3 +189,37 @@ def test_contributors_are_told_every_verb_that_they_need() -> None:
     }
     text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
     assert not [name for name in targets() - own if f"`make {name}" not in text]
+
+
+@pytest.mark.parametrize("name", ["CONTRIBUTING.md", "AGENTS.md", "ARCHITECTURE.md"])
+def test_every_file_that_is_told_exists(name: str) -> None:
+    text = (ROOT / name).read_text("utf-8")
+    told = {*re.findall(r"`((?:tests|src|docs|requirements|\.ci)/[\w./-]+)`", text)}
+    told |= {f"tests/house/{file}" for file in re.findall(r"`(test_\w+\.py)`", text)}
+    assert told
+    assert not [path for path in told if not (ROOT / path).exists()]
+
+
+def test_every_rule_names_the_test_that_proves_it() -> None:
+    rules = (ROOT / "CONTRIBUTING.md").read_text("utf-8").partition("## Rules")[2].partition("\n## ")[0]
+    rows = [line for line in rules.splitlines() if line.startswith("| ") and not line.startswith("| rule")]
+    assert len(rows) > 12
+    assert not [row for row in rows if not re.search(r"\| [^|]*`[^`]*(?:test_\w+|conftest)\.py`[^|]*\|$", row)]
+
+
+def is_there(name: str) -> bool:
+    """Whether `core.state` is a module, or `core.plan.plan` is defined in one."""
+    *parents, last = name.split(".")
+    folder = (ROOT / "src" / "adjourn").joinpath(*parents)
+    if (folder / last).is_dir() or (folder / f"{last}.py").is_file():
+        return True
+    module = folder.with_suffix(".py")
+    return module.is_file() and re.search(rf"\b(?:def|class) {last}\b", module.read_text("utf-8")) is not None
+
+
+def test_the_map_of_the_architecture_names_modules_that_are_there() -> None:
+    rooms = "|".join(path.parent.name for path in (ROOT / "src" / "adjourn").glob("*/__init__.py"))
+    text = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
+    named = {*re.findall(rf"`((?:{rooms})(?:\.\w+)+)`", text)}
+    assert len(named) > 50
+    assert not [name for name in sorted(named) if not is_there(name)]
