@@ -16,7 +16,7 @@ from contextlib import chdir
 from pathlib import Path
 
 from adjourn import Agent, Completed, Recorded, Run, Runtime, TextArrived, ToolContext, tool
-from adjourn.core.messages import Delta, ModelRequest, Reply, Result, Text, TextDelta, ToolCall, Usage, User
+from adjourn.core.messages import Delta, ModelRequest, Reply, Text, TextDelta, ToolCall, ToolResult, Usage, UserMessage
 from adjourn.core.records import Returned
 
 QUERIES = ["suppliers of cork", "cork suppliers", "who supplies cork", "cork supplier list"]
@@ -30,8 +30,8 @@ class Researcher:
     name = "researcher"
 
     async def request(self, request: ModelRequest) -> AsyncIterator[Delta | Reply]:
-        told = any(isinstance(m, User) and "summarise" in m.text for m in request.messages)
-        found = [m for m in request.messages if isinstance(m, Result)]
+        told = any(isinstance(m, UserMessage) and "summarise" in m.text for m in request.messages)
+        found = [m for m in request.messages if isinstance(m, ToolResult)]
         if told:
             words, calls = f"Summary: {len(found)} searches found Amorim, Cork Supply and Granorte.", ()
         else:
@@ -90,7 +90,7 @@ async def control() -> None:
         print(f"status:  {outcome.status} after {outcome.usage.requests} model calls, the last one cut off")
         print("notes:")
         for message in await run.messages():
-            if isinstance(message, Result):
+            if isinstance(message, ToolResult):
                 print(f"  {message.tool}: {message.content}")
         await run.resume("summarise what you have and stop", by="operator")
         outcome = await run.wait()

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from adjourn.core.plan import Plan, plan
-from adjourn.core.records import Asked, CancelAsked, Cancelled, Closed, Completed, Intended
+from adjourn.core.records import Asked, CancelAsked, Closed, Intended, RunCancelled, RunCompleted
 from adjourn.core.state import State
 from adjourn.core.status import after
 from adjourn.driver import loop
@@ -19,7 +19,7 @@ def violations(state: State, made: Plan) -> list[str]:
     wrong += [f"it begins {call!r} twice" for call in _twice(x.call for x in made.moves if isinstance(x, Intended))]
     wrong += [f"it starts {step!r} twice" for step in _twice(step.id for step in made.start)]
     wrong += [f"it asks {x.i!r} again" for x in made.moves if isinstance(x, Asked) and x.i in state.ids]
-    ends = [x for x in made.moves if isinstance(x, Completed | Cancelled | CancelAsked)]
+    ends = [x for x in made.moves if isinstance(x, RunCompleted | RunCancelled | CancelAsked)]
     wrong += ["it ends the run twice"] if len(ends) > 1 else []
     status = state.status
     for move in made.moves:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from adjourn import Agent, Checkpoint, MaxSteps, tool
-from adjourn.core.messages import Assistant, Message, Result, Text, ToolCall, User
+from adjourn.core.messages import AssistantMessage, Message, Text, ToolCall, ToolResult, UserMessage
 from adjourn.testing import ScriptedModel, call
 
 
@@ -18,7 +18,7 @@ def words(messages: Sequence[Message]) -> list[str]:
     """Messages as short words."""
     found: list[str] = []
     for message in messages:
-        if isinstance(message, Result):
+        if isinstance(message, ToolResult):
             found.append(str(message.content)[:7])
         else:
             calls = [f"call {p.args['n']}" for p in getattr(message, "parts", ()) if isinstance(p, ToolCall)]
@@ -42,15 +42,15 @@ async def talk(turns: int, **options: Any) -> tuple[Checkpoint, ScriptedModel]:
 
 
 def conversation(kinds: list[str]) -> list[Message]:
-    found: list[Message] = [User("begin")]
+    found: list[Message] = [UserMessage("begin")]
     for n, kind in enumerate(kinds):
         match kind:
             case "user":
-                found.append(User(f"user {n}"))
+                found.append(UserMessage(f"user {n}"))
             case "text":
-                found.append(Assistant((Text(text=f"text {n}"),)))
+                found.append(AssistantMessage((Text(text=f"text {n}"),)))
             case _:
                 ids = [f"{n}.{k}" for k in range(1 if kind == "call" else 3)]
-                found.append(Assistant(tuple(ToolCall(id=id, tool="look", args={"n": n}) for id in ids)))
-                found += [Result(id, "look", "y" * 300) for id in ids]
+                found.append(AssistantMessage(tuple(ToolCall(id=id, tool="look", args={"n": n}) for id in ids)))
+                found += [ToolResult(id, "look", "y" * 300) for id in ids]
     return found

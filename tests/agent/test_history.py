@@ -21,7 +21,7 @@ from adjourn import (
     trim,
 )
 from adjourn.agent.history import DROPPED, DropToolResults, History, Trim
-from adjourn.core.messages import Assistant, Message, Result, ToolCall, User
+from adjourn.core.messages import AssistantMessage, Message, ToolCall, ToolResult, UserMessage
 from adjourn.core.model_request import unpaired
 from adjourn.core.records import Replied
 from adjourn.testing import ScriptedModel, call
@@ -49,10 +49,13 @@ async def test_a_call_and_its_result_go_together_and_what_was_asked_for_stays() 
 
 
 async def test_what_a_person_just_said_stays_with_what_the_model_has_not_read_yet() -> None:
-    thread: list[Message] = [User("find them")]
+    thread: list[Message] = [UserMessage("find them")]
     for n in range(4):
-        thread += [Assistant((ToolCall(id=str(n), tool="look", args={"n": n}),)), Result(str(n), "look", f"found {n}")]
-    said = User("stop looking")
+        thread += [
+            AssistantMessage((ToolCall(id=str(n), tool="look", args={"n": n}),)),
+            ToolResult(str(n), "look", f"found {n}"),
+        ]
+    said = UserMessage("stop looking")
     kept = Trim(messages=1).process([*thread, said], [said])
     assert words(kept) == ["find them", "call 3", "found 3", "stop looking"]
 
@@ -82,12 +85,12 @@ def test_whatever_is_trimmed_has_its_pairs_its_order_and_the_instruction(
     kinds: list[str], most: int, data: Any
 ) -> None:
     messages = conversation(kinds)
-    told = data.draw(st.sampled_from([m for m in messages if isinstance(m, User)]))
+    told = data.draw(st.sampled_from([m for m in messages if isinstance(m, UserMessage)]))
     for processor in (Trim(messages=most), Trim(tokens=most * 40), DropToolResults(most)):
         kept = list(processor.process(messages, [told]))
         assert not unpaired(kept)
         assert told in kept
-        assert isinstance(kept[0], User)
+        assert isinstance(kept[0], UserMessage)
         assert kept[-1] == messages[-1]
         if isinstance(processor, Trim):
             places = [next(n for n, m in enumerate(messages) if m is one) for one in kept]
@@ -102,16 +105,18 @@ async def test_old_results_are_a_note_and_the_latest_are_as_they_were() -> None:
     agent, model = looker(4, history=[drop_tool_results(keep=2)])
     outcome = await agent.run("find them")
     sent = model.requests[-1].messages
-    assert [m.content == DROPPED for m in sent if isinstance(m, Result)] == [True, True, False, False]
-    assert [m.content == DROPPED for m in outcome.checkpoint.messages if isinstance(m, Result)] == [False] * 4
+    assert [m.content == DROPPED for m in sent if isinstance(m, ToolResult)] == [True, True, False, False]
+    assert [m.content == DROPPED for m in outcome.checkpoint.messages if isinstance(m, ToolResult)] == [False] * 4
 
 
 async def test_results_that_no_model_has_read_are_never_dropped() -> None:
     calls = [call("look", n=n) for n in range(4)]
     model = ScriptedModel(calls, [call("look", n=9)], "done")
     await Agent("many", model=model, tools=[look], history=[drop_tool_results(keep=0)]).run("go")
-    assert [m.content == DROPPED for m in model.requests[1].messages if isinstance(m, Result)] == [False] * 4
-    assert [m.content == DROPPED for m in model.requests[2].messages if isinstance(m, Result)] == [True] * 4 + [False]
+    assert [m.content == DROPPED for m in model.requests[1].messages if isinstance(m, ToolResult)] == [False] * 4
+    assert [m.content == DROPPED for m in model.requests[2].messages if isinstance(m, ToolResult)] == [True] * 4 + [
+        False
+    ]
 
 
 async def test_what_a_turn_records_of_its_request_does_not_grow_with_the_conversation() -> None:
@@ -132,7 +137,7 @@ async def test_what_a_turn_records_of_its_request_does_not_grow_with_the_convers
         [drop_tool_results(keep=1)],
         [drop_tool_results(keep=1), trim(messages=5)],
         [summarise(after=5, keep=2), drop_tool_results(keep=1)],
-        [lambda messages: [User("be quick"), *messages]],  # pyright: ignore
+        [lambda messages: [UserMessage("be quick"), *messages]],  # pyright: ignore
     ],
     ids=["all", "trim", "drop", "drop and trim", "summarise and drop", "own"],
 )
@@ -246,7 +251,7 @@ def empties(messages: Sequence[Message]) -> Sequence[Message]:
 
 
 def breaks(messages: Sequence[Message]) -> Sequence[Message]:
-    return [message for message in messages if not isinstance(message, Assistant)]
+    return [message for message in messages if not isinstance(message, AssistantMessage)]
 
 
 @pytest.mark.parametrize(

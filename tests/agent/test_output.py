@@ -7,7 +7,7 @@ import pytest
 from pydantic import BaseModel, Field, field_validator
 
 from adjourn import Agent, InvalidDefinition, MaxSteps, NoOutput, Stopped, is_paused, tool
-from adjourn.core.messages import Result, User
+from adjourn.core.messages import ToolResult, UserMessage
 from adjourn.testing import ScriptedModel, call
 
 
@@ -72,12 +72,12 @@ async def test_the_model_reads_what_was_wrong_and_tries_again() -> None:
     done = await Agent("typed", model=model, output_type=Refund).run("go")
     assert done.output == Refund(order="1", cents=5)
     told = model.requests[1].messages[-1]
-    assert isinstance(told, Result)
+    assert isinstance(told, ToolResult)
     assert (told.tool, told.error) == ("final_result", True)
     assert "no such order" in told.content
     assert "greater than 0" in told.content
     told = model.requests[2].messages[-1]
-    assert isinstance(told, User)
+    assert isinstance(told, UserMessage)
     assert "not a valid final result" in told.text
 
 
@@ -103,8 +103,8 @@ async def test_a_result_beside_other_calls_is_not_taken_yet() -> None:
     assert done.output == 2
     assert ran == ["work"]
     worked, refused = model.requests[1].messages[-2:]
-    assert isinstance(worked, Result)
-    assert isinstance(refused, Result)
+    assert isinstance(worked, ToolResult)
+    assert isinstance(refused, ToolResult)
     assert (worked.content, refused.error) == ("worked", True)
     assert "alone" in refused.content
 

@@ -9,7 +9,7 @@ import pytest
 from tests.agent.words import calls, results
 
 from adjourn import Agent, Checkpoint, Decision, Paused, Policy, ask, is_paused, pause_for, tool
-from adjourn.core.messages import Assistant, Message, Result
+from adjourn.core.messages import AssistantMessage, Message, ToolResult
 from adjourn.testing import ScriptedModel, call
 
 ran: list[str] = []
@@ -88,10 +88,10 @@ async def test_answers_in_any_order_in_different_processes(
 def check_pairing(messages: Sequence[Message]) -> None:
     """Right after a reply with calls come their results, one each, in call order, and nothing before them."""
     for n, message in enumerate(messages):
-        if isinstance(message, Assistant):
+        if isinstance(message, AssistantMessage):
             ids = [part.id for part in calls(message)]
             following = messages[n + 1 : n + 1 + len(ids)]
-            assert [m.call_id for m in following if isinstance(m, Result)] == ids
+            assert [m.call_id for m in following if isinstance(m, ToolResult)] == ids
 
 
 async def test_a_subset_of_the_answers_leaves_the_rest_open_and_answerable() -> None:

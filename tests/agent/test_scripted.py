@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from adjourn import Agent, InvalidDefinition, ModelError, NotJSON, RunFailed, is_paused, tool
-from adjourn.core.messages import Delta, ModelRequest, Reply, Text, TextDelta, ToolCall, User
+from adjourn.core.messages import Delta, ModelRequest, Reply, Text, TextDelta, ToolCall, UserMessage
 from adjourn.testing import ScriptedModel, call, streamed
 
 
@@ -17,7 +17,7 @@ async def work(n: int = 0) -> str:
 
 
 async def said(model: ScriptedModel, index: int = 0) -> list[Delta | Reply]:
-    return [item async for item in model.request(ModelRequest((User("go"),), index=index))]
+    return [item async for item in model.request(ModelRequest((UserMessage("go"),), index=index))]
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ from adjourn import (
     pause_for,
     tool,
 )
-from adjourn.core.messages import Assistant, Delta, ModelRequest, Reply, Text, TextDelta, ToolCall, User
+from adjourn.core.messages import AssistantMessage, Delta, ModelRequest, Reply, Text, TextDelta, ToolCall, UserMessage
 from adjourn.core.records import Broke, Intended, Returned
 from adjourn.testing import ScriptedModel, call, streamed
 
@@ -239,7 +239,7 @@ async def test_pause_now_cuts_the_model_call_and_keeps_what_it_had_said() -> Non
     [broke] = [r for r in outcome.checkpoint.records if isinstance(r, Broke)]
     assert broke.text == "thinking about "
     assert broke.usage.estimated
-    assert outcome.checkpoint.messages[-1] == Assistant((Text(text="thinking about "),), interrupted=True)
+    assert outcome.checkpoint.messages[-1] == AssistantMessage((Text(text="thinking about "),), interrupted=True)
 
 
 async def test_resuming_with_an_instruction_puts_it_after_the_interrupted_thought() -> None:
@@ -253,10 +253,10 @@ async def test_resuming_with_an_instruction_puts_it_after_the_interrupted_though
     done = await agent.resume(outcome.checkpoint.to_json(), instruction="summarise and stop", by="ada")
     assert done.output == "the summary"
     goal, thought, *between, instruction = model.requests[-1].messages
-    assert goal == User("find suppliers")
-    assert thought == Assistant((Text(text="thinking about "),), interrupted=True)
-    assert all(isinstance(m, User) and "find suppliers" in m.text for m in between)  # what was broken into
-    assert instruction == User("summarise and stop")
+    assert goal == UserMessage("find suppliers")
+    assert thought == AssistantMessage((Text(text="thinking about "),), interrupted=True)
+    assert all(isinstance(m, UserMessage) and "find suppliers" in m.text for m in between)  # what was broken into
+    assert instruction == UserMessage("summarise and stop")
 
 
 async def test_a_body_that_saves_its_progress_stops_there_and_goes_on_from_there() -> None:
@@ -297,9 +297,9 @@ async def test_what_is_said_during_a_model_call_is_read_exactly_once() -> None:
         model.go.set()
         outcome = await run.wait()
     assert outcome.output == "second"
-    told = [[m.text for m in r.messages if isinstance(m, User)] for r in model.requests]
+    told = [[m.text for m in r.messages if isinstance(m, UserMessage)] for r in model.requests]
     assert told == [["go"], ["go", "also look at Norway"]]
-    assert [m.text for m in outcome.checkpoint.messages if isinstance(m, User)].count("also look at Norway") == 1
+    assert [m.text for m in outcome.checkpoint.messages if isinstance(m, UserMessage)].count("also look at Norway") == 1
 
 
 async def test_after_the_end_nothing_is_said_paused_or_cancelled() -> None:
@@ -381,7 +381,7 @@ async def test_cancel_stops_the_model_call_and_keeps_the_partial_work() -> None:
         outcome = await run.wait()
     assert isinstance(outcome, Cancelled)
     assert model.closed == 1
-    assert outcome.checkpoint.messages[-1] == Assistant((Text(text="thinking about "),), interrupted=True)
+    assert outcome.checkpoint.messages[-1] == AssistantMessage((Text(text="thinking about "),), interrupted=True)
 
 
 async def test_an_undo_that_fails_is_tried_again_and_then_asks_a_person(monkeypatch: pytest.MonkeyPatch) -> None:

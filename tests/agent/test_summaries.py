@@ -9,7 +9,17 @@ from tests.agent.long_talks import conversation, look, looker, talk, words
 
 from adjourn import Agent, Checkpoint, Flow, MaxCost, ModelError, RunFailed, Runtime, summarise
 from adjourn.core.conversation import Thread
-from adjourn.core.messages import Assistant, Delta, Message, ModelRequest, Reply, Result, Text, Usage, User
+from adjourn.core.messages import (
+    AssistantMessage,
+    Delta,
+    Message,
+    ModelRequest,
+    Reply,
+    Text,
+    ToolResult,
+    Usage,
+    UserMessage,
+)
 from adjourn.core.records import Summarised
 from adjourn.core.summary import covered
 from adjourn.core.transcript import Transcript
@@ -145,7 +155,8 @@ async def test_a_pause_cuts_a_summary_off_and_the_next_worker_makes_it() -> None
     [cut] = [x for x in saved.records if isinstance(x, Summarised)]
     assert (cut.covers, cut.text, cut.usage.estimated) == (0, "", True)
     assert all(
-        isinstance(m, User | Assistant | Result) and not getattr(m, "interrupted", False) for m in saved.messages
+        isinstance(m, UserMessage | AssistantMessage | ToolResult) and not getattr(m, "interrupted", False)
+        for m in saved.messages
     )
     small.delay = 0
     done = await agent.resume(saved)

@@ -28,7 +28,7 @@ from adjourn import (
     is_paused,
     tool,
 )
-from adjourn.core.messages import Reply, Result, ToolCall
+from adjourn.core.messages import Reply, ToolCall, ToolResult
 from adjourn.core.records import Asked, Doubted, Intended, Returned
 from adjourn.testing import ScriptedModel, call
 
@@ -204,7 +204,7 @@ async def test_invalid_arguments_give_the_model_the_error_text_before_any_approv
 
     model = ScriptedModel(
         [call("refund", cents="a lot"), call("refund"), call("refund", cents=1, more=2)],
-        lambda m: " # ".join(str(x.content) for x in m if isinstance(x, Result)),
+        lambda m: " # ".join(str(x.content) for x in m if isinstance(x, ToolResult)),
     )
     done = await Agent("refunds", model=model, tools=[refund]).run("go")
     assert not is_paused(done)

@@ -20,8 +20,8 @@ from adjourn import (
     is_paused,
     tool,
 )
-from adjourn.core.messages import Assistant, Result, Text, ToolCall, User
-from adjourn.core.records import Completed, Replied
+from adjourn.core.messages import AssistantMessage, Text, ToolCall, ToolResult, UserMessage
+from adjourn.core.records import Replied, RunCompleted
 from adjourn.testing import ScriptedModel, call
 from adjourn.views.timeline import Timeline
 
@@ -45,7 +45,9 @@ async def test_the_next_turn_has_the_whole_conversation_before_it() -> None:
     third = await agent.run("three", after=second.checkpoint)
     assert [first.output, second.output, third.output] == ["first", "second", "third"]
     assert len({first.run_id, second.run_id, third.run_id}) == 3
-    words = [m.text if isinstance(m, User | Assistant) else m.content for m in model.requests[-1].messages]
+    words = [
+        m.text if isinstance(m, UserMessage | AssistantMessage) else m.content for m in model.requests[-1].messages
+    ]
     assert words == ["one", "", "refunded 1", "first", "two", "second", "three", "", "refunded 2"]
 
 
@@ -80,14 +82,14 @@ async def test_the_last_words_are_recorded_once() -> None:
     assert (reply.spoken, reply.output, reply.final) == (True, None, True)
     assert saved.to_json().count(words) == 1
     assert saved.state.threads[""].output == words == done.output
-    assert isinstance(saved.state.ended, Completed) and saved.state.ended.output == words
+    assert isinstance(saved.state.ended, RunCompleted) and saved.state.ended.output == words
     assert Timeline.of(list(enumerate(saved.records, 1)), 0.0).steps[-1].result == words
     old = [
-        msgspec.structs.replace(x, spoken=False, output=words) if isinstance(x, Replied | Completed) else x
+        msgspec.structs.replace(x, spoken=False, output=words) if isinstance(x, Replied | RunCompleted) else x
         for x in saved.records
     ]
     again = Checkpoint(old).state
-    assert again.threads[""].output == words and isinstance(again.ended, Completed) and again.ended.output == words
+    assert again.threads[""].output == words and isinstance(again.ended, RunCompleted) and again.ended.output == words
 
 
 @pytest.mark.parametrize("stop", [MaxSteps(2), TextMention("words")], ids=["stopped", "by"])
@@ -96,7 +98,7 @@ async def test_what_was_said_when_a_condition_ended_the_run_is_recorded_once(sto
     model = ScriptedModel([words, call("refund", order="1")], [call("refund", order="2")], "never said")
     done = await Agent("a", model=model, tools=[refund], stop=stop).run("go")
     assert done.checkpoint.to_json().count(words) == 1
-    assert isinstance(done.checkpoint.state.ended, Completed) and done.checkpoint.state.ended.output == words
+    assert isinstance(done.checkpoint.state.ended, RunCompleted) and done.checkpoint.state.ended.output == words
 
 
 @pytest.mark.parametrize(("kind", "text", "output"), [(int, "7", 7), (int | None, "null", None), (str, "", "")])
@@ -127,10 +129,10 @@ async def test_the_next_turn_of_a_cancelled_conversation_answers_every_call_firs
     done = await agent.run("two", after=cancelled.checkpoint.to_json())
     assert done.output == "on we go"
     messages = model.requests[-1].messages
-    at = next(n for n, m in enumerate(messages) if isinstance(m, Assistant))
+    at = next(n for n, m in enumerate(messages) if isinstance(m, AssistantMessage))
     following = messages[at + 1 : at + 3]
-    assert [m.call_id for m in following if isinstance(m, Result)] == [c.id for c in calls(messages[at])]
-    assert isinstance(messages[-1], User)
+    assert [m.call_id for m in following if isinstance(m, ToolResult)] == [c.id for c in calls(messages[at])]
+    assert isinstance(messages[-1], UserMessage)
     assert messages[-1].text == "two"
 
 
@@ -139,10 +141,10 @@ async def test_a_checkpoint_shows_the_conversation_the_input_and_the_cost() -> N
     done = await agent.run("one")
     seen = Checkpoint.from_json(done.checkpoint.to_json())
     assert seen.messages == [
-        User("one"),
-        Assistant((ToolCall(id="call_0_0", tool="refund", args={"order": "1"}),), "scripted"),
-        Result("call_0_0", "refund", "refunded 1"),
-        Assistant((Text(text="first"),), "scripted"),
+        UserMessage("one"),
+        AssistantMessage((ToolCall(id="call_0_0", tool="refund", args={"order": "1"}),), "scripted"),
+        ToolResult("call_0_0", "refund", "refunded 1"),
+        AssistantMessage((Text(text="first"),), "scripted"),
     ]
     assert (seen.run_id, seen.session, seen.status, seen.input) == (done.run_id, "", "completed", "one")
     assert seen.interrupts == []

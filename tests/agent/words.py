@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-from adjourn.core.messages import Assistant, Message, Result, ToolCall
+from adjourn.core.messages import AssistantMessage, Message, ToolCall, ToolResult
 
 
 def results(messages: Sequence[Message]) -> list[object]:
     """What the calls gave, in order."""
-    return [m.content for m in messages if isinstance(m, Result)]
+    return [m.content for m in messages if isinstance(m, ToolResult)]
 
 
 def last(messages: Sequence[Message]) -> str:
@@ -17,4 +17,4 @@ def last(messages: Sequence[Message]) -> str:
 
 def calls(message: Message) -> list[ToolCall]:
     """The calls of a reply."""
-    return [p for p in message.parts if isinstance(p, ToolCall)] if isinstance(message, Assistant) else []
+    return [p for p in message.parts if isinstance(p, ToolCall)] if isinstance(message, AssistantMessage) else []

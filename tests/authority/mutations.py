@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from adjourn.core import authority
 from adjourn.core.authority import people, shown_digest
 from adjourn.core.digest import action_digest
-from adjourn.core.record_parts import Seal, Slot
+from adjourn.core.record_parts import ApprovalSlot, DecisionSeal
 from adjourn.core.records import Asked, Decided, Intended
 
 RULES = ("a" * 24, "b" * 24, "c" * 24)
@@ -94,16 +94,16 @@ def sealed(run: str, asked: Asked) -> Asked:
     return replace(asked, digest=shown_digest(run, asked))
 
 
-def _gate(random: Random) -> tuple[Slot, ...]:
+def _gate(random: Random) -> tuple[ApprovalSlot, ...]:
     """One rule or two: so many of these groups, or one of each."""
-    slots: list[Slot] = []
+    slots: list[ApprovalSlot] = []
     for rule in random.sample(RULES, random.choice((1, 1, 2))):
         not_requester = random.random() < 0.5
         if random.random() < 0.3:
-            slots += [Slot(rule, (group,), 1, not_requester) for group in GROUPS]
+            slots += [ApprovalSlot(rule, (group,), 1, not_requester) for group in GROUPS]
         else:
             groups = random.choice(((), GROUPS[:1], GROUPS))
-            slots.append(Slot(rule, groups, random.choice((1, 2)), not_requester))
+            slots.append(ApprovalSlot(rule, groups, random.choice((1, 2)), not_requester))
     return tuple(slots)
 
 
@@ -210,7 +210,7 @@ def another_errand(random: Random, a: Agreement) -> Agreement:
 
 
 def a_rule_more(random: Random, a: Agreement) -> Agreement:
-    return replace(a, intended=replace(a.intended, gate=(*a.intended.gate, Slot("z" * 24))))
+    return replace(a, intended=replace(a.intended, gate=(*a.intended.gate, ApprovalSlot("z" * 24))))
 
 
 def a_tighter_rule(random: Random, a: Agreement) -> Agreement:
@@ -320,7 +320,7 @@ def signed_late(random: Random, a: Agreement) -> Agreement | None:
     if not a.asked.expires:
         return None
     at = DEADLINE + random.choice((0.0, 0.001, 1e6))
-    seal = Seal("k", at, "n", "")
+    seal = DecisionSeal("k", at, "n", "")
     return replace(a, decisions=(*a.decisions[:-1], replace(a.decisions[-1], seal=seal)), now=at)
 
 

@@ -8,7 +8,7 @@ from tests.authority.world import DAN, STARTER, STORES, an_office, clerk, pay_to
 
 from adjourn import AdjournError, Flow, FlowContext, Invalid, ask
 from adjourn.core.authority import Vote, is_filled, person
-from adjourn.core.record_parts import Slot
+from adjourn.core.record_parts import ApprovalSlot
 
 NAMES = ("ana", "Ana", "ANA", "ana ", " ana", "ana\u200b", "a\u2060na", "\uff41\uff4e\uff41", "ana\u00a0", "an\u00ada")
 
@@ -26,13 +26,13 @@ def test_names_of_several_words_keep_them_apart() -> None:
 @pytest.mark.parametrize(
     ("slot", "filled"),
     [
-        (Slot("r", (), 1, False), True),
-        (Slot("r", (), 1, True), False),
-        (Slot("r", (), 2, False), False),
-        (Slot("r", ("leads",), 2, False), False),
+        (ApprovalSlot("r", (), 1, False), True),
+        (ApprovalSlot("r", (), 1, True), False),
+        (ApprovalSlot("r", (), 2, False), False),
+        (ApprovalSlot("r", ("leads",), 2, False), False),
     ],
 )
-def test_nobody_fills_a_seat_that_is_for_anybody_and_no_other(nobody: str, slot: Slot, filled: bool) -> None:
+def test_nobody_fills_a_seat_that_is_for_anybody_and_no_other(nobody: str, slot: ApprovalSlot, filled: bool) -> None:
     requesters = frozenset({"eve"})
     votes = [Vote(nobody, ("leads",)), *([Vote("bob", ("leads",))] if slot.count == 2 else [])]
     assert is_filled([slot], votes, requesters) is filled

@@ -11,8 +11,7 @@ from tests.bodies.cases import KINDS, LIMIT, NOTHING, Bank, Kind, Place, cancell
 from adjourn import Agent, Flow, Tool, ToolContext
 from adjourn.bodies import runner
 from adjourn.core.plan import LEFT
-from adjourn.core.records import Cancelled as CancelledRecord
-from adjourn.core.records import Doubted, Intended, Late, Returned, Verified
+from adjourn.core.records import Doubted, Intended, Late, Returned, RunCancelled, Verified
 from adjourn.testing import FakeClock, ScriptedModel, call
 
 EFFECTS = ["unsafe", "idempotent", "verifiable"]
@@ -75,7 +74,7 @@ async def test_a_cancel_that_gives_up_lists_the_body_and_its_late_result(
         bank.gate("bank").set()
         late = await place.until(Late)
         assert (late.value, late.error) == ("paid", "")
-        assert [type(x) for x in place.records()][-2:] == [CancelledRecord, Late]
+        assert [type(x) for x in place.records()][-2:] == [RunCancelled, Late]
         [item] = (await cancelled(run)).residue
         assert item["late"] == {"value": "paid"}
     assert bank.count("paid") == 1

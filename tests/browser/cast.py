@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from adjourn import Agent, Flow, FlowContext, MaxSteps, Policy, ToolContext, ask, gt, pause_for, tool
-from adjourn.core.messages import Delta, ModelRequest, Reply, Result, Text, TextDelta, Usage, User
+from adjourn.core.messages import Delta, ModelRequest, Reply, Text, TextDelta, ToolResult, Usage, UserMessage
 from adjourn.testing.scripted import ScriptedModel, call
 
 FOLDER = "ADJOURN_TEST_FOLDER"
@@ -36,7 +36,7 @@ class Writer:
     name = "scripted"
 
     async def request(self, request: ModelRequest) -> AsyncIterator[Delta | Reply]:
-        told = [m.text for m in request.messages if isinstance(m, User)][1:]
+        told = [m.text for m in request.messages if isinstance(m, UserMessage)][1:]
         if told:
             yield Reply((Text(text=f"Heard: {told[-1]}"),), Usage(1, 100, 10, 0, 0.01), "scripted")
             return
@@ -59,7 +59,7 @@ async def refund(ctx: ToolContext, order_id: str, cents: int, notify: bool, memo
 
 
 def _refunded(messages: Any) -> str:
-    last = next(m for m in reversed(messages) if isinstance(m, Result))
+    last = next(m for m in reversed(messages) if isinstance(m, ToolResult))
     return f"Result: {last.content}"
 
 
@@ -98,7 +98,7 @@ async def ask_desk(question: str) -> Any:
 
 
 def _answered(messages: Any) -> str:
-    last = next(m for m in reversed(messages) if isinstance(m, Result))
+    last = next(m for m in reversed(messages) if isinstance(m, ToolResult))
     return f"Answer: {last.content}"
 
 
@@ -202,8 +202,8 @@ class Parrot:
     name = "scripted"
 
     async def request(self, request: ModelRequest) -> AsyncIterator[Delta | Reply]:
-        text = next(m.text for m in request.messages if isinstance(m, User))
-        if any(isinstance(m, Result) for m in request.messages):
+        text = next(m.text for m in request.messages if isinstance(m, UserMessage))
+        if any(isinstance(m, ToolResult) for m in request.messages):
             yield Reply((Text(text=text),), Usage(1, 1, 1), "scripted")
             return
         yield TextDelta(text)

@@ -6,7 +6,7 @@ from tests.house.defect import Defect, replacing, rewrite, rewriting
 
 from adjourn.core import authority, conversation, deadlines, plan, policy, state
 from adjourn.core import flow_events as events
-from adjourn.core.flow_state import Flowing
+from adjourn.core.flow_state import FlowFold
 from adjourn.core.plan import Plan
 from adjourn.core.records import Asked
 from adjourn.flow.flow_program import FlowProgram
@@ -115,12 +115,12 @@ TIME: dict[str, Defect] = {
     ),
     "taken_twice": Defect(
         "an early event is taken by every wait",
-        replacing(Flowing, "take", lambda self, n: None),  # pyright: ignore
+        replacing(FlowFold, "take", lambda self, n: None),  # pyright: ignore
         EARLY + "an_event_is_taken_once_and_the_next_wait_takes_the_next",
     ),
     "older_than_the_chain": Defect(
         "a chain waits for the event that began it",
-        rewriting(Flowing, "heard_by", "and heard.n > token.began", ""),
+        rewriting(FlowFold, "heard_by", "and heard.n > token.began", ""),
         EARLY + "a_chain_does_not_wait_for_the_event_that_began_it_nor_for_one_before",
     ),
     "told_of_nothing": Defect(

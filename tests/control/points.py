@@ -12,19 +12,19 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import Any
 
 from adjourn import Agent, Run, Runtime, ToolContext, tool
-from adjourn.core.messages import Delta, ModelRequest, Reply, Result, Text, TextDelta, ToolCall, Usage, User
+from adjourn.core.messages import Delta, ModelRequest, Reply, Text, TextDelta, ToolCall, ToolResult, Usage, UserMessage
 from adjourn.core.records import (
     AnyRecord,
     CancelAsked,
-    Cancelled,
     Command,
-    Completed,
     Decided,
     Intended,
     PauseAsked,
     Replied,
     Resumed,
     Returned,
+    RunCancelled,
+    RunCompleted,
     Said,
 )  # fmt: skip
 from adjourn.core.state import State
@@ -64,7 +64,7 @@ class Thinker:
     name = "thinker"
 
     async def request(self, request: ModelRequest) -> AsyncIterator[Delta | Reply]:
-        done = Counter(m.tool for m in request.messages if isinstance(m, Result))
+        done = Counter(m.tool for m in request.messages if isinstance(m, ToolResult))
         want = Counter[str]()
         for text, calls in self.turns:
             want.update(tool for tool, _ in calls)
@@ -229,32 +229,32 @@ class Play:
 
     def check(self) -> None:
         """Everything that must hold at the end."""
-        [end] = [x for x in self.records if isinstance(x, Completed | Cancelled)]
+        [end] = [x for x in self.records if isinstance(x, RunCompleted | RunCancelled)]
         assert self.records[-1] is end
         results = Counter(x.call for x in self.records if isinstance(x, Returned))
         assert set(results.values()) <= {1}, results
         times = Counter(self.world.happened)
         effects = [w for w in self.world.happened if w.startswith("act ")]
         assert len(effects) == len(set(effects)), f"done twice: {self.world.happened}"
-        if isinstance(end, Completed):
+        if isinstance(end, RunCompleted):
             ended = State().fold_all(enumerate(self.records, 1)).ended
-            assert isinstance(ended, Completed) and ended.output == "done"
+            assert isinstance(ended, RunCompleted) and ended.output == "done"
             assert sorted(effects) == ["act a", "act b", "act h", "act p"]
             assert not [w for w in self.world.happened if w.startswith("undo")]
             assert "cancel" not in self.acknowledged
         else:
             self.check_undone(end)
         if "cancel" in self.acknowledged:
-            assert isinstance(end, Cancelled)
+            assert isinstance(end, RunCancelled)
         if "say" in self.acknowledged:
-            heard = [m.text for m in self.messages if isinstance(m, User)]
+            heard = [m.text for m in self.messages if isinstance(m, UserMessage)]
             assert heard.count("also Norway") == 1
             [said] = [n for n, x in enumerate(self.records, 1) if isinstance(x, Said)]
             assert any(isinstance(x, Replied) and not x.path and x.upto >= said for x in self.records), "nobody read it"
         assert len(self.acknowledged) + len([t for t in self.told if not t.startswith("bob")]) == len(self.commands())
-        assert times["look l"] >= (1 if isinstance(end, Completed) else 0)
+        assert times["look l"] >= (1 if isinstance(end, RunCompleted) else 0)
 
-    def check_undone(self, end: Cancelled) -> None:
+    def check_undone(self, end: RunCancelled) -> None:
         asked = next(n for n, x in enumerate(self.records) if isinstance(x, CancelAsked))
         late = [x for x in self.records[asked:] if isinstance(x, Intended) and x.why != "undo"]
         assert not late, f"began after the cancel was acknowledged: {late}"

@@ -7,7 +7,7 @@ import pytest
 from tests.runtime.world import LIMIT
 
 from adjourn import Agent, Flow, FlowContext, MaxSteps, Policy, ask, testing, tool
-from adjourn.core.records import Asked, CancelAsked, Cancelled, Closed, Decided, Returned
+from adjourn.core.records import Asked, CancelAsked, Closed, Decided, Returned, RunCancelled
 from adjourn.core.state import State
 from adjourn.testing import ScriptedModel, call
 
@@ -150,7 +150,7 @@ async def test_two_cancels_are_one() -> None:
         assert (await run.wait(LIMIT)).status == "cancelled"
         records = await _records(env, "r")
         assert [x.by for x in records if isinstance(x, CancelAsked)] == ["ana"]
-        assert len([x for x in records if isinstance(x, Cancelled)]) == 1
+        assert len([x for x in records if isinstance(x, RunCancelled)]) == 1
 
 
 # What was queued in an agent that has ended

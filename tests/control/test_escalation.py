@@ -9,7 +9,7 @@ from tests.runtime.world import LIMIT
 
 from adjourn import Agent, Decision, InterruptClosed, NotAllowed, Policy, Runtime, ask, testing, tool
 from adjourn.core.authority import violations
-from adjourn.core.messages import Result
+from adjourn.core.messages import ToolResult
 from adjourn.core.records import Asked, Closed
 from adjourn.stores.notification import Endpoint
 from adjourn.stores.protocol import Filter
@@ -32,7 +32,7 @@ def clerk(paid: list[str], name: str = "clerk", **rule: Any) -> Agent[Any]:
     policy = Policy([ask("refund", **options)])
     return Agent(
         name,
-        model=ScriptedModel([call("refund", order="1")], lambda m: str(cast(Result, m[-1]).content)),
+        model=ScriptedModel([call("refund", order="1")], lambda m: str(cast(ToolResult, m[-1]).content)),
         tools=[refund],
         policy=policy,
     )

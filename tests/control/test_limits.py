@@ -26,8 +26,7 @@ from adjourn import (
     ToolCalled,
     ask,
 )  # fmt: skip
-from adjourn.core.records import Asked, Broke, Replied, Returned
-from adjourn.core.records import Completed as CompletedRecord
+from adjourn.core.records import Asked, Broke, Replied, Returned, RunCompleted
 from adjourn.core.stop import Stop
 
 
@@ -71,7 +70,7 @@ async def test_a_limit_stops_the_run_and_the_leaf_that_tripped_is_recorded(
         assert outcome.by == by
         assert outcome.partial == f"round {rounds - 1}"
         assert on.ledger.lines("r", "acted") == [f"acted a{n}" for n in range(rounds)]
-        assert [x.stopped for x in await on.records("r") if isinstance(x, CompletedRecord)] == [by]
+        assert [x.stopped for x in await on.records("r") if isinstance(x, RunCompleted)] == [by]
 
 
 @pytest.mark.parametrize(
@@ -193,7 +192,7 @@ async def test_a_run_is_stopped_only_when_the_calls_in_flight_have_ended(folder:
         await on.rest(run, "stopped")
         records = await on.records("r")
         assert [x.value for x in records if isinstance(x, Returned) and x.call == "1.0"] == [{"did": "a"}]
-        assert isinstance(records[-1], CompletedRecord)
+        assert isinstance(records[-1], RunCompleted)
 
 
 async def test_a_limit_of_the_root_cuts_the_model_calls_of_children_and_counts_them(folder: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 from tests.runtime.world import LIMIT
 
 from adjourn import Agent, Flow, FlowContext, MaxSteps, ModelError, Policy, ToolContext, ask, testing, tool
-from adjourn.core.messages import User
+from adjourn.core.messages import UserMessage
 from adjourn.core.records import Asked, Intended, Replied
 from adjourn.testing import ScriptedModel, call
 
@@ -24,7 +24,7 @@ async def test_a_message_that_comes_while_a_model_call_waits_to_be_tried_again_i
         assert outcome.output == "one", "it was read with the first reply; another call would cost money"
         replies = [x for _, x in await env.runtime.store.load("r") if isinstance(x, Replied)]
         assert len(replies) == 1
-        said = [m.text for m in await run.messages() if isinstance(m, User)]
+        said = [m.text for m in await run.messages() if isinstance(m, UserMessage)]
         assert said.count("also this") == 1
 
 

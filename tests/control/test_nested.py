@@ -11,7 +11,7 @@ from tests.control.lives import stage
 from tests.control.world import LIMIT, TOOLS, Ledger, Play, act, boss, call, does, says, script, tell
 
 from adjourn import Agent, Completed, InvalidDefinition, NotFound, Paused, Policy, Run, Runtime, allow, ask, deny
-from adjourn.core.records import Cancelled, Intended, Returned
+from adjourn.core.records import Intended, Returned, RunCancelled
 from adjourn.testing import ScriptedModel
 
 
@@ -112,7 +112,7 @@ async def cancelled_after(folder: Path, lines: int) -> None:
         intents = {x.call: x for x in records if isinstance(x, Intended)}
         ended = [x for x in records if isinstance(x, Returned) and x.call in intents and intents[x.call].undo]
         assert undone == [x.value["did"] for x in reversed(ended)]
-        [end] = [x for x in records if isinstance(x, Cancelled)]
+        [end] = [x for x in records if isinstance(x, RunCancelled)]
         assert end.residue == ()
 
 

@@ -27,7 +27,7 @@ async def test_a_research_agent_that_repeats_itself_is_paused_read_and_told_to_s
         assert isinstance(outcome := await run.wait(LIMIT), Paused)
         assert outcome.status == "paused"
         await worker.kill()  # the snapshot is in the store, not in a process
-        notes = [m for m in await run.messages() if type(m).__name__ == "Result"]
+        notes = [m for m in await run.messages() if type(m).__name__ == "ToolResult"]
         assert len(notes) == 12
         assert (await run.state()).text == "Let me search once more"
         before = ledger.lines("r")
@@ -155,7 +155,7 @@ async def test_a_cancel_and_a_finish_and_an_approval_at_once_have_one_winner_and
         for loser in (x for x in told if isinstance(x, Exception)):
             assert type(loser).__name__ in ("AlreadyDecided", "Refused", "InterruptClosed") and str(loser)
         records = await office.records(name)
-        assert len([x for x in records if type(x).__name__ in ("Completed", "Cancelled")]) == 1
+        assert len([x for x in records if type(x).__name__ in ("RunCompleted", "RunCancelled")]) == 1
         ran = len([x for x in records if isinstance(x, Returned) and x.call == "1.0" and x.ran])
         assert len(office.ledger.lines(name, "acted")) == ran
         assert len([x for x in records if isinstance(x, Intended) and x.call == "1.0"]) <= 1

@@ -14,7 +14,7 @@ from tests.control.conftest import SHM
 from tests.control.lives import Stage, stage
 from tests.control.world import call, does, says, script
 
-from adjourn.core.records import CancelAsked, Cancelled, Completed, Intended
+from adjourn.core.records import CancelAsked, Intended, RunCancelled, RunCompleted
 
 PLANS = {
     "ok": ["ok"],
@@ -65,8 +65,8 @@ async def campaign(on: Stage, how: tuple[str, ...], answers: tuple[str, ...], *,
 
 async def check(on: Stage, names: list[str], how: tuple[str, ...], answers: tuple[str, ...]) -> None:
     records = await on.records("r")
-    [end] = [x for x in records if isinstance(x, Cancelled | Completed)]
-    assert isinstance(end, Cancelled)
+    [end] = [x for x in records if isinstance(x, RunCancelled | RunCompleted)]
+    assert isinstance(end, RunCancelled)
     tries = [tuple(line.split()[1:]) for line in on.ledger.lines("r", "undo")]
     in_turn = [name for name, _ in itertools.groupby(name for name, _ in tries)]
     assert in_turn == list(reversed(names)), "each begins when the one after it is settled"

@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import msgspec
 
 from adjourn import Agent, MaxSteps, ModelError, Policy, Resource, Tool, ToolContext, ask, pause_for, tool
-from adjourn.core.messages import Delta, ModelRequest, Reply, Text, TextDelta, ToolCall, Usage, User
+from adjourn.core.messages import Delta, ModelRequest, Reply, Text, TextDelta, ToolCall, Usage, UserMessage
 
 LIMIT = 30.0
 """Seconds after which a test that waits has failed."""
@@ -134,7 +134,7 @@ class Play:
 
     async def request(self, request: ModelRequest) -> AsyncIterator[Delta | Reply]:
         first = request.messages[0]
-        assert isinstance(first, User)
+        assert isinstance(first, UserMessage)
         play = json.loads(first.text)
         run, who, k = play["run"], play["who"], request.index
         how: dict[str, Any] = play["replies"][k] if k < len(play["replies"]) else {"text": "the end"}

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from adjourn import Agent, InDoubt, ModelError, Policy, ToolContext, allow, ask, tool
 from adjourn.core import records as r
-from adjourn.core.call import Open
+from adjourn.core.call import OpenInterrupt
 from adjourn.core.plan import plan
 from adjourn.core.state import State
 from adjourn.core.status import ENDED, Status
@@ -219,7 +219,7 @@ def shape(value: Any) -> Any:
             fields = value.__struct_fields__
         else:
             fields = tuple(f.name for f in dataclasses.fields(value))
-        skipped = "seq" if isinstance(value, Open) else ""
+        skipped = "seq" if isinstance(value, OpenInterrupt) else ""
         return (type(value).__name__, {k: shape(getattr(value, k)) for k in fields if k != skipped})
     if isinstance(value, dict):
         return {k: shape(v) for k, v in cast("dict[Any, Any]", value).items()}

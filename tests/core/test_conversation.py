@@ -2,8 +2,8 @@
 
 import pytest
 
-from adjourn.core.conversation import OUTPUT_TOOL, Pending, Thread, late_result, root_thread
-from adjourn.core.messages import Assistant, Message, Result, Text, ToolCall, User
+from adjourn.core.conversation import OUTPUT_TOOL, PendingMessage, Thread, late_result, root_thread
+from adjourn.core.messages import AssistantMessage, Message, Text, ToolCall, ToolResult, UserMessage
 from adjourn.core.records import Broke, Replied, Started
 
 STARTED = Started(run="r", kind="agent", program="a", input="go")
@@ -23,11 +23,11 @@ def reads(thread: Thread) -> list[str]:
 
 def word(message: Message) -> str:
     match message:
-        case User():
+        case UserMessage():
             return "note" if message.text.startswith("A message breaks into your work") else f"user:{message.text}"
-        case Result():
+        case ToolResult():
             return f"{'error' if message.error else 'result'}:{message.content}"
-        case Assistant():
+        case AssistantMessage():
             said = message.text or ",".join(part.tool for part in message.parts if isinstance(part, ToolCall))
             return f"{'cut' if message.interrupted else 'model'}:{said}"
         case _:
@@ -103,7 +103,7 @@ def test_what_a_reply_has_not_read_comes_after_it() -> None:
 
 
 def test_the_order_of_messages_does_not_depend_on_who_folded_first() -> None:
-    late = Pending(User("late"), call="1.0")
+    late = PendingMessage(UserMessage("late"), call="1.0")
     one, other = begun(), begun()
     one.say(9, "second")
     one.tell(late)

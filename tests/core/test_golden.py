@@ -21,7 +21,7 @@ from adjourn import (
     tool,
 )
 from adjourn.core.envelope import VERSION
-from adjourn.core.messages import User
+from adjourn.core.messages import UserMessage
 from adjourn.core.records import dump_list
 from adjourn.stores.memory import MemoryStore
 from adjourn.testing.scripted import ScriptedModel, call
@@ -134,7 +134,7 @@ async def test_a_turn_that_has_what_was_said_before_it_goes_on_and_is_gone_on_wi
     if again:
         saved = Checkpoint.from_json(saved.to_json())
     assert (saved.before is None) == (version == 2)
-    assert [m.text for m in saved.messages if isinstance(m, User)] == ["hi", "refund order 7"]
+    assert [m.text for m in saved.messages if isinstance(m, UserMessage)] == ["hi", "refund order 7"]
     script = ScriptedModel("-", "-", "refunded", "you are welcome")
     agent = Agent("simple", model=script, tools=[refund], policy=Policy([ask("refund")], default="allow"))
     async with Runtime(MemoryStore(), [agent]) as rt:
@@ -142,7 +142,11 @@ async def test_a_turn_that_has_what_was_said_before_it_goes_on_and_is_gone_on_wi
         assert (await run.wait(10)).status == "completed" and paid == [4200]
         third = await rt.start(agent, "thanks", after=run)
         await third.wait(10)
-        assert [m.text for m in await third.messages() if isinstance(m, User)] == ["hi", "refund order 7", "thanks"]
+        assert [m.text for m in await third.messages() if isinstance(m, UserMessage)] == [
+            "hi",
+            "refund order 7",
+            "thanks",
+        ]
 
 
 def test_a_signed_one_needs_its_key() -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adjourn.core.messages import Assistant, Message, Result, Text, ToolCall, User
+from adjourn.core.messages import AssistantMessage, Message, Text, ToolCall, ToolResult, UserMessage
 from adjourn.core.model_request import (
     Running,
     Terms,
@@ -22,15 +22,15 @@ from adjourn.core.model_request import (
 TERMS = Terms("be kind", "m", {"temperature": 0}, [{"name": "look", "description": "", "schema": {}}])
 
 
-def said(text: str) -> Assistant:
-    return Assistant((Text(text=text),))
+def said(text: str) -> AssistantMessage:
+    return AssistantMessage((Text(text=text),))
 
 
-def called(*ids: str) -> Assistant:
-    return Assistant(tuple(ToolCall(id=id, tool="look") for id in ids))
+def called(*ids: str) -> AssistantMessage:
+    return AssistantMessage(tuple(ToolCall(id=id, tool="look") for id in ids))
 
 
-MESSAGES: st.SearchStrategy[list[Message]] = st.lists(st.sampled_from("abcde").map(User), max_size=8)
+MESSAGES: st.SearchStrategy[list[Message]] = st.lists(st.sampled_from("abcde").map(UserMessage), max_size=8)
 
 
 @given(MESSAGES, MESSAGES)
@@ -39,14 +39,14 @@ def test_what_was_taken_apart_can_be_put_together_again(base: list[Message], sen
 
 
 def test_a_stretch_of_what_is_known_is_two_numbers_and_only_what_is_new_is_written_out() -> None:
-    base: list[Message] = [User("one"), said("two"), User("three"), said("four")]
-    sent: list[Message] = [User("a summary"), *base[1:3], base[3]]
+    base: list[Message] = [UserMessage("one"), said("two"), UserMessage("three"), said("four")]
+    sent: list[Message] = [UserMessage("a summary"), *base[1:3], base[3]]
     assert difference(base, sent) == [{"type": "user", "text": "a summary"}, [1, 4]]
     assert difference(base, base) == [[0, 4]]
 
 
 def test_the_digest_is_that_of_the_lines_and_anybody_can_compute_it() -> None:
-    messages: list[Message] = [User("one"), said("two")]
+    messages: list[Message] = [UserMessage("one"), said("two")]
     text = "".join(line(message).decode() for message in messages) + TERMS.line.decode()
     assert text.splitlines()[0] == '{"text":"one","type":"user"}'
     assert request_digest(messages, TERMS) == hashlib.sha256(text.encode()).hexdigest()
@@ -55,26 +55,26 @@ def test_the_digest_is_that_of_the_lines_and_anybody_can_compute_it() -> None:
 @pytest.mark.parametrize(
     "other",
     [
-        ([User("one"), User("two!")], TERMS),
-        ([User("two"), User("one")], TERMS),
-        ([User("one")], TERMS),
-        ([User("one"), User("two")], Terms("be rude", "m", {"temperature": 0}, TERMS.tools)),
-        ([User("one"), User("two")], Terms("be kind", "n", {"temperature": 0}, TERMS.tools)),
-        ([User("one"), User("two")], Terms("be kind", "m", {"temperature": 1}, TERMS.tools)),
-        ([User("one"), User("two")], Terms("be kind", "m", {"temperature": 0}, [])),
+        ([UserMessage("one"), UserMessage("two!")], TERMS),
+        ([UserMessage("two"), UserMessage("one")], TERMS),
+        ([UserMessage("one")], TERMS),
+        ([UserMessage("one"), UserMessage("two")], Terms("be rude", "m", {"temperature": 0}, TERMS.tools)),
+        ([UserMessage("one"), UserMessage("two")], Terms("be kind", "n", {"temperature": 0}, TERMS.tools)),
+        ([UserMessage("one"), UserMessage("two")], Terms("be kind", "m", {"temperature": 1}, TERMS.tools)),
+        ([UserMessage("one"), UserMessage("two")], Terms("be kind", "m", {"temperature": 0}, [])),
     ],
 )
 def test_every_message_and_every_term_is_in_the_digest(other: Any) -> None:
-    assert request_digest(*other) != request_digest([User("one"), User("two")], TERMS)
+    assert request_digest(*other) != request_digest([UserMessage("one"), UserMessage("two")], TERMS)
 
 
 def test_a_running_hash_gives_the_same_digest_and_reads_nothing_twice() -> None:
     running, transcript = Running(), list[Message]()
     for turn in range(5):
-        transcript += [User(f"question {turn}"), said(f"answer {turn}")]
-        late: list[Message] = [User("and this")]
+        transcript += [UserMessage(f"question {turn}"), said(f"answer {turn}")]
+        late: list[Message] = [UserMessage("and this")]
         assert running.digest(transcript, [*transcript, *late], TERMS) == request_digest([*transcript, *late], TERMS)
-    transcript[0] = User("not read again")
+    transcript[0] = UserMessage("not read again")
     assert running.digest(transcript, transcript, TERMS) != request_digest(transcript, TERMS)
 
 
@@ -88,11 +88,17 @@ def test_terms_are_found_again_by_their_names_and_not_if_a_part_is_missing() -> 
 @pytest.mark.parametrize(
     ("messages", "wrong"),
     [
-        ([User("go"), called("a", "b"), Result("a", "look", 1), Result("b", "look", 2), said("done")], ""),
-        ([User("go"), Result("a", "look", 1)], "the result of look (a) has no call before it"),
-        ([User("go"), called("a", "b"), Result("a", "look", 1)], "the call look (b) has no result behind it"),
-        ([called("a"), User("oh"), Result("a", "look", 1)], "the call look (a) has no result behind it"),
-        ([called("a", "a"), Result("a", "look", 1), Result("a", "look", 1)], ""),
+        (
+            [UserMessage("go"), called("a", "b"), ToolResult("a", "look", 1), ToolResult("b", "look", 2), said("done")],
+            "",
+        ),
+        ([UserMessage("go"), ToolResult("a", "look", 1)], "the result of look (a) has no call before it"),
+        (
+            [UserMessage("go"), called("a", "b"), ToolResult("a", "look", 1)],
+            "the call look (b) has no result behind it",
+        ),
+        ([called("a"), UserMessage("oh"), ToolResult("a", "look", 1)], "the call look (a) has no result behind it"),
+        ([called("a", "a"), ToolResult("a", "look", 1), ToolResult("a", "look", 1)], ""),
     ],
 )
 def test_every_call_has_its_one_result_right_behind_it(messages: list[Message], wrong: str) -> None:

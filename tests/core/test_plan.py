@@ -12,7 +12,6 @@ from adjourn.core.records import (
     Asked,
     CancelAsked,
     Claimed,
-    Completed,
     Doubted,
     Faulted,
     Intended,
@@ -20,6 +19,7 @@ from adjourn.core.records import (
     PauseAsked,
     Replied,
     Returned,
+    RunCompleted,
     Started,
     Suspended,
     Yielded,
@@ -96,12 +96,12 @@ TABLE: dict[str, tuple[Judged, list[AnyRecord], tuple[list[str], list[str], list
     "another error asks a person": (GO, [intent(), Faulted(step=CALL, error="x")], ([], ["error"], [])),
     "so does one that may not be tried again": (REFUSE, [intent(), TRANSIENT], ([], ["error"], [])),
     "a paused run starts nothing": (GO, [PauseAsked(by="ana")], ([], [], [])),
-    "a cancelled run that did nothing ends": (GO, [CancelAsked(by="ana")], ([], ["Cancelled"], [])),
+    "a cancelled run that did nothing ends": (GO, [CancelAsked(by="ana")], ([], ["RunCancelled"], [])),
     "a cancelled run waits for what is in flight": (GO, [intent(), CancelAsked(by="ana")], ([], [], [])),
     "a cancelled run undoes what it did": (
         GO, [intent(undo=True), Returned(call=CALL, value=1), CancelAsked(by="ana")], ([], ["Intended"], ["undo"]),
     ),
-    "what ended plans nothing": (GO, [Returned(call=CALL), Completed()], ([], [], [])),
+    "what ended plans nothing": (GO, [Returned(call=CALL), RunCompleted()], ([], [], [])),
 }  # fmt: skip
 
 

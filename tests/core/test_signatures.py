@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adjourn import InvalidDefinition
-from adjourn.core.record_parts import Seal, Slot
+from adjourn.core.record_parts import ApprovalSlot, DecisionSeal
 from adjourn.core.records import (
     AnyRecord,
     Asked,
@@ -41,20 +41,20 @@ from adjourn.core.signatures import (
 )
 
 ONE, TWO = bytes(range(32)), bytes(range(32, 64))
-SEAL = Seal("k", 1000.0, "n", "")
+SEAL = DecisionSeal("k", 1000.0, "n", "")
 YES = Decided(i="1.0?0", verdict="approve", by="ana", groups=("leads",), at=1000.0, seal=SEAL)
 EVENT = Emitted(event="paid", value=5, by="ana", at=1000.0, seal=SEAL)
 FORK = Forked(of="r0", at_seq=9, by="ana", answers="keep", at=1000.0, seal=SEAL)
 ASKED = Asked(
     i="1.0?0", kind="approval", call="1.0", tool="refund", args={"cents": 5}, definition="d", describes="Pay.",
-    effect="unsafe", reason="large", rules=("ask refund",), gate=(Slot("rule", ("leads",)),), requesters=("eve",), valid_for=60.0,
+    effect="unsafe", reason="large", rules=("ask refund",), gate=(ApprovalSlot("rule", ("leads",)),), requesters=("eve",), valid_for=60.0,
 )  # fmt: skip
 QUESTION = Suspended(call="1.0", i="1.0?0", type="approval", payload={"question": "ok?"}, schema={"type": "boolean"})
 
 replace = msgspec.structs.replace
 
 
-def bytes_of(record: Any = YES, store: str = "s", run: str = "r", of: str = "d", seal: Seal = SEAL) -> bytes:
+def bytes_of(record: Any = YES, store: str = "s", run: str = "r", of: str = "d", seal: DecisionSeal = SEAL) -> bytes:
     return message(store, run, record, of, seal)
 
 
@@ -134,7 +134,7 @@ FORGED: dict[str, Asked] = {
     "reason": replace(ASKED, reason="small"),
     "rules": replace(ASKED, rules=()),
     "gate": replace(ASKED, gate=()),
-    "groups of the gate": replace(ASKED, gate=(Slot("rule", ("interns",)),)),
+    "groups of the gate": replace(ASKED, gate=(ApprovalSlot("rule", ("interns",)),)),
     "requesters": replace(ASKED, requesters=()),
     "life": replace(ASKED, valid_for=0.0),
     "interrupt": replace(ASKED, i="1.0?1"),

@@ -9,9 +9,7 @@ from adjourn.core.records import (
     AnyRecord,
     Asked,
     CancelAsked,
-    Cancelled,
     Claimed,
-    Completed,
     Decided,
     Faulted,
     Intended,
@@ -20,6 +18,8 @@ from adjourn.core.records import (
     Replied,
     Resumed,
     Returned,
+    RunCancelled,
+    RunCompleted,
     Said,
     Started,
     Suspended,
@@ -54,9 +54,9 @@ SEEN: dict[str, tuple[list[AnyRecord], str, int, list[str]]] = {
     "paused": ([PauseAsked(by="ana"), Parked()], "paused", 0, []),
     "resumed": ([PauseAsked(by="ana"), Parked(), Resumed(by="ana")], "ready", 0, []),
     "cancelling hides what its undoing does not need": ([REPLIED, ASKED, CancelAsked(by="ana")], "cancelling", 0, []),
-    "cancelled": ([CancelAsked(by="ana"), Cancelled()], "cancelled", 0, []),
-    "completed": ([Completed(output=1)], "completed", 0, []),
-    "stopped": ([Completed(stopped="max_steps")], "stopped", 0, []),
+    "cancelled": ([CancelAsked(by="ana"), RunCancelled()], "cancelled", 0, []),
+    "completed": ([RunCompleted(output=1)], "completed", 0, []),
+    "stopped": ([RunCompleted(stopped="max_steps")], "stopped", 0, []),
 }
 
 
@@ -78,9 +78,9 @@ def test_a_fold_in_two_parts_is_the_fold(journal: str) -> None:
 @pytest.mark.parametrize(
     ("records", "late"),
     [
-        ([Completed()], Said(text="x")),
-        ([Completed()], Returned(call=CALL)),
-        ([CancelAsked(by="ana"), Cancelled()], Resumed(by="ana")),
+        ([RunCompleted()], Said(text="x")),
+        ([RunCompleted()], Returned(call=CALL)),
+        ([CancelAsked(by="ana"), RunCancelled()], Resumed(by="ana")),
         ([], Resumed(by="ana")),
         ([], Started(run="r", kind="agent", program="a")),
     ],

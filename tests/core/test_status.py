@@ -9,10 +9,8 @@ from adjourn.core.records import (
     Asked,
     Broke,
     CancelAsked,
-    Cancelled,
     Claimed,
     Closed,
-    Completed,
     Decided,
     Doubted,
     Emitted,
@@ -24,6 +22,8 @@ from adjourn.core.records import (
     Replied,
     Resumed,
     Returned,
+    RunCancelled,
+    RunCompleted,
     Said,
     Started,
     Stepped,
@@ -38,8 +38,8 @@ DOCS = Path(__file__).parents[2] / "docs"
 STEERING: dict[str, AnyRecord] = {
     "Claimed": Claimed(epoch=1),
     "Parked": Parked(),
-    "Completed": Completed(),
-    "Cancelled": Cancelled(),
+    "RunCompleted": RunCompleted(),
+    "RunCancelled": RunCancelled(),
     "PauseAsked": PauseAsked(),
     "Resumed": Resumed(),
     "CancelAsked": CancelAsked(),
@@ -50,15 +50,15 @@ STEERING: dict[str, AnyRecord] = {
 
 # A row per status; "-" is refused. What a second cancel meets is refused here and acknowledged by the store.
 TABLE = """
-           Claimed    Parked  Completed Cancelled PauseAsked Resumed CancelAsked Decided    Said    Emitted
-ready      ready      waiting completed -         pausing    -       cancelling  ready      ready   ready
-waiting    ready      -       -         -         paused     -       cancelling  ready      ready   ready
-pausing    pausing    paused  -         -         pausing    ready   cancelling  pausing    pausing pausing
-paused     -          -       -         -         -          ready   cancelling  paused     paused  paused
-cancelling cancelling stuck   -         cancelled -          -       -           cancelling -       -
-stuck      cancelling -       -         -         -          -       -           cancelling -       -
-completed  -          -       -         -         -          -       -           -          -       -
-cancelled  -          -       -         -         -          -       -           -          -       -
+           Claimed    Parked  RunCompleted RunCancelled PauseAsked Resumed CancelAsked Decided    Said    Emitted
+ready      ready      waiting completed    -            pausing    -       cancelling  ready      ready   ready
+waiting    ready      -       -            -            paused     -       cancelling  ready      ready   ready
+pausing    pausing    paused  -            -            pausing    ready   cancelling  pausing    pausing pausing
+paused     -          -       -            -            -          ready   cancelling  paused     paused  paused
+cancelling cancelling stuck   -            cancelled    -          -       -           cancelling -       -
+stuck      cancelling -       -            -            -          -       -           cancelling -       -
+completed  -          -       -            -            -          -       -           -          -       -
+cancelled  -          -       -            -            -          -       -           -          -       -
 """
 
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adjourn.core.conversation import Thread
-from adjourn.core.messages import Assistant, Message, Result, Text, User
+from adjourn.core.messages import AssistantMessage, Message, Text, ToolResult, UserMessage
 from adjourn.core.model_request import Terms, request_digest
 from adjourn.core.transcript import ABSENT, SEGMENT, Transcript
 
@@ -16,7 +16,7 @@ def conversation(count: int, since: int = 0) -> list[Message]:
 
 
 def _message(n: int) -> Message:
-    return (User(f"u{n}"), Assistant((Text(text=f"a{n}"),)), Result(f"c{n}", "look", n))[n % 3]
+    return (UserMessage(f"u{n}"), AssistantMessage((Text(text=f"a{n}"),)), ToolResult(f"c{n}", "look", n))[n % 3]
 
 
 lengths = st.one_of(
@@ -37,7 +37,7 @@ def test_it_reads_like_a_list(before: int, after: int, first: int, until: int) -
     for place in (0, -1, before, before - 1, len(plain) // 2):
         if -len(plain) <= place < len(plain):
             assert transcript[place] == plain[place]
-    assert transcript.replies == sum(isinstance(message, Assistant) for message in plain)
+    assert transcript.replies == sum(isinstance(message, AssistantMessage) for message in plain)
 
 
 def test_a_place_that_is_not_there_is_an_index_error() -> None:
@@ -51,9 +51,9 @@ def test_two_turns_after_the_same_turn_share_its_segments_and_nothing_else(befor
     first = Transcript(conversation(before))
     one, two = first.next_turn(), first.next_turn()
     one.extend(conversation(more, 10_000))
-    two.append(User("another branch"))
+    two.append(UserMessage("another branch"))
     assert list(first) == conversation(before)
-    assert list(two) == [*conversation(before), User("another branch")]
+    assert list(two) == [*conversation(before), UserMessage("another branch")]
     assert list(one) == [*conversation(before), *conversation(more, 10_000)]
     for mine, other in zip(one.segments, first.segments, strict=False):
         assert mine is other
@@ -62,14 +62,14 @@ def test_two_turns_after_the_same_turn_share_its_segments_and_nothing_else(befor
 @given(lengths, lengths)
 def test_a_view_stays_what_it_was_while_the_transcript_grows(before: int, more: int) -> None:
     transcript = Transcript(conversation(before))
-    view = transcript.upto(len(transcript), [User("and this")])
+    view = transcript.upto(len(transcript), [UserMessage("and this")])
     begun = iter(view)
     read = [next(begun)]
     transcript.extend(conversation(more, before))
-    whole = [*conversation(before), User("and this")]
+    whole = [*conversation(before), UserMessage("and this")]
     assert list(view) == whole == [*read, *begun] and len(view) == len(whole)
     assert view == tuple(whole) and hash(view) == hash(tuple(whole))
-    assert list(view[before:]) == [User("and this")] and view[-1] == User("and this")
+    assert list(view[before:]) == [UserMessage("and this")] and view[-1] == UserMessage("and this")
     assert list(view[max(0, before - 2) :]) == whole[max(0, before - 2) :]
 
 
@@ -86,10 +86,13 @@ def test_the_hash_goes_on_where_the_turn_before_stopped(before: int, more: int) 
 
 def test_what_is_absent_counts_and_is_never_taken_for_the_whole() -> None:
     thread = Thread("", "helper", transcript=Transcript(absent=2, replies=1))
-    thread.transcript.append(User("go on"))
+    thread.transcript.append(UserMessage("go on"))
     assert len(thread.transcript) == 3 and thread.transcript.replies == 1
-    assert list(thread.transcript) == [ABSENT, ABSENT, User("go on")]
-    assert thread.transcript[2] == User("go on") and list(thread.transcript[1:]) == [ABSENT, User("go on")]
+    assert list(thread.transcript) == [ABSENT, ABSENT, UserMessage("go on")]
+    assert thread.transcript[2] == UserMessage("go on") and list(thread.transcript[1:]) == [
+        ABSENT,
+        UserMessage("go on"),
+    ]
     for read in (thread.request, thread.whole, thread.last_request):
         with pytest.raises(ValueError, match="first 2 messages"):
             read()
@@ -109,4 +112,4 @@ def test_a_request_costs_the_same_after_a_hundred_and_after_ten_thousand_message
         thread.say(1, "and now?")
         read = 0
         request = thread.request()
-        assert read == 0 and len(request) == count + 1 and request[-1] == User("and now?")
+        assert read == 0 and len(request) == count + 1 and request[-1] == UserMessage("and now?")

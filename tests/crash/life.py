@@ -11,9 +11,7 @@ from typing import Any
 from tests.crash.scenarios import CANCEL, IDEMPOTENT, READ, STEP, UNDO, UNSAFE, VERIFIABLE, Scenario, World
 
 from adjourn import Cancelled, Completed, Runtime, is_paused
-from adjourn.core.records import Cancelled as CancelledRecord
-from adjourn.core.records import Completed as CompletedRecord
-from adjourn.core.records import Decided, Intended, Returned, Stepped, Verified
+from adjourn.core.records import Decided, Intended, Returned, RunCancelled, RunCompleted, Stepped, Verified
 from adjourn.errors import Conflict, UnknownRun
 from adjourn.stores.sqlite import SQLiteStore
 from adjourn.testing.oracle import check_rows
@@ -107,11 +105,11 @@ async def violations(folder: Path, store: SQLiteStore, world: World) -> list[str
     for call, times in Counter(x.call for x in records if isinstance(x, Returned)).items():
         if times > 1:
             wrong.append(f"call {call} has {times} results")
-    ends = [x for x in records if isinstance(x, CompletedRecord | CancelledRecord)]
+    ends = [x for x in records if isinstance(x, RunCompleted | RunCancelled)]
     if len(ends) != 1:
         wrong.append(f"G13: {len(ends)} ends")
     undone = list(dict.fromkeys(c.removesuffix("!undo") for e, c, _ in lines if e == UNDO))
-    booked = list(dict.fromkeys(c for e, c, _ in lines if e == UNSAFE and isinstance(ends[0], CancelledRecord)))
+    booked = list(dict.fromkeys(c for e, c, _ in lines if e == UNSAFE and isinstance(ends[0], RunCancelled)))
     if undone != [c for c in reversed(booked) if c in undone] or (booked and set(undone) != set(booked)):
         wrong.append(f"G14: booked {booked}, undone {undone}")
     return wrong

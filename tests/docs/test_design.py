@@ -9,7 +9,7 @@ import pytest
 from tests.docs.test_snippets import names, run_page
 
 from adjourn import Agent, Decision, Flow, FlowContext, Policy, Run, Runtime, ToolContext, ask, pause_for
-from adjourn.core.messages import Result
+from adjourn.core.messages import ToolResult
 from adjourn.testing import ScriptedModel, call
 
 __all__ = ["names"]
@@ -77,7 +77,7 @@ def with_scripts(names: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> dict
 
         def answer(messages: Any) -> str:
             result = messages[-1]
-            assert isinstance(result, Result)
+            assert isinstance(result, ToolResult)
             return f"the operator said {result.content}"
 
         return ScriptedModel(asks, answer)

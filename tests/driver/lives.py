@@ -11,8 +11,8 @@ from typing import Any
 
 from adjourn import Agent, Policy, ToolContext, ask, tool
 from adjourn.core.interrupt import Interrupt
-from adjourn.core.messages import Assistant, Delta, ModelRequest, Reply, Text, TextDelta, ToolCall, User
-from adjourn.core.records import AnyRecord, Cancelled, Command, Completed, Intended, Resumed, Returned, Started
+from adjourn.core.messages import AssistantMessage, Delta, ModelRequest, Reply, Text, TextDelta, ToolCall, UserMessage
+from adjourn.core.records import AnyRecord, Command, Intended, Resumed, Returned, RunCancelled, RunCompleted, Started
 from adjourn.core.state import State
 from adjourn.core.status import ENDED, Status
 from adjourn.driver.loop import Drive
@@ -95,14 +95,14 @@ class Planner:
     )
 
     async def request(self, request: ModelRequest) -> AsyncIterator[Delta | Reply]:
-        turn = sum(1 for m in request.messages if isinstance(m, Assistant) and not m.interrupted and not m.text)
+        turn = sum(1 for m in request.messages if isinstance(m, AssistantMessage) and not m.interrupted and not m.text)
         yield TextDelta("hm, ")
         await asyncio.sleep(0)
         if turn < len(self.turns):
             calls = (ToolCall(id=f"{turn}-{n}", tool=t, args=a) for n, (t, a) in enumerate(self.turns[turn]))
             yield Reply(tuple(calls))
             return
-        heard = [m.text for m in request.messages if isinstance(m, User) and m.text.startswith("word")]
+        heard = [m.text for m in request.messages if isinstance(m, UserMessage) and m.text.startswith("word")]
         yield Reply((Text(text=f"done; heard {heard}"),))
 
 
@@ -239,15 +239,15 @@ def lived(*events: tuple[int, Callable[[World], None]]) -> tuple[World, int]:
 
 
 def ends(world: World) -> list[AnyRecord]:
-    return [r for _, r in world.records if isinstance(r, Completed | Cancelled)]
+    return [r for _, r in world.records if isinstance(r, RunCompleted | RunCancelled)]
 
 
 def output(world: World) -> str:
     """What a run that has completed gave, as whoever reads its journal sees it."""
     [end] = ends(world)
-    assert isinstance(end, Completed)
+    assert isinstance(end, RunCompleted)
     ended = State().fold_all(world.records).ended
-    assert isinstance(ended, Completed)
+    assert isinstance(ended, RunCompleted)
     return str(ended.output)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from tests.bodies.cases import LIMIT, Place
 
 from adjourn import Agent, Completed, ModelError
-from adjourn.core.messages import Message, User
+from adjourn.core.messages import Message, UserMessage
 from adjourn.core.records import Faulted, Replied
 from adjourn.testing import FakeClock, ScriptedModel
 
@@ -15,7 +15,7 @@ async def test_a_message_that_comes_during_the_back_off_is_read_once_and_costs_n
     read: list[int] = []
 
     def reply(messages: Sequence[Message]) -> str:
-        read.append(sum(1 for m in messages if isinstance(m, User) and m.text == "one more thing"))
+        read.append(sum(1 for m in messages if isinstance(m, UserMessage) and m.text == "one more thing"))
         return "done"
 
     clock = FakeClock()

@@ -15,11 +15,11 @@ from adjourn.core.records import (
     AnyRecord,
     CancelAsked,
     Claimed,
-    Completed,
     Intended,
     Parked,
     Replied,
     Returned,
+    RunCompleted,
     Said,
     Started,
 )
@@ -219,7 +219,7 @@ async def test_whoever_trusts_only_some_people_folds_for_themselves(
 async def test_an_erased_run_leaves_no_snapshot(store: Store) -> None:
     first, *rest = journal(400)
     assert isinstance(first, Started)
-    await store.create(first, [*rest[:-1], Completed(output="x", at=4.0)])
+    await store.create(first, [*rest[:-1], RunCompleted(output="x", at=4.0)])
     assert await kept(store, await at_its_place(store, "r"))
     await store.erase("r", by="ana")
     assert await store.snapshots().last("r") is None

@@ -3,7 +3,7 @@
 import pytest
 from tests.driver.lives import Word, World, die, ends, lived, output
 
-from adjourn.core.records import CancelAsked, Cancelled, Command, Completed, Intended, PauseAsked, Returned, Said
+from adjourn.core.records import CancelAsked, Command, Intended, PauseAsked, Returned, RunCancelled, RunCompleted, Said
 
 UNDISTURBED, CALLBACKS = lived()
 
@@ -32,7 +32,7 @@ def test_death_at_every_callback_converges_to_the_same_end() -> None:
         world, _ = lived((at, mend))
         check(world)
         [end] = ends(world)
-        assert isinstance(end, Completed), f"death at callback {at}"
+        assert isinstance(end, RunCompleted), f"death at callback {at}"
         assert output(world) == "done; heard []"
         assert sorted(world.did) == sorted(UNDISTURBED.did)
         assert set(world.steps) == set(UNDISTURBED.steps)
@@ -45,7 +45,7 @@ def test_the_recovery_may_die_too() -> None:
         for again in range(1, 30, 7):
             world, _ = lived((at, mend), (at + again, mend), (at + 2 * again, mend))
             check(world)
-            assert isinstance(ends(world)[0], Completed)
+            assert isinstance(ends(world)[0], RunCompleted)
             assert sorted(world.did) == sorted(UNDISTURBED.did)
 
 
@@ -65,10 +65,10 @@ def test_a_word_that_was_acknowledged_survives_the_death_of_the_worker(command: 
         check(world)
         [end] = ends(world)
         if isinstance(command, CancelAsked):
-            assert isinstance(end, Cancelled) == bool(word.seq), f"at callback {at}"
+            assert isinstance(end, RunCancelled) == bool(word.seq), f"at callback {at}"
             settled = {r.call for _, r in world.records if isinstance(r, Returned) and r.call in world.effects}
             assert not word.seq or settled <= set(world.undone), f"at callback {at}"
         else:
             heard = ["word"] if isinstance(command, Said) and word.seq else []
-            assert isinstance(end, Completed)
+            assert isinstance(end, RunCompleted)
             assert output(world) == f"done; heard {heard}", f"at callback {at}"

@@ -115,7 +115,7 @@ async def test_a_failed_commit_changes_nothing(kind: Kind, modes: tuple[str, ...
         assert len([x for x in records if isinstance(x, Claimed)]) == 1, where
         if not word:
             assert shape(records) == shape(undisturbed), where
-        assert type(records[-1]).__name__ == "Completed", where
+        assert type(records[-1]).__name__ == "RunCompleted", where
 
 
 @pytest.mark.parametrize("kind", KINDS)

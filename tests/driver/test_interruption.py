@@ -3,16 +3,16 @@
 import pytest
 from tests.driver.lives import Word, World, ends, lived, output
 
-from adjourn.core.messages import User
+from adjourn.core.messages import UserMessage
 from adjourn.core.records import (
     CancelAsked,
-    Cancelled,
-    Completed,
     Intended,
     PauseAsked,
     Replied,
     Resumed,
     Returned,
+    RunCancelled,
+    RunCompleted,
     Said,
 )
 from adjourn.errors import InterruptClosed, Refused
@@ -59,7 +59,7 @@ def test_after_a_pause_is_acknowledged_nothing_starts_until_it_is_lifted(now: bo
         lifted = next(seq for seq, r in world.records if isinstance(r, Resumed))
         between = [r for seq, r in world.records if pause.seq < seq < lifted]
         assert not [r for r in between if isinstance(r, Intended)], f"at callback {at}"
-        assert not [r for r in between if isinstance(r, Completed | Cancelled)]
+        assert not [r for r in between if isinstance(r, RunCompleted | RunCancelled)]
     assert acknowledged > 0.8 * CALLBACKS
 
 
@@ -71,10 +71,10 @@ def test_after_a_cancel_is_acknowledged_only_undos_start_and_the_run_ends_cancel
         check(world)
         [end] = ends(world)
         if not cancel.seq:
-            assert isinstance(end, Completed)
+            assert isinstance(end, RunCompleted)
             continue
         acknowledged += 1
-        assert isinstance(end, Cancelled), f"at callback {at}"
+        assert isinstance(end, RunCancelled), f"at callback {at}"
         later = [r.call for seq, r in world.records if seq > cancel.seq and isinstance(r, Intended)]
         assert all(call.endswith("!undo") for call in later), f"at callback {at}: {later}"
         done = [r.call for _, r in world.records if isinstance(r, Returned) and r.call in world.effects]
@@ -96,7 +96,7 @@ def test_a_message_is_read_exactly_once_whenever_it_comes() -> None:
             continue
         acknowledged += 1
         assert output(world) == "done; heard ['word']", f"at callback {at}"
-        assert [m for m in world.state().messages if m == User("word")] == [User("word")]
+        assert [m for m in world.state().messages if m == UserMessage("word")] == [UserMessage("word")]
         assert any(isinstance(r, Replied) and r.upto >= said.seq for _, r in world.records)
         assert world.did == UNDISTURBED.did
     assert acknowledged > 0.8 * CALLBACKS
@@ -109,5 +109,5 @@ def test_two_words_at_two_callbacks_are_both_settled() -> None:
             world, _ = lived((first, pause), (first + later, cancel))
             check(world)
             [end] = ends(world)
-            assert isinstance(end, Cancelled) == bool(cancel.seq)
+            assert isinstance(end, RunCancelled) == bool(cancel.seq)
             assert all(isinstance(x.refused, Refused | InterruptClosed | None) for x in (pause, cancel))

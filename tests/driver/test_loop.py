@@ -81,7 +81,7 @@ async def test_a_turn_is_two_commits_and_three_records() -> None:
     await rig.create()
     await (await rig.drive()).run()
     turn: list[tuple[list[str], list[str]]] = [(["Replied"], ["Intended"]), (["Returned"], [])]
-    assert rig.store.commits == [*turn * 4, (["Replied"], ["Completed"])]
+    assert rig.store.commits == [*turn * 4, (["Replied"], ["RunCompleted"])]
 
 
 async def test_what_lands_together_is_committed_together() -> None:

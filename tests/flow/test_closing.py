@@ -12,7 +12,7 @@ from adjourn import (
     Invalid,
     Refused,
 )
-from adjourn.core.records import Completed
+from adjourn.core.records import RunCompleted
 from adjourn.testing import FakeClock
 from adjourn.testing.scripted import ScriptedModel
 
@@ -237,7 +237,7 @@ async def test_closing_twice_is_the_same_as_once() -> None:
     flow.to(keep)
     one = await started(flow, 1)
     assert await one.close() == await one.close() == {"kept": [1]}
-    assert len(records(one, Completed)) == 1
+    assert len(records(one, RunCompleted)) == 1
 
 
 async def test_close_with_cancel_ends_an_agent_that_waits_for_approval() -> None:

@@ -10,7 +10,7 @@ import pytest
 from tests.flow.world import started
 
 from adjourn import Flow, FlowContext, Runtime
-from adjourn.core.flow_state import Flowing
+from adjourn.core.flow_state import FlowFold
 from adjourn.core.plan import plan
 from adjourn.driver import loop
 from adjourn.stores.memory import MemoryStore
@@ -97,7 +97,7 @@ async def test_planning_and_routing_look_at_what_changed_only(monkeypatch: pytes
     sizes: list[tuple[int, ...]] = []
 
     def counted(state: Any, *args: Any) -> Any:
-        flow: Flowing = state.flow
+        flow: FlowFold = state.flow
         sizes.append(
             (len(state.live), len(state.owed), len(state.open), len(state.faults), len(flow.tokens), len(flow.scopes))
         )

@@ -22,8 +22,7 @@ from adjourn import (
     Refused,
     RunFailed,
 )
-from adjourn.core.records import Cancelled as CancelledRecord
-from adjourn.core.records import Claimed, Emitted, Suspended
+from adjourn.core.records import Claimed, Emitted, RunCancelled, Suspended
 from adjourn.testing import FakeClock
 from adjourn.testing.scripted import ScriptedModel
 
@@ -203,7 +202,7 @@ async def test_cancel_undoes_in_reverse_and_says_what_stays() -> None:
     assert outcome.undone == ["book#1", "book#0"]
     assert [(r["tool"], r["why"]) for r in outcome.residue] == [("mail", "it has no undo"), ("ask", "it has no undo")]
     assert one.status == "cancelled"
-    assert len(records(one, CancelledRecord)) == 1
+    assert len(records(one, RunCancelled)) == 1
     assert isinstance(await one.cancel(), Cancelled)
 
 

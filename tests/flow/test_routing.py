@@ -7,7 +7,7 @@ import pytest
 from tests.flow.world import execution, only, records, reloaded, started
 
 from adjourn import Agent, Flow, FlowContext, InvalidAnswer, RunFailed
-from adjourn.core.messages import User
+from adjourn.core.messages import UserMessage
 from adjourn.core.records import Intended
 from adjourn.testing.scripted import ScriptedModel, call
 
@@ -26,7 +26,7 @@ async def keep(ctx: FlowContext) -> None:
 
 def said(message: Any) -> Any:
     """What a message to the model says."""
-    return message.text if isinstance(message, User) else message.content
+    return message.text if isinstance(message, UserMessage) else message.content
 
 
 async def kept(flow: Flow, value: Any = None) -> Any:

@@ -15,41 +15,41 @@ from pydantic_ai.models.wrapper import WrapperModel
 from pydantic_ai.usage import RequestUsage
 
 from adjourn.core.messages import (
-    Assistant,
+    AssistantMessage,
     Delta,
     Message,
     ModelRequest,
     Opaque,
     Reply,
-    Result,
     Text,
     TextDelta,
     Thinking,
     ToolCall,
+    ToolResult,
     ToolSpec,
-    User,
+    UserMessage,
 )
 from adjourn.errors import ModelError
 from adjourn.models.pydantic_ai import messages as translate
 from adjourn.models.pydantic_ai.provider import PydanticAIModel, resolve
 
-HELLO = ModelRequest((User("Hello"),))
+HELLO = ModelRequest((UserMessage("Hello"),))
 
 
-def kept(response: theirs.ModelResponse, request: ModelRequest = HELLO) -> Assistant:
+def kept(response: theirs.ModelResponse, request: ModelRequest = HELLO) -> AssistantMessage:
     """A response as the journal keeps it."""
     reply = translate.reply(response, request, "some:model")
-    message = Assistant(reply.parts, reply.model, reply.details)
-    return msgspec.json.decode(msgspec.json.encode(message), type=Assistant)
+    message = AssistantMessage(reply.parts, reply.model, reply.details)
+    return msgspec.json.decode(msgspec.json.encode(message), type=AssistantMessage)
 
 
 def back(*messages: Message, systems: tuple[str, ...] = ("anthropic",)) -> list[theirs.ModelMessage]:
     return translate.history(ModelRequest(messages), {*systems})
 
 
-def again(message: Assistant, *systems: str) -> list[theirs.ModelResponsePart]:
+def again(message: AssistantMessage, *systems: str) -> list[theirs.ModelResponsePart]:
     """The parts that a provider of that name gets to see when the conversation goes on."""
-    [_, response, _] = back(User("Hello"), message, User("And?"), systems=systems)
+    [_, response, _] = back(UserMessage("Hello"), message, UserMessage("And?"), systems=systems)
     assert isinstance(response, theirs.ModelResponse)
     return list(response.parts)
 
@@ -85,7 +85,7 @@ def test_what_a_provider_needs_again_survives_the_journal() -> None:
     message = kept(response)
     assert again(message, "anthropic") == list(response.parts)
 
-    [_, whole, _] = back(User("Hello"), message, Result("call_1", "find", "ok"))
+    [_, whole, _] = back(UserMessage("Hello"), message, ToolResult("call_1", "find", "ok"))
     for name in ("provider_name", "provider_url", "provider_response_id", "provider_details", "finish_reason"):
         assert getattr(whole, name) == getattr(response, name)
     assert isinstance(whole, theirs.ModelResponse)
@@ -110,12 +110,12 @@ def test_another_provider_sees_words_and_calls_only() -> None:
 
 def test_a_plain_answer_is_kept_without_ballast() -> None:
     message = kept(theirs.ModelResponse(parts=[theirs.TextPart("Hello")], model_name="m-1"))
-    assert message == Assistant((Text(text="Hello"),), "m-1")
+    assert message == AssistantMessage((Text(text="Hello"),), "m-1")
 
 
 def test_details_of_another_version_do_not_lose_the_conversation() -> None:
     strange = {"provider_name": "anthropic", "finish_reason": "a reason of next year"}
-    message = Assistant(
+    message = AssistantMessage(
         (
             Thinking(text="hm", details={"signature": 12}),
             Opaque(details={"part_kind": "hologram", "provider_name": "anthropic"}),
@@ -126,13 +126,26 @@ def test_details_of_another_version_do_not_lose_the_conversation() -> None:
         strange,
     )
     assert again(message, "anthropic") == [theirs.TextPart("I look."), theirs.ToolCallPart("find", {"q": 1}, "c")]
-    assert len(back(User("Hello"), Assistant((Opaque(details={"part_kind": "hologram"}),)), User("And?"))) == 1
+    assert (
+        len(
+            back(
+                UserMessage("Hello"),
+                AssistantMessage((Opaque(details={"part_kind": "hologram"}),)),
+                UserMessage("And?"),
+            )
+        )
+        == 1
+    )
 
 
 def test_results_come_first_then_what_was_said() -> None:
-    call = Assistant((ToolCall(id="a", tool="t"), ToolCall(id="b", tool="t")))
+    call = AssistantMessage((ToolCall(id="a", tool="t"), ToolCall(id="b", tool="t")))
     messages = back(
-        User("Go"), call, User("hurry"), Result("a", "t", "as it is"), Result("b", "t", {"x": [None]}, error=True)
+        UserMessage("Go"),
+        call,
+        UserMessage("hurry"),
+        ToolResult("a", "t", "as it is"),
+        ToolResult("b", "t", {"x": [None]}, error=True),
     )
     [_, _, last] = messages
     assert isinstance(last, theirs.ModelRequest)
@@ -143,10 +156,12 @@ def test_results_come_first_then_what_was_said() -> None:
 
 
 def test_instructions_go_with_every_turn() -> None:
-    request = ModelRequest((User("Hello"), Assistant((Text(text="Hi"),)), User("And?")), instructions="Be brief.")
+    request = ModelRequest(
+        (UserMessage("Hello"), AssistantMessage((Text(text="Hi"),)), UserMessage("And?")), instructions="Be brief."
+    )
     sent = translate.history(request, {"openai"})
     assert [m.instructions for m in sent if isinstance(m, theirs.ModelRequest)] == ["Be brief."] * 2
-    assert all(m.instructions is None for m in back(User("Hello")) if isinstance(m, theirs.ModelRequest))
+    assert all(m.instructions is None for m in back(UserMessage("Hello")) if isinstance(m, theirs.ModelRequest))
 
 
 def test_a_provider_that_cuts_characters_in_half_does_no_harm() -> None:
@@ -221,7 +236,7 @@ async def test_a_model_that_only_answers_whole_gives_one_delta() -> None:
         return theirs.ModelResponse(parts=[theirs.TextPart("Hello "), theirs.TextPart("there.")])
 
     tool = ToolSpec("find", "Finds.", {"type": "object", "properties": {}})
-    request = ModelRequest((User("Hi"),), instructions="Be brief.", tools=(tool,), settings={"temperature": 0.5})
+    request = ModelRequest((UserMessage("Hi"),), instructions="Be brief.", tools=(tool,), settings={"temperature": 0.5})
     for model in (
         FunctionModel(function),
         WrapperModel(FunctionModel(function)),
@@ -256,8 +271,10 @@ async def test_call_ids_of_a_script_may_repeat() -> None:
     def function(messages: list[theirs.ModelMessage], info: AgentInfo) -> theirs.ModelResponse:
         return theirs.ModelResponse(parts=[theirs.ToolCallPart("t", {}, "call"), theirs.ToolCallPart("t", {}, "call")])
 
-    before = Assistant((ToolCall(id="call", tool="t"),))
-    [reply] = await everything(FunctionModel(function), ModelRequest((User("Go"), before, Result("call", "t", 1))))
+    before = AssistantMessage((ToolCall(id="call", tool="t"),))
+    [reply] = await everything(
+        FunctionModel(function), ModelRequest((UserMessage("Go"), before, ToolResult("call", "t", 1)))
+    )
     assert isinstance(reply, Reply)
     assert [c.id for c in reply.calls] == ["call_2", "call_3"]
 

@@ -14,17 +14,17 @@ import msgspec
 import pytest
 
 from adjourn.core.messages import (
-    Assistant,
+    AssistantMessage,
     Message,
     ModelRequest,
     Reply,
-    Result,
     Text,
     TextDelta,
     Thinking,
     ThinkingDelta,
+    ToolResult,
     ToolSpec,
-    User,
+    UserMessage,
 )
 from adjourn.errors import ModelError
 from adjourn.models.model import Model
@@ -44,10 +44,10 @@ DEEP = '{"a":' * 200 + "1" + "}" * 200
 WIRES = pytest.mark.parametrize("wire", ["openai", "responses", "anthropic"])
 
 
-def said(reply: Reply) -> Assistant:
+def said(reply: Reply) -> AssistantMessage:
     """A reply as the journal keeps it: through JSON and back."""
-    message = Assistant(reply.parts, reply.model, reply.details)
-    return msgspec.json.decode(msgspec.json.encode(message), type=Assistant)
+    message = AssistantMessage(reply.parts, reply.model, reply.details)
+    return msgspec.json.decode(msgspec.json.encode(message), type=AssistantMessage)
 
 
 def request(*messages: Message, **more: Any) -> ModelRequest:
@@ -76,13 +76,13 @@ async def test_a_tool_round_trip_streams(wire: str, server: "MockServer", provid
     server.answer({"content": text, "usage": usage}, match={"turnIndex": 1})
     model = providers.named(wire)
 
-    first = await ask(model, request(User("How is Oslo?")))
+    first = await ask(model, request(UserMessage("How is Oslo?")))
     [call] = first.reply.calls
     assert (call.tool, call.args) == ("weather", {"city": "Oslo"})
     assert first.reply.usage.requests == 1
 
     second = await ask(
-        model, request(User("How is Oslo?"), said(first.reply), Result(call.id, "weather", {"rain": True}))
+        model, request(UserMessage("How is Oslo?"), said(first.reply), ToolResult(call.id, "weather", {"rain": True}))
     )
     texts = [d.text for d in second.deltas if isinstance(d, TextDelta)]
     assert len(texts) > 1
@@ -105,12 +105,14 @@ async def test_parallel_calls_are_answered_in_order(
     server.answer({"content": "All fine."}, match={"turnIndex": 1})
     model = providers.named(wire)
 
-    first = await ask(model, request(User("Compare them.")))
+    first = await ask(model, request(UserMessage("Compare them.")))
     assert [c.args["city"] for c in first.reply.calls] == cities
     assert first.reply.text == "Let me look."
-    results = [Result(c.id, "weather", f"no data for {c.args['city']}", error=True) for c in first.reply.calls]
+    results = [ToolResult(c.id, "weather", f"no data for {c.args['city']}", error=True) for c in first.reply.calls]
     # Somebody spoke while the tools ran: the results still come first.
-    second = await ask(model, request(User("Compare them."), said(first.reply), *results, User("Skip Lima.")))
+    second = await ask(
+        model, request(UserMessage("Compare them."), said(first.reply), *results, UserMessage("Skip Lima."))
+    )
     assert second.reply.text == "All fine."
     assert len(results_in(providers.sent[1])) == 3
 
@@ -131,8 +133,10 @@ async def test_a_conversation_goes_on_with_another_provider(
     )
     server.answer({"content": "Rain."}, match={"turnIndex": 1})
 
-    first = await ask(providers.named(before), request(User("How is Oslo?")))
-    history = request(User("How is Oslo?"), said(first.reply), Result(first.reply.calls[0].id, "weather", "rain"))
+    first = await ask(providers.named(before), request(UserMessage("How is Oslo?")))
+    history = request(
+        UserMessage("How is Oslo?"), said(first.reply), ToolResult(first.reply.calls[0].id, "weather", "rain")
+    )
     second = await ask(providers.named(after), history)
     assert second.reply.text == "Rain."
     assert "Weather is asked for." not in json.dumps(providers.sent[1]), "the other provider's reasoning stays home"
@@ -148,13 +152,13 @@ async def test_thinking_goes_back_to_the_provider_it_came_from(
     model = providers.named(wire)
     settings = {"anthropic_thinking": {"type": "enabled", "budget_tokens": 1024}, "max_tokens": 2048}
 
-    first = await ask(model, request(User("How is Oslo?"), settings=settings if wire == "anthropic" else None))
+    first = await ask(model, request(UserMessage("How is Oslo?"), settings=settings if wire == "anthropic" else None))
     assert "".join(d.text for d in first.deltas if isinstance(d, ThinkingDelta)) == "First I look at Oslo."
     [thinking] = [p for p in first.reply.parts if isinstance(p, Thinking)]
     assert thinking.text == "First I look at Oslo."
     signature = (thinking.details or {})["signature"]
 
-    history = (User("How is Oslo?"), said(first.reply), Result("call_1", "weather", "rain"))
+    history = (UserMessage("How is Oslo?"), said(first.reply), ToolResult("call_1", "weather", "rain"))
     second = await ask(model, request(*history, settings=settings if wire == "anthropic" else None))
     assert second.reply.text == "Rain."
     assert signature in json.dumps(providers.sent[1])
@@ -166,13 +170,13 @@ async def test_a_thought_that_was_cut_off_can_be_sent_again(
 ) -> None:
     server.answer({"content": "Done."})
     model = providers.named(wire)
-    cut = Assistant((Thinking(text="hm"), Text(text="Once upon a")), interrupted=True)
+    cut = AssistantMessage((Thinking(text="hm"), Text(text="Once upon a")), interrupted=True)
     for history in (
-        [User("Tell me."), cut],
-        [User("Tell me."), cut, User("Shorter, please.")],
-        [User("Tell me."), cut, Assistant((Text(text="There was a king."),)), User("And then?")],
-        [User("Tell me."), Assistant((), interrupted=True)],
-        [User("Tell me."), Assistant((Text(text="  \n"),), interrupted=True), User("Well?")],
+        [UserMessage("Tell me."), cut],
+        [UserMessage("Tell me."), cut, UserMessage("Shorter, please.")],
+        [UserMessage("Tell me."), cut, AssistantMessage((Text(text="There was a king."),)), UserMessage("And then?")],
+        [UserMessage("Tell me."), AssistantMessage((), interrupted=True)],
+        [UserMessage("Tell me."), AssistantMessage((Text(text="  \n"),), interrupted=True), UserMessage("Well?")],
     ):
         assert (await ask(model, request(*history))).reply.text == "Done."
     assert all("Once upon a" in json.dumps(body) for body in providers.sent[:3])
@@ -187,10 +191,12 @@ async def test_malformed_arguments_are_kept_as_they_came(
     providers.server = malformed_server
     # For Anthropic the mock makes {} of broken arguments, so there the call comes from another provider.
     maker = providers.named("openai" if wire == "anthropic" else wire)
-    first = await ask(maker, request(User(mistake)))
+    first = await ask(maker, request(UserMessage(mistake)))
     [call] = first.reply.calls
     assert call.args == raw
-    history = request(User(mistake), said(first.reply), Result(call.id, "weather", "not a JSON object", error=True))
+    history = request(
+        UserMessage(mistake), said(first.reply), ToolResult(call.id, "weather", "not a JSON object", error=True)
+    )
     second = await ask(providers.named(wire), history)
     assert second.reply.text == "Sorry."
     assert "INVALID_JSON" in json.dumps(providers.sent[1])
@@ -204,10 +210,10 @@ async def test_arguments_that_are_no_strict_json_object_stay_text(
 ) -> None:
     server.answer({"toolCalls": [{"id": "c1", "name": "weather", "arguments": raw}]}, match={"turnIndex": 0})
     server.answer({"content": "Sorry."}, match={"turnIndex": 1})
-    first = await ask(providers.openai(), request(User("How is Oslo?")))
+    first = await ask(providers.openai(), request(UserMessage("How is Oslo?")))
     [call] = first.reply.calls
     assert call.args == raw
-    history = request(User("How is Oslo?"), said(first.reply), Result("c1", "weather", "not an object"))
+    history = request(UserMessage("How is Oslo?"), said(first.reply), ToolResult("c1", "weather", "not an object"))
     assert (await ask(providers.openai(), history)).reply.text == "Sorry."
 
 
@@ -217,9 +223,9 @@ async def test_a_call_id_that_comes_again_is_made_unique(
     calls = [{"id": "c", "name": "weather", "arguments": {"city": c}} for c in ("Oslo", "Rome")]
     server.answer({"toolCalls": calls})
     model = providers.openai()
-    first = (await ask(model, request(User("Go.")))).reply
-    results = [Result(c.id, "weather", "rain") for c in first.calls]
-    second = (await ask(model, request(User("Go."), said(first), *results))).reply
+    first = (await ask(model, request(UserMessage("Go.")))).reply
+    results = [ToolResult(c.id, "weather", "rain") for c in first.calls]
+    second = (await ask(model, request(UserMessage("Go."), said(first), *results))).reply
     ids = [c.id for c in (*first.calls, *second.calls)]
     assert len(set(ids)) == len(ids) == 4
 
@@ -233,7 +239,7 @@ async def test_a_rate_limit_is_one_request_and_says_when_to_come_back(
 ) -> None:
     server.answer({"error": {"message": "slow down", "type": "rate_limit_error"}, "status": 429, "retryAfter": 7})
     with pytest.raises(ModelError, match="slow down") as caught:
-        await ask(providers.named(wire), request(User("Hello")))
+        await ask(providers.named(wire), request(UserMessage("Hello")))
     assert (caught.value.transient, caught.value.retry_after, caught.value.kind) == (True, 7.0, "rate_limit")
     assert caught.value.__cause__ is not None
     assert len(server.journal()) == 1
@@ -244,7 +250,7 @@ async def test_a_date_to_come_back_is_understood(server: "MockServer", providers
         {"error": {"message": "slow down"}, "status": 429, "retryAfter": formatdate(time.time() + 60, usegmt=True)}
     )
     with pytest.raises(ModelError) as caught:
-        await ask(providers.openai(), request(User("Hello")))
+        await ask(providers.openai(), request(UserMessage("Hello")))
     assert 50 < (caught.value.retry_after or 0) <= 60
 
 
@@ -269,7 +275,7 @@ async def test_a_status_says_whether_another_attempt_may_help(
 ) -> None:
     server.answer({"error": {"message": "no", "type": "some_error"}, "status": status})
     with pytest.raises(ModelError) as caught:
-        await ask(providers.named(wire), request(User("Hello")))
+        await ask(providers.named(wire), request(UserMessage("Hello")))
     assert (caught.value.kind, caught.value.transient) == (kind, transient)
     assert len(server.journal()) == 1
 
@@ -279,7 +285,7 @@ async def test_an_exhausted_quota_is_not_a_rate_limit(server: "MockServer", prov
         {"error": {"message": "pay", "type": "insufficient_quota", "code": "insufficient_quota"}, "status": 429}
     )
     with pytest.raises(ModelError) as caught:
-        await ask(providers.openai(), request(User("Hello")))
+        await ask(providers.openai(), request(UserMessage("Hello")))
     assert (caught.value.kind, caught.value.transient) == ("quota", False)
 
 
@@ -289,7 +295,7 @@ async def test_a_stream_that_breaks_off_is_transient(
 ) -> None:
     server.answer({"content": "a long story " * 20}, truncateAfterChunks=4)
     with pytest.raises(ModelError) as caught:
-        await ask(providers.named(wire), request(User("Hello")))
+        await ask(providers.named(wire), request(UserMessage("Hello")))
     assert (caught.value.kind, caught.value.transient) == ("connection", True)
 
 
@@ -298,7 +304,7 @@ async def test_a_server_that_is_not_there_is_transient(
 ) -> None:
     providers.server = type(server)("http://127.0.0.1:9")
     with pytest.raises(ModelError) as caught:
-        await ask(providers.anthropic(), request(User("Hello")))
+        await ask(providers.anthropic(), request(UserMessage("Hello")))
     assert (caught.value.kind, caught.value.transient) == ("connection", True)
     assert len(providers.sent) == 1
 
@@ -306,7 +312,7 @@ async def test_a_server_that_is_not_there_is_transient(
 async def test_a_timeout_is_transient(server: "MockServer", providers: "Providers", ask: "Ask") -> None:
     server.answer({"content": "late"}, streamingProfile={"ttft": 5000})
     with pytest.raises(ModelError) as caught:
-        await ask(providers.openai(), request(User("Hello"), settings={"timeout": 0.1}))
+        await ask(providers.openai(), request(UserMessage("Hello"), settings={"timeout": 0.1}))
     assert (caught.value.kind, caught.value.transient) == ("timeout", True)
 
 
@@ -322,7 +328,7 @@ async def test_cancelling_hangs_up(wire: str, when: str, server: "MockServer", p
     heard = asyncio.Event()
 
     async def listen() -> None:
-        async for item in model.request(request(User("Tell me."))):
+        async for item in model.request(request(UserMessage("Tell me."))):
             assert isinstance(item, TextDelta)
             heard.set()
 
@@ -342,7 +348,7 @@ async def test_cancelling_hangs_up(wire: str, when: str, server: "MockServer", p
 async def test_a_listener_that_leaves_hangs_up(server: "MockServer", providers: "Providers") -> None:
     server.answer({"content": "a very long story " * 500}, streamingProfile={"ttft": 0, "tps": 20})
     before = server.hung_up()
-    stream: Any = providers.openai().request(request(User("Tell me.")))
+    stream: Any = providers.openai().request(request(UserMessage("Tell me.")))
     assert isinstance(await anext(stream), TextDelta)
     await stream.aclose()
     await server.sees_one_hang_up(before)
@@ -353,7 +359,7 @@ async def test_a_provider_string_is_enough(name: str, server: "MockServer", ask:
     server.answer({"content": "Hello there."})
     model = resolve(name)
     assert model.name == name
-    replies = [(await ask(model, request(User("Hello")))).reply for _ in range(2)]
+    replies = [(await ask(model, request(UserMessage("Hello")))).reply for _ in range(2)]
     assert [r.text for r in replies] == ["Hello there."] * 2
     assert replies[0].usage.requests == 1
 
@@ -361,7 +367,7 @@ async def test_a_provider_string_is_enough(name: str, server: "MockServer", ask:
 async def test_concurrent_first_requests_share_one_client(server: "MockServer", ask: "Ask") -> None:
     server.answer({"content": "Hello there."})
     model = resolve("openai:gpt-5-mini")
-    asked = await asyncio.gather(*(ask(model, request(User(f"Hello {n}"))) for n in range(5)))
+    asked = await asyncio.gather(*(ask(model, request(UserMessage(f"Hello {n}"))) for n in range(5)))
     assert [a.reply.text for a in asked] == ["Hello there."] * 5
 
 
@@ -370,11 +376,11 @@ def test_a_model_is_used_on_one_event_loop_after_another(server: "MockServer") -
     server.answer({"content": "Hello there."})
     code = """
         import asyncio, gc, warnings
-        from adjourn.core.messages import ModelRequest, Reply, User
+        from adjourn.core.messages import ModelRequest, Reply, UserMessage
         from adjourn.models.pydantic_ai.provider import resolve
 
         async def ask(model):
-            async for item in resolve(model).request(ModelRequest((User("Hello"),))):
+            async for item in resolve(model).request(ModelRequest((UserMessage("Hello"),))):
                 if isinstance(item, Reply):
                     print(item.text)
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from adjourn.core.messages import Delta, ModelRequest, Reply, User
+from adjourn.core.messages import Delta, ModelRequest, Reply, UserMessage
 from adjourn.errors import InvalidDefinition, ModelError, can_resume
 from adjourn.models.model import Model
 from adjourn.models.pydantic_ai.provider import PydanticAIModel, resolve
@@ -30,7 +30,7 @@ def run(code: str, *arguments: str) -> str:
 
 ASK = """
     import asyncio, sys
-    from adjourn.core.messages import ModelRequest, User
+    from adjourn.core.messages import ModelRequest, UserMessage
     from adjourn.models.pydantic_ai.provider import resolve
 
     class Missing:
@@ -40,7 +40,7 @@ ASK = """
 
     async def ask(model):
         try:
-            async for _ in resolve(model).request(ModelRequest((User("Hello"),))):
+            async for _ in resolve(model).request(ModelRequest((UserMessage("Hello"),))):
                 pass
         except Exception as e:
             print(type(e).__name__, e)
@@ -116,7 +116,7 @@ async def test_a_missing_key_is_not_worth_another_attempt(
     for name in ("_API_KEY", "_BASE_URL"):
         monkeypatch.delenv(key + name, raising=False)
     with pytest.raises(ModelError, match=f"{key}_API_KEY") as caught:
-        await anext(aiter(resolve(model).request(ModelRequest((User("Hello"),)))))
+        await anext(aiter(resolve(model).request(ModelRequest((UserMessage("Hello"),)))))
     assert (caught.value.kind, caught.value.transient) == ("auth", False)
     assert "pydantic" not in str(caught.value).lower()
     assert not can_resume(caught.value)
@@ -124,4 +124,4 @@ async def test_a_missing_key_is_not_worth_another_attempt(
 
 async def test_an_unknown_provider_is_refused_by_name() -> None:
     with pytest.raises(InvalidDefinition, match=r"nobody:model.*adjourn\[openai\]"):
-        await anext(aiter(resolve("nobody:model").request(ModelRequest((User("Hello"),)))))
+        await anext(aiter(resolve("nobody:model").request(ModelRequest((UserMessage("Hello"),)))))

@@ -10,7 +10,7 @@ import pytest
 from tests.runtime.world import LIMIT, GatedModel, Ledger, changed, naps, note, notes, refunds, slowly, thinks
 
 from adjourn import Agent, Busy, InvalidDefinition, Rested, Runtime, StoreError, Unfit, UnknownRun, tool
-from adjourn.core.records import AnyRecord, Broke, Claimed, Completed, Doubted, Intended, Released, Replied, Returned
+from adjourn.core.records import AnyRecord, Broke, Claimed, Doubted, Intended, Released, Replied, Returned, RunCompleted
 from adjourn.runtime.advancer import CANCELLED, OVER
 from adjourn.stores.memory import MemoryStore
 from adjourn.stores.protocol import Store
@@ -114,7 +114,7 @@ async def test_a_run_whose_last_reply_comes_when_its_time_is_over_ends_at_once(a
         assert isinstance(done, Rested)
         assert (done.status, done.more) == ("completed", False)
         assert await records(rt.store, "r", Released) == []
-        assert len(await records(rt.store, "r", Completed)) == 1
+        assert len(await records(rt.store, "r", RunCompleted)) == 1
         assert await rt.advance("r") == Rested(status="completed", seq=done.seq)
 
 

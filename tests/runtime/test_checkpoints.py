@@ -224,7 +224,7 @@ async def test_the_next_turn_of_a_finished_conversation(address: str, ledger: Le
         outcome = await first.wait(LIMIT)
         second = await rt.start(notes(ledger), "again", after=outcome.checkpoint)
         messages = await second.messages()
-        assert [getattr(m, "text", "") for m in messages if type(m).__name__ == "User"] == ["go", "again"]
+        assert [getattr(m, "text", "") for m in messages if type(m).__name__ == "UserMessage"] == ["go", "again"]
         assert [row.session for row in await rt.runs()] == ["s", "s"]
 
 

@@ -62,7 +62,7 @@ async def test_whoever_waits_for_a_run_of_this_process_folds_nothing(
         folded.clear()
         await rt.approve(waiting[0].interrupts[0], by="ann")
         assert isinstance((await asyncio.gather(run.wait(LIMIT), run.wait(LIMIT)))[1], Completed)
-        assert folded == ["Decided", "Claimed", "Intended", "Returned", "Replied", "Completed"]
+        assert folded == ["Decided", "Claimed", "Intended", "Returned", "Replied", "RunCompleted"]
 
 
 async def test_what_a_caller_does_to_an_outcome_does_not_reach_the_run(address: str, ledger: Ledger) -> None:

@@ -22,17 +22,17 @@ from tests.runtime.simulation import RUN, TOOLS, Simulation
 from tests.stores.postgres.server import PostgresServer
 
 from adjourn import Decision, Interrupt
-from adjourn.core.messages import User
+from adjourn.core.messages import UserMessage
 from adjourn.core.records import (
     AnyRecord,
     CancelAsked,
-    Cancelled,
-    Completed,
     Decided,
     Intended,
     PauseAsked,
     Resumed,
     Returned,
+    RunCancelled,
+    RunCompleted,
 )
 from adjourn.core.status import ENDED, Status
 from adjourn.errors import AdjournError, AlreadyDecided, AlreadyResumed, Halted, InterruptClosed, Refused
@@ -295,7 +295,7 @@ class Life(RuleBasedStateMachine):
                 assert not stopped or cancelled, "G11: an intent after an acknowledged pause"
                 assert not cancelled or undo, "G11: an intent after an acknowledged cancel"
                 assert not self._halted(seq, x), "G15: an intent while halted"
-        ends = [x for x in records if isinstance(x, Completed | Cancelled)]
+        ends = [x for x in records if isinstance(x, RunCompleted | RunCancelled)]
         assert len(ends) == (self.status in ENDED), "G13: exactly one end"
         assert not ends or records[-1] is ends[0]
 
@@ -322,12 +322,12 @@ class Life(RuleBasedStateMachine):
     def what_was_said_is_read_at_most_once(self) -> None:
         state = self.sims[0].state
         assert state is not None
-        texts = Counter(m.text for m in state.messages if isinstance(m, User))
+        texts = Counter(m.text for m in state.messages if isinstance(m, UserMessage))
         assert all(texts[word] <= 1 for word in self.said)
-        if isinstance(state.ended, Completed):
+        if isinstance(state.ended, RunCompleted):
             model = self.sims[0].agent.model
             assert isinstance(model, ScriptedModel)
-            shown = {m.text for request in model.requests for m in request.messages if isinstance(m, User)}
+            shown = {m.text for request in model.requests for m in request.messages if isinstance(m, UserMessage)}
             assert all(texts[word] == 1 and word in shown for word in self.said), "a message was lost"
 
     def undos_run_backwards(self) -> None:

@@ -14,7 +14,7 @@ import pytest
 from tests.runtime.world import LIMIT, completed
 
 from adjourn import Agent, Checkpoint, RunErased, RunPruned, Runtime
-from adjourn.core.records import CancelAsked, Cancelled, Parked
+from adjourn.core.records import CancelAsked, Parked, RunCancelled
 from adjourn.errors import Invalid, InvalidDefinition, RunHeld, StoreError, UnknownRun
 from adjourn.runtime import archive, retention
 from adjourn.runtime import pruner as pruning
@@ -450,7 +450,7 @@ async def test_a_run_of_several_chapters_is_in_its_archive_whole(world: World, t
     await commit(world.store, await begin(world.store, "r1"), (), [approval(), Parked()])
     await world.store.chapter("r1", by="ann")
     await world.store.deliver("r1", CancelAsked(by="ana"))
-    await commit(world.store, await claim(world.store, "r1"), (), [Cancelled()])
+    await commit(world.store, await claim(world.store, "r1"), (), [RunCancelled()])
     records = [record for _, record in await world.store.load("r1")]
     async with Runtime(world.store) as rt:
         assert (await rt.prune(older=0, by="ann", status="cancelled", archive=tmp_path / "old")).runs == 1

@@ -8,17 +8,17 @@ import pytest
 from tests.runtime.world import LIMIT, GatedModel, Ledger, completed, note, notes, operator, paused
 
 from adjourn import Agent, Cancelled, Run, ToolContext, tool
-from adjourn.core.messages import User
+from adjourn.core.messages import UserMessage
 from adjourn.core.records import (
     CancelAsked,
     Command,
-    Completed,
     Fact,
     Intended,
     Move,
     PauseAsked,
     Record,
     Replied,
+    RunCompleted,
     Said,
     Suspended,
 )
@@ -77,21 +77,21 @@ async def test_g11_no_call_starts_after_a_cancel_is_acknowledged(ledger: Ledger)
 
 
 async def test_g13_a_cancel_before_the_end_wins(ledger: Ledger) -> None:
-    store = Interrupted(CancelAsked(by="ann"), Completed)
+    store = Interrupted(CancelAsked(by="ann"), RunCompleted)
     async with Runtime(store, resources={"ledger": ledger}) as rt:
         run = await rt.start(notes(ledger), "go")
         assert isinstance(await run.wait(LIMIT), Cancelled)
-        ends = [kind for kind in kinds(await store.load(run.id)) if kind in ("Completed", "Cancelled")]
-    assert ends == ["Cancelled"]
+        ends = [kind for kind in kinds(await store.load(run.id)) if kind in ("RunCompleted", "RunCancelled")]
+    assert ends == ["RunCancelled"]
 
 
 async def test_what_is_said_before_the_end_is_read(ledger: Ledger) -> None:
-    store = Interrupted(Said(text="and Norway", by="ann"), Completed)
+    store = Interrupted(Said(text="and Norway", by="ann"), RunCompleted)
     model = ScriptedModel("done", "done, with Norway")
     async with Runtime(store) as rt:
         run = await rt.start(Agent("talks", model=model), "go")
         assert (await completed(run)).output == "done, with Norway"
-    assert [m.text for m in model.requests[1].messages if isinstance(m, User)] == ["go", "and Norway"]
+    assert [m.text for m in model.requests[1].messages if isinstance(m, UserMessage)] == ["go", "and Norway"]
 
 
 async def test_a_message_during_a_model_call_is_read_once_by_the_next(ledger: Ledger) -> None:
@@ -103,9 +103,9 @@ async def test_a_message_during_a_model_call_is_read_once_by_the_next(ledger: Le
         await heard(rt, run)
         ledger.open("model")
         await completed(run)
-        times = [[m.text for m in r.messages if isinstance(m, User)].count("and Norway") for r in model.requests]
+        times = [[m.text for m in r.messages if isinstance(m, UserMessage)].count("and Norway") for r in model.requests]
         assert times == [0, 1]
-        assert [m.text for m in await run.messages() if isinstance(m, User)].count("and Norway") == 1
+        assert [m.text for m in await run.messages() if isinstance(m, UserMessage)].count("and Norway") == 1
 
 
 async def test_a_message_during_the_last_model_call_brings_one_more(ledger: Ledger) -> None:
@@ -216,4 +216,4 @@ async def test_commands_of_many_kinds_at_once_leave_one_end(ledger: Ledger) -> N
             status = await settle(run)
             assert status in ("completed", "cancelled")
             found = kinds(await rt.store.load(run.id))
-            assert len([kind for kind in found if kind in ("Completed", "Cancelled")]) == 1
+            assert len([kind for kind in found if kind in ("RunCompleted", "RunCancelled")]) == 1

@@ -22,7 +22,7 @@ from adjourn import (
     UnknownInterrupt,
     UnknownRun,
 )
-from adjourn.core.messages import Assistant, Result, User
+from adjourn.core.messages import AssistantMessage, ToolResult, UserMessage
 from adjourn.testing.scripted import ScriptedModel
 
 
@@ -146,13 +146,13 @@ async def test_messages_and_state_show_where_a_run_is(address: str, ledger: Ledg
         state = await run.state()
         assert (state.status, state.steps, state.program) == ("waiting", 1, "refunds")
         assert [c["phase"] for c in state.calls] == ["asked"]
-        assert [type(m) for m in await run.messages()] == [User, Assistant]
+        assert [type(m) for m in await run.messages()] == [UserMessage, AssistantMessage]
         await rt.approve(state.interrupts[0].id, by="ann")
         await run.wait(LIMIT)
         state = await run.state()
         assert (state.status, state.calls, state.text) == ("completed", [], "refunded")
         assert [d["result"] for d in state.done] == [{"order": "A1", "cents": 500}]
-        assert [type(m) for m in await run.messages()] == [User, Assistant, Result, Assistant]
+        assert [type(m) for m in await run.messages()] == [UserMessage, AssistantMessage, ToolResult, AssistantMessage]
         assert await run.status() == "completed"
 
 

@@ -29,7 +29,7 @@ from adjourn import (
     trim,
 )
 from adjourn.core import model_request as request
-from adjourn.core.messages import Assistant, Delta, Message, ModelRequest, Reply, Text, Usage, User
+from adjourn.core.messages import AssistantMessage, Delta, Message, ModelRequest, Reply, Text, Usage, UserMessage
 from adjourn.core.record_parts import Ref
 from adjourn.core.records import Started, dump
 from adjourn.core.state import State
@@ -63,7 +63,7 @@ def chat(*replies: Any, model: Any = None, **options: Any) -> Agent:
 
 
 def said(messages: Any) -> list[str]:
-    return [m.text for m in messages if isinstance(m, User)]
+    return [m.text for m in messages if isinstance(m, UserMessage)]
 
 
 async def talk(rt: Runtime, agent: Agent, *texts: str, after: Any = None) -> Any:
@@ -81,7 +81,7 @@ async def test_a_turn_has_the_whole_conversation_and_none_of_it_in_its_records(a
         saved = await third.checkpoint()
         assert said(await third.messages()) == said(saved.messages) == ["a", "b", "c"]
         assert not saved.started.history and '"b"' not in json.loads(saved.to_json())["records"]
-        assert [m.text for m in await third.messages() if isinstance(m, Assistant)] == ["one", "two", "three"]
+        assert [m.text for m in await third.messages() if isinstance(m, AssistantMessage)] == ["one", "two", "three"]
         [request] = await third.requests()
         assert request.proof == "as sent" and said(request.messages) == ["a", "b", "c"]
     async with Runtime(address) as rt:  # a process that has read nothing of it yet

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from adjourn import Agent, Completed, Paused, Policy, Resource, Run, ToolContext, ask, pause_for, tool
-from adjourn.core.messages import Delta, Message, ModelRequest, Reply, Result
+from adjourn.core.messages import Delta, Message, ModelRequest, Reply, ToolResult
 from adjourn.testing.scripted import ScriptedModel, call, streamed
 
 LIMIT = float(os.environ.get("ADJOURN_TEST_LIMIT", "20"))
@@ -130,7 +130,7 @@ class GatedModel(ScriptedModel):
 
 
 def last_result(messages: Sequence[Message]) -> Any:
-    return [m.content for m in messages if isinstance(m, Result)][-1]
+    return [m.content for m in messages if isinstance(m, ToolResult)][-1]
 
 
 def refunds(_: Ledger) -> Agent:

@@ -5,7 +5,7 @@ from typing import Any
 
 from adjourn import Runtime
 from adjourn.core.interrupt import Interrupt
-from adjourn.core.records import Completed, Decided
+from adjourn.core.records import Decided, RunCompleted
 from adjourn.errors import StoreError
 from adjourn.server.change_feed import Change, Hub
 from adjourn.server.open_interrupts import OpenInterrupts
@@ -96,7 +96,7 @@ async def test_what_is_decided_voided_or_over_is_closed_once() -> None:
     assert (await world.changed())["closed"] == ["decided:1.0?0"]
     await world.store.deliver("ended", Decided(i="1.0?0", verdict="deny", by="ann"))
     lease = await claim(world.store, "ended")
-    await world.store.commit(lease, [], [Completed()], seen=lease.seq)
+    await world.store.commit(lease, [], [RunCompleted()], seen=lease.seq)
     assert (await world.changed())["closed"] == ["ended:1.0?0"]
     world.clock.advance(99)
     assert await world.look() is None

@@ -12,7 +12,7 @@ from tests.server.test_streams import up
 from tests.server.world import LIMIT, MAKERS, Client
 
 from adjourn import Runtime, is_paused
-from adjourn.core.records import Asked, Cancelled, Completed, Suspended
+from adjourn.core.records import Asked, RunCancelled, RunCompleted, Suspended
 from adjourn.errors import AdjournError
 from adjourn.stores.memory import MemoryStore
 from adjourn.stores.notification import Endpoint
@@ -30,7 +30,7 @@ async def happened(store: Store) -> Counter[tuple[str, str]]:
         for _, record in await store.load(row.id):
             if isinstance(record, Asked | Suspended):
                 found[row.id, "interrupt.opened"] += 1
-            elif isinstance(record, Completed | Cancelled):
+            elif isinstance(record, RunCompleted | RunCancelled):
                 found[row.id, f"run.{record.__struct_config__.tag}"] += 1
     return found
 

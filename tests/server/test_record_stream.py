@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from adjourn import Runtime
-from adjourn.core.records import AnyRecord, CancelAsked, Cancelled, Completed, Said
+from adjourn.core.records import AnyRecord, CancelAsked, RunCancelled, RunCompleted, Said
 from adjourn.server import record_stream as tape
 from adjourn.server.record_stream import Tapes, event_of
 from adjourn.server.sse import run_events
@@ -64,7 +64,7 @@ async def live(store: MemoryStore) -> int:
         for _ in range(n % 3):
             await asyncio.sleep(0)
     await store.deliver("r1", CancelAsked())
-    done = await store.commit(lease, [], [Cancelled()], seen=seq + 1)
+    done = await store.commit(lease, [], [RunCancelled()], seen=seq + 1)
     return done.seq
 
 
@@ -107,7 +107,7 @@ async def test_nobody_is_told_what_was_erased_meanwhile(monkeypatch: pytest.Monk
     lease = await begin(watched.store, input="a canary")
     slow, other = [run_events(watched.runtime, watched.tapes, "r1", 0) for _ in range(2)]
     await anext(other)
-    await watched.store.commit(lease, [], [Completed(output="a canary")], seen=lease.seq)
+    await watched.store.commit(lease, [], [RunCompleted(output="a canary")], seen=lease.seq)
     await watched.store.erase("r1", by="ann", reason="asked to")
     found = b"".join([event async for event in slow])
     assert b"canary" not in found and b"erased" in found

@@ -27,7 +27,7 @@ RULES: dict[str, Defect] = {
     "reads_unasked": Defect(
         "a rule reads what it did not ask for",
         rewriting(leases, "committing", "opens=need.opens", "opens=False"),
-        "tests/stores/test_contract.py::TestMemoryStore::test_an_end_closes_everything_that_was_open[Completed]",
+        "tests/stores/test_contract.py::TestMemoryStore::test_an_end_closes_everything_that_was_open[RunCompleted]",
     ),
     "not_flushed": Defect(
         "a run that waits in the batch is read as it was before",

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.stores.test_sqlite import opened
 
-from adjourn.core.records import CancelAsked, Cancelled, Completed, Decided, Emitted, Parked, Said, Stepped
+from adjourn.core.records import CancelAsked, Decided, Emitted, Parked, RunCancelled, RunCompleted, Said, Stepped
 from adjourn.stores.misfit import Misfit
 from adjourn.stores.notification import Endpoint
 from adjourn.stores.protocol import Lease, Store
@@ -62,7 +62,7 @@ async def lived(store: Store, erased: str, canary: Canaries) -> None:
         await store.deliver(id, Decided(i="1.0?0", verdict="value", value={"choice": word()}, by="ana"), request=word())
         await store.deliver(id, Said(text=word(), by="ana"), request="said")
         await store.deliver(id, Emitted(event="paid", value=word(), by="ana"))
-        await commit(store, await claim(store, id), (), [Completed(output=word())])
+        await commit(store, await claim(store, id), (), [RunCompleted(output=word())])
 
 
 async def test_of_a_hundred_canaries_none_is_in_a_byte_of_the_files(path: Path) -> None:
@@ -118,7 +118,7 @@ async def test_while_somebody_reads_it_is_said_that_a_part_is_still_there_and_th
 
 async def test_where_nothing_was_erased_a_scrub_writes_nothing(path: Path) -> None:
     async with opened(path) as store:
-        await commit(store, await begin(store), (), [Completed()])
+        await commit(store, await begin(store), (), [RunCompleted()])
         db: Any = connect(str(path))
         before = db.pragma("data_version")
         assert await store.scrub() is True
@@ -132,7 +132,7 @@ async def erased(store: SQLiteStore) -> None:
         await commit(store, lease, (), [approval(), Parked()])
         await store.seal()
         await store.deliver(f"r{n}", CancelAsked(by="ana"))
-        await commit(store, await claim(store, f"r{n}"), (), [Cancelled()])
+        await commit(store, await claim(store, f"r{n}"), (), [RunCancelled()])
         await store.seal()
     await store.erase("r1", by="ann", reason="asked to")
     await store.seal()

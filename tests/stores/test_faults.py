@@ -13,7 +13,7 @@ import pytest
 from tests.stores.postgres.server import PostgresServer
 
 from adjourn import Agent, Policy, ToolContext, allow, ask, tool
-from adjourn.core.messages import Result
+from adjourn.core.messages import ToolResult
 from adjourn.core.records import CancelAsked, Command, Intended, Returned
 from adjourn.core.state import State
 from adjourn.core.status import ENDED, Status
@@ -206,7 +206,7 @@ def check_journal(state: State, records: list[Any], script: str) -> None:
             done.add(r.call)
     assert state.status == (Status.CANCELLED if script == "cancelled" else Status.COMPLETED)
     if script != "cancelled":
-        assert len([m for m in state.messages if isinstance(m, Result)]) == {"gated": 2, "side by side": 3}.get(
+        assert len([m for m in state.messages if isinstance(m, ToolResult)]) == {"gated": 2, "side by side": 3}.get(
             script, 1
         )
 

@@ -12,7 +12,7 @@ import pytest
 from msgspec.structs import replace
 from tests.stores.many_runs import PROGRAMS, WORKERS, insert, rows
 
-from adjourn.core.records import Completed
+from adjourn.core.records import RunCompleted
 from adjourn.core.status import Status
 from adjourn.stores.memory import MemoryStore
 from adjourn.stores.protocol import Filter, RunRow, Store
@@ -190,7 +190,7 @@ async def test_nothing_is_left_of_the_words_of_a_run_that_was_erased(path: Path)
         db = connect(str(path))
         db.execute("update run set title = 'qxzj wvqk' where id = 'secret'")  # a title comes from the input
         assert [row.id for row in await store.runs(Filter(text="xzj w"))] == ["secret"]
-        await store.commit(lease, [], [Completed()], seen=lease.seq)
+        await store.commit(lease, [], [RunCompleted()], seen=lease.seq)
         await store.erase("secret", by="ann", reason="asked to")
         pieces = {term for (term,) in db.execute("select term from run_term")}
         assert "sec" in pieces, "its id stays; if that is not there, this proves nothing"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from adjourn.core.records import CancelAsked, Closed, Completed, Emitted, Parked, Said, Stepped
+from adjourn.core.records import CancelAsked, Closed, Emitted, Parked, RunCompleted, Said, Stepped
 from adjourn.core.status import Status
 from adjourn.errors import StoreError
 from adjourn.stores.memory import MemoryStore
@@ -35,7 +35,7 @@ async def a_whole_life(store: Store) -> None:
     await commit(store, lease, (), [Parked(wake_at=store.now() + 60)])
     await store.deliver("r1", Said(text="hi"))
     lease = await _claimed(store)
-    await commit(store, lease, (), [Completed(stopped="MaxSteps")])
+    await commit(store, lease, (), [RunCompleted(stopped="MaxSteps")])
 
 
 async def _claimed(store: Store) -> Any:
@@ -110,7 +110,7 @@ PLANTS: dict[str, Plant] = {
     "what closes": _without(journal.Closed),
     "what an event closes": _without(journal.Emitted),
     "what parks": _without(journal.Parked),
-    "what ends": _without(journal.Completed),
+    "what ends": _without(journal.RunCompleted),
     "a count": _count,
     "a status": _status,
     "the votes": _votes,
@@ -152,7 +152,7 @@ async def test_rows_that_are_right_pass_and_every_transaction_was_looked_at(stor
 async def test_a_transaction_that_was_taken_back_does_not_confuse_it(store: Store, oracle: Oracle) -> None:
     lease = await begin(store)
     with pytest.raises(Exception, match="completed"):
-        await commit(store, lease, (), [approval(), Completed(), Parked()])
+        await commit(store, lease, (), [approval(), RunCompleted(), Parked()])
     await commit(store, lease, (), [approval()])
     await store.deliver("r1", CancelAsked())
     assert not oracle.failures

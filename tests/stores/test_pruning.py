@@ -9,7 +9,7 @@ from tests.stores.test_erasing import Canaries, lived
 from tests.stores.test_sqlite import opened
 
 from adjourn.core.codec import encode
-from adjourn.core.records import CancelAsked, Cancelled, Parked
+from adjourn.core.records import CancelAsked, Parked, RunCancelled
 from adjourn.core.status import Status
 from adjourn.stores.audit import chain
 from adjourn.stores.erasure import Pruning
@@ -70,7 +70,7 @@ async def ended(store: SQLiteStore) -> None:
         await commit(store, await begin(store, f"r{n}"), (), [approval(), Parked()])
         await store.misfits(Misfit(f"r{n}", 3, "x"))
         await store.deliver(f"r{n}", CancelAsked(by="ana"))
-        await commit(store, await claim(store, f"r{n}"), (), [Cancelled()])
+        await commit(store, await claim(store, f"r{n}"), (), [RunCancelled()])
         await store.seal()
     await store.hold("run:r3", by="ann", reason="case 7")
     await pruned(store)
@@ -105,7 +105,7 @@ async def test_a_pruning_that_says_something_else_than_a_seal_names_is_found(pat
     async with opened(path) as store:
         await commit(store, await begin(store, "r1"), (), [approval(), Parked()])
         await store.deliver("r1", CancelAsked(by="ana"))
-        await commit(store, await claim(store, "r1"), (), [Cancelled()])
+        await commit(store, await claim(store, "r1"), (), [RunCancelled()])
         await store.seal()
         await pruned(store)
         *_, before, last = await store.audit("r1")

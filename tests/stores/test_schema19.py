@@ -10,7 +10,7 @@ from tests.stores.old_world import chatter, clerk, paid
 from tests.stores.test_old_databases import GOLDEN, KEY
 
 from adjourn import Completed, RunErased, RunHeld, RunPruned, Runtime
-from adjourn.core.messages import User
+from adjourn.core.messages import UserMessage
 from adjourn.core.records import Chapter
 from adjourn.core.state import State
 from adjourn.core.status import ENDED
@@ -56,7 +56,7 @@ async def test_its_conversation_continues(old: SQLiteStore) -> None:
         [item] = await rt.inbox(run="turn-2")
         await rt.approve(item, by="ana")
         assert isinstance(await run.wait(60), Completed)
-        said = [message.text for message in await run.messages() if isinstance(message, User)]
+        said = [message.text for message in await run.messages() if isinstance(message, UserMessage)]
         assert said[:2] == ["hello", "look at many things"] and said[-1].endswith("and one more")
         assert {request.proof for request in await run.requests()} == {"as sent"}
         assert list(await old.verify([KEY])) == []

@@ -11,8 +11,8 @@ import msgspec
 import pytest
 from tests.stores.forger import FileForger, Forger, MemoryForger, resealed
 
-from adjourn.core.record_parts import Slot
-from adjourn.core.records import Completed, Intended, Parked, PauseAsked, Said
+from adjourn.core.record_parts import ApprovalSlot
+from adjourn.core.records import Intended, Parked, PauseAsked, RunCompleted, Said
 from adjourn.errors import AuditBroken, UnknownRun
 from adjourn.stores.audit import SECURITY, Broken
 from adjourn.stores.audit_key import SecretKey
@@ -59,8 +59,8 @@ async def live(store: Store, clock: FakeClock) -> None:
     for n in ("1", "2"):
         lease = await begin(store, f"done{n}", by="eve")
         await store.deliver(f"done{n}", Said(text="hurry", by="eve"))
-        await commit(store, lease, (), [Completed(output="x")], seen=3)
-        gate = (Slot("ask pay", ("leads",), 2),)
+        await commit(store, lease, (), [RunCompleted(output="x")], seen=3)
+        gate = (ApprovalSlot("ask pay", ("leads",), 2),)
         lease = await begin(store, f"wait{n}", by="eve")
         await commit(
             store, lease, (), [approval(digest="d", approvers=2, gate=gate), approval("1.1?0", digest="e"), Parked()]
@@ -234,7 +234,7 @@ async def test_an_agreement_whose_use_was_wiped_out_is_found(world: World) -> No
 
 async def test_a_gated_call_that_nobody_agreed_to_is_found_in_a_journal(world: World) -> None:
     """However it came to be there: a check reads the whole journal as the transaction should have."""
-    intent = Intended(call="1.0", tool="pay", gate=(Slot("ask pay"),), grant="1.0?0")
+    intent = Intended(call="1.0", tool="pay", gate=(ApprovalSlot("ask pay"),), grant="1.0?0")
     if isinstance(world.store, MemoryStore):
         from adjourn.core.records import dump
         from adjourn.stores.audit import chain

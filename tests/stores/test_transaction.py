@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from adjourn.core.records import CancelAsked, Completed, Parked, Said, Stepped
+from adjourn.core.records import CancelAsked, Parked, RunCompleted, Said, Stepped
 from adjourn.errors import AlreadyDecided, Refused, StoreError
 from adjourn.stores.memory import MemoryStore
 from adjourn.stores.protocol import Lease, RunRow, Store
@@ -85,7 +85,7 @@ async def test_a_rule_that_raises_has_written_nothing(kind: str, store: SQLiteSt
     lease = await begin(place)
     before = await place.get("r1"), await place.load("r1")
     with pytest.raises(Refused):
-        await commit(place, lease, (), [approval(), Completed(), Parked()])
+        await commit(place, lease, (), [approval(), RunCompleted(), Parked()])
     assert (await place.get("r1"), await place.load("r1")) == before
     assert (await commit(place, lease, (), [approval(), Parked()])).clean
     assert not await place.verify()

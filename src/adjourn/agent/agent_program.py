@@ -11,13 +11,13 @@ from adjourn.agent.tool_body import ToolBody
 from adjourn.bodies.call_step import perform_body
 from adjourn.bodies.signature import ArgumentError
 from adjourn.core.authority import objection, people, shown_digest
-from adjourn.core.conversation import Thread, Words
+from adjourn.core.conversation import SpokenText, Thread
 from adjourn.core.digest import action_digest
 from adjourn.core.ids import ancestors, is_within, limit_step, limits_at, model_step, summary_step
 from adjourn.core.messages import Usage
 from adjourn.core.plan import Ask, Go, Judged, Plan, Refuse, Step, wind_up
 from adjourn.core.policy import DEFAULT, Judgement, Verdict, strictest
-from adjourn.core.records import NEVER, Asked, Completed, Fact, Intended, Returned
+from adjourn.core.records import NEVER, Asked, Fact, Intended, Returned, RunCompleted
 from adjourn.core.signatures import is_genuine
 from adjourn.core.state import Call, State
 from adjourn.core.stop import External, Leaf, Progress, TextMention, ToolCalled, Tripped
@@ -283,7 +283,7 @@ class AgentProgram:
 
     def _threads(self, state: State, now: float, plan: Plan) -> None:
         """Each conversation: its model call, or its end."""
-        end: Completed | None = None
+        end: RunCompleted | None = None
         # Conversations that have ended stay in `threads`, and not every live call is one: look through the shorter.
         for path in state.threads if len(state.threads) <= len(state.live) + 1 else ("", *state.live):
             thread = state.threads.get(path)
@@ -299,7 +299,7 @@ class AgentProgram:
         if end is not None:
             wind_up(plan, state, end)
 
-    def _model_due(self, state: State, thread: Thread, now: float, plan: Plan) -> Completed | None:
+    def _model_due(self, state: State, thread: Thread, now: float, plan: Plan) -> RunCompleted | None:
         """Add the model call, or what stands against it; a limit that ends the run is given back."""
         if not self._conversations.is_due(state, thread, now, plan):
             return None
@@ -317,7 +317,7 @@ class AgentProgram:
         limits count the whole run, a nested agent's its own conversation and those below it."""
         root = state.threads.get("", thread)
         whole = Progress(
-            state.steps, state.usage.total_tokens, state.usage.cost, now - state.started.at, Words(root),
+            state.steps, state.usage.total_tokens, state.usage.cost, now - state.started.at, SpokenText(root),
             frozenset(state.called), frozenset(state.flags), state.waited,
         )  # fmt: skip
         if tripped := self.stop.check(whole, state.extended):
@@ -386,12 +386,12 @@ def _progress_below(state: State, path: str, now: float) -> Progress:
     usage = sum((t.usage for t in below), Usage())
     top = state.threads[path]
     return Progress(
-        sum(t.turn + t.summaries for t in below), usage.total_tokens, usage.cost, now - top.at, Words(top),
+        sum(t.turn + t.summaries for t in below), usage.total_tokens, usage.cost, now - top.at, SpokenText(top),
         frozenset(c for t in below for c in t.called), frozenset(state.flags), state.waited - top.waited,
     )  # fmt: skip
 
 
-def _ended(leaf: Leaf, thread: Thread) -> Completed:
+def _ended(leaf: Leaf, thread: Thread) -> RunCompleted:
     """A condition of success completes the run; a limit stops it."""
     if isinstance(leaf, TextMention | ToolCalled):
         return completed(thread, thread.text, by=leaf.name)
@@ -399,8 +399,8 @@ def _ended(leaf: Leaf, thread: Thread) -> Completed:
     return completed(thread, thread.text, stopped=leaf.name)
 
 
-def completed(thread: Thread, output: Any, *, by: str = "", stopped: str = "") -> Completed:
+def completed(thread: Thread, output: Any, *, by: str = "", stopped: str = "") -> RunCompleted:
     """The end of a run. Its output is not written again if it is what the agent said last."""
     if output and output == thread.text:
-        return Completed(spoken=True, by=by, stopped=stopped)
-    return Completed(output=output, by=by, stopped=stopped)
+        return RunCompleted(spoken=True, by=by, stopped=stopped)
+    return RunCompleted(output=output, by=by, stopped=stopped)

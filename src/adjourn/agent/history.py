@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 
 from adjourn.core.conversation import Thread
-from adjourn.core.messages import Assistant, Message, Result, User
+from adjourn.core.messages import AssistantMessage, Message, ToolResult, UserMessage
 from adjourn.core.model_request import groups, tokens, unpaired
 from adjourn.core.summary import covered, shortened
 from adjourn.errors import InvalidDefinition
@@ -55,7 +55,7 @@ class Trim(Ready, frozen=True):
         first = self._first(parts, unread, pinned)
         before = [n for n in pinned if n < first]
         if not before:  # a conversation begins with a user's message
-            users = [n for n, part in enumerate(parts) if isinstance(part[0], User)]
+            users = [n for n, part in enumerate(parts) if isinstance(part[0], UserMessage)]
             first = next((n for n in users if first <= n <= unread), first)
             before = [n for n in users if n < first][-1:] if first not in users else []
         kept = [parts[n] for n in before] + parts[first:]
@@ -84,7 +84,7 @@ class Trim(Ready, frozen=True):
 
 def _unread(parts: list[list[Message]]) -> int:
     """Where that begins which no model has read yet: behind the last reply, or with it if it has results."""
-    spoke = [n for n, part in enumerate(parts) if isinstance(part[0], Assistant)]
+    spoke = [n for n, part in enumerate(parts) if isinstance(part[0], AssistantMessage)]
     if not spoke:
         return 0
     answered = len(parts[spoke[-1]]) > 1 or spoke[-1] == len(parts) - 1
@@ -93,7 +93,7 @@ def _unread(parts: list[list[Message]]) -> int:
 
 def _pinned(parts: list[list[Message]], instruction: Sequence[Message]) -> list[int]:
     """Where the words stand with which a person last said what is wanted; if a function rewrote them, the last user's."""
-    users = [n for n, part in enumerate(parts) if isinstance(part[0], User)]
+    users = [n for n, part in enumerate(parts) if isinstance(part[0], UserMessage)]
     found = {max((n for n in users if parts[n][0] == one), default=-1) for one in instruction} - {-1}
     return sorted(found) or users[-1:]
 
@@ -104,17 +104,17 @@ class DropToolResults(Ready, frozen=True):
     keep: int = 5
 
     def process(self, messages: Sequence[Message], instruction: Sequence[Message]) -> Sequence[Message]:
-        spoke = [n for n, message in enumerate(messages) if isinstance(message, Assistant)]
+        spoke = [n for n, message in enumerate(messages) if isinstance(message, AssistantMessage)]
         read = spoke[-1] if spoke else 0  # what stands behind it, no model has seen yet
-        results = [n for n, message in enumerate(messages) if isinstance(message, Result)]
+        results = [n for n, message in enumerate(messages) if isinstance(message, ToolResult)]
         old = {n for n in results[: max(0, len(results) - self.keep)] if n < read}
         return [self._dropped(message) if n in old else message for n, message in enumerate(messages)]
 
     @staticmethod
     def _dropped(message: Message) -> Message:
-        if not isinstance(message, Result) or tokens(message) <= len(DROPPED) // 4:
+        if not isinstance(message, ToolResult) or tokens(message) <= len(DROPPED) // 4:
             return message
-        return Result(message.call_id, message.tool, DROPPED, message.error)
+        return ToolResult(message.call_id, message.tool, DROPPED, message.error)
 
     def __repr__(self) -> str:
         return f"drop_tool_results(keep={self.keep})"
@@ -260,7 +260,7 @@ class History:
         if found is None:
             raise InvalidDefinition(self._blames(one, f"gave {_kind(given)}, not a list of messages"))
         for message in cast("tuple[Any, ...]", found):
-            if not isinstance(message, User | Assistant | Result):
+            if not isinstance(message, UserMessage | AssistantMessage | ToolResult):
                 raise InvalidDefinition(self._blames(one, f"gave {_kind(message)} among the messages"))
         if not found:
             raise InvalidDefinition(self._blames(one, "gave no messages at all"))

@@ -11,7 +11,7 @@ from typing import Any, cast
 import msgspec
 
 from adjourn.core.digest import action_digest, digest
-from adjourn.core.record_parts import Slot
+from adjourn.core.record_parts import ApprovalSlot
 from adjourn.core.records import (
     AnyRecord,
     Asked,
@@ -57,7 +57,7 @@ def is_known(name: str, names: Iterable[str]) -> bool:
     return any(person(other) == who for other in names)
 
 
-def gate_of(asked: Asked) -> tuple[Slot, ...]:
+def gate_of(asked: Asked) -> tuple[ApprovalSlot, ...]:
     """What an approval or a call in doubt needs; of records from before there were slots as well."""
     if asked.escalated and asked.escalated_gate:
         return asked.escalated_gate
@@ -67,10 +67,10 @@ def gate_of(asked: Asked) -> tuple[Slot, ...]:
         return ()
     sets = asked.group_sets or (asked.groups,)
     rules = asked.rules or ("?",)
-    return tuple(Slot(rules[0], groups, asked.approvers, asked.not_requester) for groups in sets)
+    return tuple(ApprovalSlot(rules[0], groups, asked.approvers, asked.not_requester) for groups in sets)
 
 
-def fits(slot: Slot, vote: Vote, requesters: Requesters) -> bool:
+def fits(slot: ApprovalSlot, vote: Vote, requesters: Requesters) -> bool:
     """Whether this person may fill this slot. Somebody without a name may be anybody, so also whoever asked."""
     if slot.not_requester and not person(vote.by):
         return False
@@ -79,19 +79,21 @@ def fits(slot: Slot, vote: Vote, requesters: Requesters) -> bool:
     return not slot.not_requester or (bool(requesters) and not is_known(vote.by, requesters))
 
 
-def _seats(gate: Iterable[Slot]) -> dict[str, list[Slot]]:
-    seats: dict[str, list[Slot]] = {}
+def _seats(gate: Iterable[ApprovalSlot]) -> dict[str, list[ApprovalSlot]]:
+    seats: dict[str, list[ApprovalSlot]] = {}
     for slot in gate:
         seats.setdefault(slot.rule, []).extend([slot] * slot.count)
     return seats
 
 
-def seated(gate: Iterable[Slot], votes: Sequence[Vote], requesters: Requesters) -> list[tuple[Slot, str | None]]:
+def seated(
+    gate: Iterable[ApprovalSlot], votes: Sequence[Vote], requesters: Requesters
+) -> list[tuple[ApprovalSlot, str | None]]:
     """Every seat with whoever fills it, or None: of each rule as many as possible, by different people, earlier votes first.
 
     Somebody without a name is different from nobody, so fills no seat of a rule that wants several people.
     """
-    found: list[tuple[Slot, str | None]] = []
+    found: list[tuple[ApprovalSlot, str | None]] = []
     distinct: dict[str, Vote] = {}
     for vote in votes:
         distinct.setdefault(person(vote.by), vote)
@@ -104,7 +106,7 @@ def seated(gate: Iterable[Slot], votes: Sequence[Vote], requesters: Requesters) 
         def place(
             v: int,
             tried: set[int],
-            seats: list[Slot] = seats,
+            seats: list[ApprovalSlot] = seats,
             taken: dict[int, int] = taken,
             votes: Sequence[Vote] = votes,
         ) -> bool:
@@ -123,12 +125,12 @@ def seated(gate: Iterable[Slot], votes: Sequence[Vote], requesters: Requesters) 
     return found
 
 
-def is_filled(gate: Iterable[Slot], votes: Sequence[Vote], requesters: Requesters) -> bool:
+def is_filled(gate: Iterable[ApprovalSlot], votes: Sequence[Vote], requesters: Requesters) -> bool:
     """Whether all agreed who must. Nobody need agree to an empty gate, but somebody must have."""
     return bool(votes) and all(by is not None for _, by in seated(gate, votes, requesters))
 
 
-def adds(gate: Sequence[Slot], votes: Sequence[Vote], vote: Vote, requesters: Requesters) -> bool:
+def adds(gate: Sequence[ApprovalSlot], votes: Sequence[Vote], vote: Vote, requesters: Requesters) -> bool:
     """Whether this yes fills a seat that is empty."""
     if not gate:
         return not votes
@@ -136,7 +138,7 @@ def adds(gate: Sequence[Slot], votes: Sequence[Vote], vote: Vote, requesters: Re
     return sum(1 for _, by in seated(gate, [*votes, vote], requesters) if by is not None) > before
 
 
-def people(gate: Iterable[Slot]) -> int:
+def people(gate: Iterable[ApprovalSlot]) -> int:
     """How many different people it takes at least."""
     return max([1, *(len(seats) for seats in _seats(gate).values())])
 
@@ -191,7 +193,7 @@ def shown_digest(run: str, asked: Asked) -> str:
     return digest("shown", run, first, asked.action, said, list(asked.requesters), asked.valid_for)
 
 
-def _said(gate: Iterable[Slot]) -> list[Any]:
+def _said(gate: Iterable[ApprovalSlot]) -> list[Any]:
     return [(slot.rule, slot.groups, slot.count, slot.not_requester) for slot in gate]
 
 
@@ -288,7 +290,7 @@ def objection(
     return ""
 
 
-def _of(slot: Slot) -> str:
+def _of(slot: ApprovalSlot) -> str:
     of = f"of {' or '.join(slot.groups)}" if slot.groups else "else" if slot.not_requester else "who may"
     return of + (" who did not ask for it" if slot.not_requester and slot.groups else "")
 

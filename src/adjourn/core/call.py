@@ -106,7 +106,7 @@ class Call(msgspec.Struct, gc=False):
         return sorted((number for number in numbers if number not in self.compensated), reverse=True)
 
 
-class Open(msgspec.Struct, gc=False):
+class OpenInterrupt(msgspec.Struct, gc=False):
     """An open interrupt. `seq` is for people to find its record; the fold never compares it. `heard`: how many events had
     come before it."""
 
@@ -119,7 +119,7 @@ class Open(msgspec.Struct, gc=False):
     heard: int = 0
 
 
-class Fault(msgspec.Struct):
+class Failures(msgspec.Struct):
     """Failed attempts of one step, counted here so that a crash loop gives up as well."""
 
     count: int
@@ -135,6 +135,6 @@ def is_answer(key: str, memo: Any) -> bool:
     return is_memo(key, MemoKind.ANSWER) and isinstance(memo, dict) and "value" in memo
 
 
-def questions(open: Mapping[str, Open]) -> list[str]:
+def questions(open: Mapping[str, OpenInterrupt]) -> list[str]:
     """The open questions of bodies: what a message with `abandon` drops."""
     return [i for i, o in open.items() if o.record.kind == "question"]

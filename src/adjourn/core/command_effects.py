@@ -65,8 +65,8 @@ def parked(state: State, _seq: int, x: r.Parked) -> None:
         state.deaths = state.lost = 0
 
 
-def completed(state: State, _seq: int, x: r.Completed | r.Cancelled) -> None:
-    if isinstance(x, r.Completed) and x.spoken:
+def completed(state: State, _seq: int, x: r.RunCompleted | r.RunCancelled) -> None:
+    if isinstance(x, r.RunCompleted) and x.spoken:
         x = msgspec.structs.replace(x, output=state.threads[""].text)
     state.ended = x
     state.open.clear()

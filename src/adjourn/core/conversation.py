@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from adjourn.core.ids import tool_call_id, turn_id
-from adjourn.core.messages import Assistant, Message, Result, Text, ToolCall, Usage, User
+from adjourn.core.messages import AssistantMessage, Message, Text, ToolCall, ToolResult, Usage, UserMessage
 from adjourn.core.model_request import put_together
 from adjourn.core.record_parts import Sent, Summary
 from adjourn.core.records import Broke, Replied, Started, Summarised
@@ -39,15 +39,15 @@ def begins_with(started: Started, before: Transcript | None) -> Transcript:
     return before.next_turn()
 
 
-class Slot(msgspec.Struct):
+class ResultSlot(msgspec.Struct):
     """The place of one call's result in the transcript."""
 
     call: str
     part: ToolCall
-    result: Result | None = None
+    result: ToolResult | None = None
 
 
-class Pending(msgspec.Struct):
+class PendingMessage(msgspec.Struct):
     """A message no reply has read yet: said by a person at `seq`, or the late result of the queued call `call`."""
 
     message: Message
@@ -74,7 +74,7 @@ FRAMES, FRAME_LIFE = 5, 24 * 3600.0
 """At most so many interrupted lines of work are remembered, each for so long."""
 
 
-class Frame(msgspec.Struct):
+class InterruptedWork(msgspec.Struct):
     """A line of work that a person's message broke into. Made when a reply has read the message, so that it does not
     depend on who folded first."""
 
@@ -89,7 +89,7 @@ class Frame(msgspec.Struct):
         return f"- {self.goal[:300]!r}. Done: {done}. {self.doing}"
 
 
-class Words:
+class SpokenText:
     """All that an agent has said since its run began, for `in`. Looked through only if somebody asks."""
 
     __slots__ = ("_thread",)
@@ -99,7 +99,7 @@ class Words:
 
     def __contains__(self, text: object) -> bool:
         said = self._thread.transcript[self._thread.began :]
-        return isinstance(text, str) and any(text in m.text for m in said if isinstance(m, Assistant))
+        return isinstance(text, str) and any(text in m.text for m in said if isinstance(m, AssistantMessage))
 
 
 class Thread(msgspec.Struct):
@@ -112,8 +112,8 @@ class Thread(msgspec.Struct):
     path: str
     agent: str
     transcript: Transcript = msgspec.field(default_factory=Transcript)
-    pending: list[Pending] = []
-    slots: list[Slot] = []
+    pending: list[PendingMessage] = []
+    slots: list[ResultSlot] = []
     turn: int = 0
     requests: int = 0
     unfilled: int = 0
@@ -124,7 +124,7 @@ class Thread(msgspec.Struct):
     answered: bool = False
     goal: str = ""
     since: list[str] = []
-    frames: list["Frame"] = []
+    frames: list["InterruptedWork"] = []
     usage: Usage = Usage()
     at: float = 0.0
     waited: float = 0.0
@@ -138,9 +138,9 @@ class Thread(msgspec.Struct):
 
     def say(self, seq: int, text: str, at: float = 0.0) -> None:
         """A message that the next request will contain (or the one after it, if that is already on its way)."""
-        self.tell(Pending(User(text), seq=seq, at=at))
+        self.tell(PendingMessage(UserMessage(text), seq=seq, at=at))
 
-    def tell(self, pending: Pending) -> None:
+    def tell(self, pending: PendingMessage) -> None:
         """One more message that wants to be read."""
         self.pending.append(pending)
         self.pending.sort(key=lambda p: p.order)
@@ -189,7 +189,7 @@ class Thread(msgspec.Struct):
 
     def _last_words(self) -> list[Message]:
         ended = "the run ended before this call did"
-        results = (s.result or Result(s.part.id, s.part.tool, ended, True) for s in self.slots)
+        results = (s.result or ToolResult(s.part.id, s.part.tool, ended, True) for s in self.slots)
         return [*results, *self._arriving(self.pending)]
 
     def replied(self, r: Replied) -> list[tuple[str, ToolCall]]:
@@ -197,12 +197,12 @@ class Thread(msgspec.Struct):
         self._read(r.upto, r.heard, r.sent)
         if self.path:  # the root's is the run's
             self.usage = self.usage + r.usage
-        self.transcript.append(Assistant(r.parts, r.model, r.details))
+        self.transcript.append(AssistantMessage(r.parts, r.model, r.details))
         text = "".join(p.text for p in r.parts if isinstance(p, Text))
         self.text = text or self.text
         calls = [p for p in r.parts if isinstance(p, ToolCall)]
         turn = turn_id(self.path, self.turn)
-        self.slots = [Slot(tool_call_id(turn, k), part) for k, part in enumerate(calls)]
+        self.slots = [ResultSlot(tool_call_id(turn, k), part) for k, part in enumerate(calls)]
         self.unfilled = len(self.slots)
         self.answered = r.final
         self.final = r.final and not self.pending
@@ -215,7 +215,7 @@ class Thread(msgspec.Struct):
                 spawned.append((slot.call, slot.part))
                 self.called.add(slot.part.tool)
         if not calls and r.invalid:
-            self.transcript.append(User(r.invalid))
+            self.transcript.append(UserMessage(r.invalid))
         return spawned
 
     @staticmethod
@@ -229,14 +229,14 @@ class Thread(msgspec.Struct):
         self._read(r.upto, r.heard, r.sent)
         if self.path:  # the root's is the run's
             self.usage = self.usage + r.usage
-        self.transcript.append(Assistant((Text(text=r.text),) if r.text else (), interrupted=True))
+        self.transcript.append(AssistantMessage((Text(text=r.text),) if r.text else (), interrupted=True))
         self.text = r.text or self.text
 
     def fill(self, call: str, content: Any, error: bool) -> None:
         """Put a call's one result in its place; when the last is there, all enter the transcript in call order."""
         for slot in self.slots:
             if slot.call == call and slot.result is None:
-                slot.result = Result(slot.part.id, slot.part.tool, content, error)
+                slot.result = ToolResult(slot.part.id, slot.part.tool, content, error)
                 self.unfilled -= 1
                 break
         if self.unfilled == 0 and self.slots:
@@ -249,21 +249,21 @@ class Thread(msgspec.Struct):
         """Whether the model should be called: no result is missing, and the last word is not the model's own."""
         return not self.slots and not self.final
 
-    def _arriving(self, pending: list[Pending]) -> list[Message]:
+    def _arriving(self, pending: list[PendingMessage]) -> list[Message]:
         """Messages as the model reads them: if they break into a line of work, it is told which, before them."""
         note = self._broken_into(pending)
-        return [*([User(note)] if note else []), *(p.message for p in pending)]
+        return [*([UserMessage(note)] if note else []), *(p.message for p in pending)]
 
-    def _frames(self, pending: list[Pending]) -> "list[Frame]":
+    def _frames(self, pending: list[PendingMessage]) -> "list[InterruptedWork]":
         """The lines of work that are open once `pending` was read, oldest first."""
         at = max((p.at for p in pending if not p.call), default=0.0)
         kept = [f for f in self.frames if at - f.at < FRAME_LIFE]
         last = self.transcript[-1]
-        cut = isinstance(last, Assistant) and last.interrupted
+        cut = isinstance(last, AssistantMessage) and last.interrupted
         doing = "You were cut off in the middle of a thought." if cut else "You were about to go on."
-        return [*kept, Frame(self.goal, list(self.since), doing, at)][-FRAMES:]
+        return [*kept, InterruptedWork(self.goal, list(self.since), doing, at)][-FRAMES:]
 
-    def _broken_into(self, pending: list[Pending]) -> str:
+    def _broken_into(self, pending: list[PendingMessage]) -> str:
         if not self.turn or self.answered or all(p.call for p in pending):
             return ""
         lines = "\n".join(f.told() for f in reversed(self._frames(pending)))
@@ -280,7 +280,7 @@ class Thread(msgspec.Struct):
         said = [p.message for p in read if not p.call]
         if said:
             self.frames = self._frames(read) if self._broken_into(read) else []
-            self.goal, self.since = "; ".join(m.text for m in said if isinstance(m, User)), []
+            self.goal, self.since = "; ".join(m.text for m in said if isinstance(m, UserMessage)), []
             first = len(self.transcript) + len(arriving) - len(read)  # behind the note, if there is one
             self.told = (first, first + len(said))
         self.transcript.extend(arriving)
@@ -297,7 +297,7 @@ def root_thread(started: Started, goal: str, before: Transcript | None) -> Threa
     """The conversation of a run that begins; `before`, what was said in the turns before it."""
     transcript = begins_with(started, before)
     began = len(transcript)
-    transcript.append(User(goal))
+    transcript.append(UserMessage(goal))
     return Thread(
         "", started.program, transcript, began=began, requests=transcript.replies, goal=goal, summary=started.summary,
         told=(began, began + 1),

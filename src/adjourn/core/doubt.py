@@ -111,7 +111,7 @@ def late(state: State, _seq: int, x: r.Late) -> None:
 
 def left_behind(state: State) -> list[dict[str, Any]]:
     """What stayed when the run was cancelled; a body that ended afterwards with what became of it, as `late`."""
-    residue = state.ended.residue if isinstance(state.ended, r.Cancelled) else ()
+    residue = state.ended.residue if isinstance(state.ended, r.RunCancelled) else ()
     return [_with_late(state, item) for item in residue]
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from _collections_abc import dict_items, dict_values
 
 
-class Stretch(Protocol):
+class UnreadCalls(Protocol):
     """So many calls that are over, not read yet."""
 
     def __len__(self) -> int: ...
@@ -28,9 +28,9 @@ class Effects(Mapping[str, Call]):
 
     __slots__ = ("_calls", "_unread")
 
-    def __init__(self, calls: Mapping[str, Call] | None = None, unread: Iterable[Stretch] = ()) -> None:
+    def __init__(self, calls: Mapping[str, Call] | None = None, unread: Iterable[UnreadCalls] = ()) -> None:
         self._calls: dict[str, Call] = dict(calls or {})
-        self._unread: Sequence[Stretch] = tuple(unread)
+        self._unread: Sequence[UnreadCalls] = tuple(unread)
 
     @property
     def packed(self) -> int:
@@ -43,7 +43,7 @@ class Effects(Mapping[str, Call]):
         calls, first = (self._calls, count - packed) if count >= packed else (self._whole(), count)
         return dict(islice(calls.items(), first, None))
 
-    def shared_with(self, live: Mapping[str, Call], unread: Iterable[Stretch] = ()) -> "Effects":
+    def shared_with(self, live: Mapping[str, Call], unread: Iterable[UnreadCalls] = ()) -> "Effects":
         """The same, where a call that goes on is the one that is `live`, and not one like it. `unread` comes before them."""
         return Effects({id: live.get(id, call) for id, call in self.items()}, unread)
 

@@ -11,13 +11,13 @@ from adjourn.core.graph import (
     AgentItem,
     AnyItem,
     BatchItem,
-    Chain,
     ChunkItem,
     CollectItem,
     EachItem,
     EmitItem,
     FlowItem,
     Graph,
+    GraphChain,
     IfItem,
     MatchItem,
     SideItem,
@@ -55,7 +55,7 @@ class Token(msgspec.Struct):
         return (self.path, self.at)
 
 
-class Scope(msgspec.Struct):
+class FlowScope(msgspec.Struct):
     """One flow being run: the root, or a sub-flow, for which `parent` waits. `label` begins the ids of its calls; `open`
     counts its tokens."""
 
@@ -90,14 +90,14 @@ class Activation(msgspec.Struct, frozen=True):
     of: str
 
 
-class Flowing(msgspec.Struct, dict=True):
+class FlowFold(msgspec.Struct, dict=True):
     """Tokens, joins and state of a flow run, as plain data: what waits is found by the label of what it waits for.
 
     `tokens` are those that wait for a call, by its id. `counts`: by the label of a chain that goes on, the numbers that it
     has given to what it began."""
 
     graph: Graph
-    scopes: dict[str, Scope] = msgspec.field(default_factory=lambda: {"": Scope()})
+    scopes: dict[str, FlowScope] = msgspec.field(default_factory=lambda: {"": FlowScope()})
     tokens: dict[str, Token] = {}
     joins: dict[str, Join] = {}
     notes: list[str] = []
@@ -121,7 +121,7 @@ class Flowing(msgspec.Struct, dict=True):
         self._spawned: list[Activation] = []
 
     @property
-    def root(self) -> Scope:
+    def root(self) -> FlowScope:
         """The flow itself."""
         return self.scopes[""]
 
@@ -130,7 +130,7 @@ class Flowing(msgspec.Struct, dict=True):
         found, self._spawned = self._spawned, []
         return found
 
-    def graph_of(self, scope: Scope) -> Graph:
+    def graph_of(self, scope: FlowScope) -> Graph:
         """The graph of a flow being run."""
         if scope.parent is None:
             return self.graph
@@ -141,10 +141,10 @@ class Flowing(msgspec.Struct, dict=True):
     def _item(self, token: Token) -> AnyItem:
         return self._items[token.path][token.at]
 
-    def _scope(self, token: Token) -> Scope:
+    def _scope(self, token: Token) -> FlowScope:
         return self.scopes[token.scope]
 
-    def _chains(self, scope: Scope) -> Iterator[tuple[int, Chain, str]]:
+    def _chains(self, scope: FlowScope) -> Iterator[tuple[int, GraphChain, str]]:
         """The chains of a flow being run: number, chain, path."""
         before = label_of(inside(*scope.parent.place, "flow")) if scope.parent is not None else ""
         return ((n, chain, f"{before}{n}") for n, chain in enumerate(self.graph_of(scope).chains))
@@ -262,7 +262,7 @@ class Flowing(msgspec.Struct, dict=True):
         self.heard.append(heard)
         return heard
 
-    def scope_of(self, call: str) -> Scope:
+    def scope_of(self, call: str) -> FlowScope:
         """The flow a call is in."""
         token = self.tokens.get(call)
         return self._scope(token) if token else self.root
@@ -279,18 +279,18 @@ class Flowing(msgspec.Struct, dict=True):
             token, value = self._agenda.popleft()
             self._enter(token, value)
 
-    def _begin(self, scope: Scope, value: Any) -> None:
+    def _begin(self, scope: FlowScope, value: Any) -> None:
         began = scope.parent.began if scope.parent else self.events
         roots = [path for _, chain, path in self._chains(scope) if chain.root]
         for n, path in enumerate(roots):
             self._opened(scope)
             self._agenda.append((Token(path, scope.label, scope.label, key=str(n), began=began), value))
 
-    def _opened(self, scope: Scope) -> None:
+    def _opened(self, scope: FlowScope) -> None:
         scope.open += 1
         self.chains += 1
 
-    def _emit(self, scope: Scope, event: str, value: Any) -> None:
+    def _emit(self, scope: FlowScope, event: str, value: Any) -> None:
         for n, chain, path in self._chains(scope):
             if event in chain.any:
                 self._handle(scope, n, path, value)
@@ -300,11 +300,11 @@ class Flowing(msgspec.Struct, dict=True):
                 if all(seen.get(name) for name in chain.all):
                     self._handle(scope, n, path, {name: seen[name].pop(0) for name in chain.all})
 
-    def _handle(self, scope: Scope, n: int, path: str, value: Any, began: int | None = None) -> None:
+    def _handle(self, scope: FlowScope, n: int, path: str, value: Any, began: int | None = None) -> None:
         label = self._numbered(scope.label, f"when{n}")
         self._alone(scope, path, label, value, self.events if began is None else began)
 
-    def _alone(self, scope: Scope, path: str, label: str, value: Any, began: int) -> None:
+    def _alone(self, scope: FlowScope, path: str, label: str, value: Any, began: int) -> None:
         """Begin a chain that nothing waits for, except the end of its flow."""
         self._opened(scope)
         self._agenda.append((Token(path, label_of(label), scope.label, began=began), value))
@@ -397,7 +397,7 @@ class Flowing(msgspec.Struct, dict=True):
             return
         label = self._numbered(token.label, item.name)
         if isinstance(item, FlowItem):
-            scope = Scope(label_of(label), token)
+            scope = FlowScope(label_of(label), token)
             self.scopes[scope.label] = scope
             self._begin(scope, value)
         elif isinstance(item, BatchItem):
@@ -437,7 +437,7 @@ class Flowing(msgspec.Struct, dict=True):
                 if chain.collected == item.name:
                     self._handle(scope, n, path, dict(sorted(met.items())), token.began)
 
-    def _meetings(self, scope: Scope) -> dict[str, set[str]]:
+    def _meetings(self, scope: FlowScope) -> dict[str, set[str]]:
         """Which keys each meeting point of a flow waits for."""
         where = scope.parent.place if scope.parent is not None else None
         if where not in self._wanted:
@@ -467,7 +467,7 @@ class Flowing(msgspec.Struct, dict=True):
             return {key: join.results[key] for key in item.branches}
         return [join.results[str(n)] for n in range(len(join.elements))]
 
-    def _closed(self, scope: Scope, key: str, value: Any) -> None:
+    def _closed(self, scope: FlowScope, key: str, value: Any) -> None:
         """A flow has ended when all its chains have, those of its events and sides too. Its value is the first one's."""
         if key == "0":
             scope.value = value

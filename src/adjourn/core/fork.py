@@ -16,13 +16,13 @@ from adjourn.core.chapter import without_content
 from adjourn.core.ids import fork_id, local_event
 from adjourn.core.records import (
     AnyRecord,
-    Cancelled,
     Closed,
-    Completed,
     Decided,
     Disowned,
     Emitted,
     Forked,
+    RunCancelled,
+    RunCompleted,
     Started,
     Upgraded,
     disowned,
@@ -63,7 +63,7 @@ def cuts(records: Sequence[AnyRecord]) -> Cuts:
         if disowning:
             continue
         flying = any(_flies(call) and call.id not in state.threads for call in state.live.values())
-        if not flying and state.status not in CANCELS and not isinstance(record, Completed | Cancelled):
+        if not flying and state.status not in CANCELS and not isinstance(record, RunCompleted | RunCancelled):
             found.append(seq)
     return Cuts(tuple(found), answer)
 

@@ -12,30 +12,30 @@ import msgspec
 from adjourn.core.ids import label_of
 
 
-class Item(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="is", forbid_unknown_fields=True):
+class GraphItem(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="is", forbid_unknown_fields=True):
     """One place in a chain."""
 
 
-class ChunkItem(Item, frozen=True, tag="chunk"):
+class ChunkItem(GraphItem, frozen=True, tag="chunk"):
     """Run a chunk; its result goes on."""
 
     name: str
 
 
-class AgentItem(Item, frozen=True, tag="agent"):
+class AgentItem(GraphItem, frozen=True, tag="agent"):
     """Run an agent; its output goes on."""
 
     name: str
 
 
-class BatchItem(Item, frozen=True, tag="batch"):
+class BatchItem(GraphItem, frozen=True, tag="batch"):
     """Run all branches; their results go on as one dict."""
 
     name: str
     branches: "dict[str, list[AnyItem]]"
 
 
-class EachItem(Item, frozen=True, tag="each"):
+class EachItem(GraphItem, frozen=True, tag="each"):
     """Run the body once for each element; the results go on as a list, in order. `concurrency` 0: all at once."""
 
     name: str
@@ -43,7 +43,7 @@ class EachItem(Item, frozen=True, tag="each"):
     concurrency: int = 0
 
 
-class IfItem(Item, frozen=True, tag="if"):
+class IfItem(GraphItem, frozen=True, tag="if"):
     """Run the first branch whose condition holds. A condition is a chunk that gives True or False."""
 
     name: str
@@ -52,7 +52,7 @@ class IfItem(Item, frozen=True, tag="if"):
     otherwise: "list[AnyItem]" = []
 
 
-class MatchItem(Item, frozen=True, tag="match"):
+class MatchItem(GraphItem, frozen=True, tag="match"):
     """Run the branch whose value equals the input (or what the chunk `key` makes of it)."""
 
     name: str
@@ -62,27 +62,27 @@ class MatchItem(Item, frozen=True, tag="match"):
     key: str = ""
 
 
-class EmitItem(Item, frozen=True, tag="emit"):
+class EmitItem(GraphItem, frozen=True, tag="emit"):
     """Emit an event with the value that passes; the value goes on."""
 
     event: str
 
 
-class SideItem(Item, frozen=True, tag="side"):
+class SideItem(GraphItem, frozen=True, tag="side"):
     """Start a branch of its own; the value goes on at once."""
 
     name: str
     body: "list[AnyItem]"
 
 
-class CollectItem(Item, frozen=True, tag="collect"):
+class CollectItem(GraphItem, frozen=True, tag="collect"):
     """Leave the value at a meeting point; when every key has arrived, the chain of `collected` begins."""
 
     name: str
     key: str
 
 
-class FlowItem(Item, frozen=True, tag="flow"):
+class FlowItem(GraphItem, frozen=True, tag="flow"):
     """Run a flow inside this one; the value of its first chain goes on."""
 
     name: str
@@ -94,7 +94,7 @@ AnyItem = (
 )
 
 
-class Chain(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+class GraphChain(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """What runs in a row. It begins with the flow, with any or all of some events, or at a meeting point."""
 
     items: list[AnyItem]
@@ -113,7 +113,7 @@ class Graph(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fiel
     have from the name that it had."""
 
     name: str
-    chains: list[Chain]
+    chains: list[GraphChain]
     renamed: dict[str, str] = {}
 
 

@@ -10,7 +10,7 @@ from adjourn.core.authority import Vote, gate_of, seated
 from adjourn.core.decision import Decision
 from adjourn.core.digest import digest as digest_all
 from adjourn.core.ids import StepId, local_of, path_of, public_id, ref_of
-from adjourn.core.record_parts import Slot
+from adjourn.core.record_parts import ApprovalSlot
 from adjourn.core.records import Asked, Decided, Suspended
 from adjourn.errors import InvalidAnswer, StaleDecision
 
@@ -210,13 +210,13 @@ def _seats(asked: Asked, votes: Sequence[Vote], requesters: frozenset[str]) -> t
 
 
 @lru_cache(maxsize=256)
-def _empty(gate: tuple[Slot, ...], rules: tuple[str, ...]) -> tuple[Seat, ...]:
+def _empty(gate: tuple[ApprovalSlot, ...], rules: tuple[str, ...]) -> tuple[Seat, ...]:
     """Most of an inbox is of a few rules, and nobody has agreed yet."""
     return _filled(gate, rules, (), frozenset())
 
 
 def _filled(
-    gate: tuple[Slot, ...], rules: tuple[str, ...], votes: Sequence[Vote], requesters: frozenset[str]
+    gate: tuple[ApprovalSlot, ...], rules: tuple[str, ...], votes: Sequence[Vote], requesters: frozenset[str]
 ) -> tuple[Seat, ...]:
     texts = dict(zip(dict.fromkeys(slot.rule for slot in gate), rules, strict=False))
     return tuple(

@@ -117,7 +117,7 @@ class Reply(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
         return tuple(p for p in self.parts if isinstance(p, ToolCall))
 
 
-class User(msgspec.Struct, frozen=True, omit_defaults=True, gc=False, tag="user"):
+class UserMessage(msgspec.Struct, frozen=True, omit_defaults=True, gc=False, tag="user"):
     """What the agent was told: the input, a message, an instruction, a correction.
 
     Attributes:
@@ -127,7 +127,7 @@ class User(msgspec.Struct, frozen=True, omit_defaults=True, gc=False, tag="user"
     text: str
 
 
-class Assistant(msgspec.Struct, frozen=True, omit_defaults=True, gc=False, tag="assistant"):
+class AssistantMessage(msgspec.Struct, frozen=True, omit_defaults=True, gc=False, tag="assistant"):
     """A reply as it stands in the conversation.
 
     Attributes:
@@ -148,7 +148,7 @@ class Assistant(msgspec.Struct, frozen=True, omit_defaults=True, gc=False, tag="
         return "".join(p.text for p in self.parts if isinstance(p, Text))
 
 
-class Result(msgspec.Struct, frozen=True, omit_defaults=True, gc=False, tag="result"):
+class ToolResult(msgspec.Struct, frozen=True, omit_defaults=True, gc=False, tag="result"):
     """The result of a call, as the model reads it. Exactly one for every call, in call order.
 
     Attributes:
@@ -164,7 +164,12 @@ class Result(msgspec.Struct, frozen=True, omit_defaults=True, gc=False, tag="res
     error: bool = False
 
 
-Message = User | Assistant | Result
+Message = UserMessage | AssistantMessage | ToolResult
+
+# Their names in programs that were written before.
+User = UserMessage
+Assistant = AssistantMessage
+Result = ToolResult
 
 
 class ToolSpec(msgspec.Struct, frozen=True):

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from adjourn.core.messages import Assistant, Message, Result, ToolCall, User
+from adjourn.core.messages import AssistantMessage, Message, ToolCall, ToolResult, UserMessage
 from adjourn.core.record_parts import Sent
 
 canonical = msgspec.json.Encoder(order="sorted").encode
@@ -146,7 +146,7 @@ def unpaired(messages: Sequence[Message]) -> str:
     """What is wrong with the pairs of calls and results, in words; "" if every call has its one result right behind it."""
     wanted: list[ToolCall] = []
     for message in messages:
-        if isinstance(message, Result):
+        if isinstance(message, ToolResult):
             call = next((call for call in wanted if call.id == message.call_id), None)
             if call is None:
                 return f"the result of {message.tool} ({message.call_id}) has no call before it"
@@ -154,7 +154,7 @@ def unpaired(messages: Sequence[Message]) -> str:
             continue
         if wanted:
             break
-        if isinstance(message, Assistant) and not message.interrupted:
+        if isinstance(message, AssistantMessage) and not message.interrupted:
             wanted = [part for part in message.parts if isinstance(part, ToolCall)]
     return f"the call {wanted[0].tool} ({wanted[0].id}) has no result behind it" if wanted else ""
 
@@ -163,7 +163,7 @@ def groups(messages: Sequence[Message]) -> list[list[Message]]:
     """Messages that belong together: a reply with the results of its calls; any other by itself."""
     found: list[list[Message]] = []
     for message in messages:
-        if isinstance(message, Result) and found and not isinstance(found[-1][0], User):
+        if isinstance(message, ToolResult) and found and not isinstance(found[-1][0], UserMessage):
             found[-1].append(message)
         else:
             found.append([message])

@@ -7,7 +7,7 @@ import msgspec
 
 from adjourn.core.call import Call
 from adjourn.core.effect_log import Effects
-from adjourn.core.messages import Assistant, Message
+from adjourn.core.messages import AssistantMessage, Message
 from adjourn.core.transcript import Transcript
 
 
@@ -33,7 +33,7 @@ def from_plain(kind: type, plain: Any) -> Any:
         absent = 0
     else:
         replies, messages, absent = msgspec.convert(plain, tuple[int, list[Message], int])
-    own = sum(type(message) is Assistant for message in messages)
+    own = sum(type(message) is AssistantMessage for message in messages)
     return Transcript(messages, absent=absent, replies=replies - own)
 
 

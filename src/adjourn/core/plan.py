@@ -22,14 +22,14 @@ from adjourn.core.records import (
     NEVER,
     Asked,
     CancelAsked,
-    Cancelled,
-    Completed,
     Doubted,
     Fact,
     Intended,
     Move,
     Parked,
     Returned,
+    RunCancelled,
+    RunCompleted,
 )
 from adjourn.core.state import State
 from adjourn.core.status import ENDED, Status
@@ -117,7 +117,7 @@ class Plan(msgspec.Struct):
         self.hold = min(self.hold or when, when)
 
 
-class Program(Protocol):
+class Planner(Protocol):
     """The small pure questions an agent or a flow answers. None may have side effects; each may be asked again."""
 
     @property
@@ -134,7 +134,7 @@ class Program(Protocol):
         ...
 
 
-def plan(state: State, program: Program, now: float, halts: Set[str], max_deaths: int = MAX_DEATHS) -> Plan:
+def plan(state: State, program: Planner, now: float, halts: Set[str], max_deaths: int = MAX_DEATHS) -> Plan:
     """The first that applies decides; all it yields goes into one commit. `max_deaths`: see `quarantine`."""
     p = Plan()
     if state.status in ENDED:
@@ -167,7 +167,7 @@ def resting(p: Plan) -> Parked | None:
     return Parked(wake_at=min(wakes, default=NEVER), blocked=p.rest.blocked)
 
 
-def wind_up(p: Plan, state: State, end: Completed) -> None:
+def wind_up(p: Plan, state: State, end: RunCompleted) -> None:
     """End the run as soon as nothing is in flight: cut model calls, start no more, wait for calls and for what is in doubt."""
     p.start = [step for step in p.start if not step.asks_model]
     p.abort |= {"model"}
@@ -175,7 +175,7 @@ def wind_up(p: Plan, state: State, end: Completed) -> None:
         p.rest = end
 
 
-def _working(p: Plan, state: State, program: Program, now: float) -> None:
+def _working(p: Plan, state: State, program: Planner, now: float) -> None:
     p.moves += arrived(state)
     if p.moves:  # before any deadline: what came in time was in time
         return
@@ -188,7 +188,7 @@ def _working(p: Plan, state: State, program: Program, now: float) -> None:
         program.next(state, now, p)
 
 
-def _owed(p: Plan, state: State, program: Program, call: Call, now: float) -> None:
+def _owed(p: Plan, state: State, program: Planner, call: Call, now: float) -> None:
     if call.phase == Phase.FAULTED:
         _faulted(p, state, program, call, now)
         return
@@ -214,7 +214,7 @@ def _go(p: Plan, call: Call, go: Go) -> None:
         p.start.append(Step(call.id, "call", call.path, call, x.under, x.attempt))
 
 
-def _faulted(p: Plan, state: State, program: Program, call: Call, now: float) -> None:
+def _faulted(p: Plan, state: State, program: Planner, call: Call, now: float) -> None:
     fault = state.faults.get(call.id)
     if fault is None or fault.asked:
         return
@@ -291,7 +291,7 @@ def unauthorised(state: State, call: str, tool: str, why: str) -> Asked:
     )  # fmt: skip
 
 
-def _cancelling(p: Plan, state: State, program: Program, now: float) -> None:
+def _cancelling(p: Plan, state: State, program: Planner, now: float) -> None:
     """Settle what is in flight, then undo the latest effect, one at a time, then end."""
     p.abort = frozenset({"model", "read"})
     lost = [call for call in state.live.values() if call.phase == Phase.DOUBT and call.lost]
@@ -308,10 +308,10 @@ def _cancelling(p: Plan, state: State, program: Program, now: float) -> None:
         if call.undo and not call.undone and not call.inherited and not call.left and call.id not in alone:
             _intend_undo(p, state, undo_id(call.id), call.tool, 1)
             return
-    p.moves.append(Cancelled(undone=tuple(undone(state)), residue=tuple(residue(state, alone))))
+    p.moves.append(RunCancelled(undone=tuple(undone(state)), residue=tuple(residue(state, alone))))
 
 
-def distrusted(state: State, program: Program, now: float) -> frozenset[str]:
+def distrusted(state: State, program: Planner, now: float) -> frozenset[str]:
     """Calls that are said to have begun, need an agreement, and have none that this worker believes: they are left alone."""
     if state.trust is None:
         return frozenset()
@@ -319,7 +319,7 @@ def distrusted(state: State, program: Program, now: float) -> frozenset[str]:
     return frozenset(call.id for call in begun if not _is_trusted(state, program, call, now))
 
 
-def _is_trusted(state: State, program: Program, call: Call, now: float) -> bool:
+def _is_trusted(state: State, program: Planner, call: Call, now: float) -> bool:
     judged = program.judge(state, call, now)
     if isinstance(judged, Go):
         return not judged.gated or is_vouched(state, call, judged.intended.gate)
@@ -437,7 +437,7 @@ def _intend_undo(p: Plan, state: State, id: str, tool: str, attempt: int) -> Non
     p.start.append(Step(id, "undo", call.path, call, under, attempt))
 
 
-def _drop_halted(p: Plan, state: State, program: Program, halts: Set[str]) -> None:
+def _drop_halted(p: Plan, state: State, program: Planner, halts: Set[str]) -> None:
     """Take out what a halt names; if that was all there was to do, the run is blocked until it is lifted."""
     if not halts:
         return

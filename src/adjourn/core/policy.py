@@ -13,7 +13,7 @@ import msgspec
 from adjourn.core.conditions import Condition, condition
 from adjourn.core.digest import digest
 from adjourn.core.duration import Duration, optional_seconds
-from adjourn.core.record_parts import Slot
+from adjourn.core.record_parts import ApprovalSlot
 from adjourn.core.schema_document import names_of, possible
 from adjourn.errors import InvalidDefinition
 
@@ -101,14 +101,16 @@ class Rule(msgspec.Struct, frozen=True, dict=True):
         return digest("rule", said)[:24]
 
     @cached_property
-    def slots(self) -> tuple[Slot, ...]:
+    def slots(self) -> tuple[ApprovalSlot, ...]:
         """Who must agree, says this rule."""
         if self.each:
-            return tuple(Slot(self.identity, (group,), self.approvers, self.not_requester) for group in self.groups)
-        return (Slot(self.identity, self.groups, self.approvers, self.not_requester),)
+            return tuple(
+                ApprovalSlot(self.identity, (group,), self.approvers, self.not_requester) for group in self.groups
+            )
+        return (ApprovalSlot(self.identity, self.groups, self.approvers, self.not_requester),)
 
     @cached_property
-    def escalated_slots(self) -> tuple[Slot, ...]:
+    def escalated_slots(self) -> tuple[ApprovalSlot, ...]:
         """Who may agree once nobody has in time: the same people, or one of `escalate_to` in their place."""
         return tuple(
             msgspec.structs.replace(slot, groups=tuple(dict.fromkeys((*slot.groups, *self.escalate_to))))
@@ -317,10 +319,10 @@ class Judgement(msgspec.Struct, frozen=True):
         """The rule whose time is over first, if any has one."""
         return min((rule for rule in self.rules if rule.expires_in), key=lambda rule: rule.expires_in, default=None)
 
-    def gate(self, escalated: Rule | None = None) -> tuple[Slot, ...]:
+    def gate(self, escalated: Rule | None = None) -> tuple[ApprovalSlot, ...]:
         """Who must agree, if it asks; with `escalated`, once this rule's time is over."""
         of = [rule.escalated_slots if rule is escalated else rule.slots for rule in self.rules]
-        return tuple(dict.fromkeys(slot for slots in of for slot in slots)) or (Slot(DEFAULT),)
+        return tuple(dict.fromkeys(slot for slots in of for slot in slots)) or (ApprovalSlot(DEFAULT),)
 
 
 class Policy:

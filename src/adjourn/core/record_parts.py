@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 
-class Slot(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+class ApprovalSlot(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """So many different people of one of these groups (none: of anybody) must agree, says the rule."""
 
     rule: str
@@ -14,7 +14,7 @@ class Slot(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_field
     not_requester: bool = False
 
 
-class Seal(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class DecisionSeal(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A signature of what somebody decided: which key, when, a number used once, and the signature in base64."""
 
     kid: str

@@ -6,12 +6,12 @@ is halted). Call and interrupt ids are local to their run and derived from it, s
 """
 
 from collections.abc import Iterable
-from typing import Any, Literal
+from typing import Any, Literal, final
 
 import msgspec
 
 from adjourn.core.messages import ReplyPart, Usage
-from adjourn.core.record_parts import Ref, Seal, Sent, Slot, Summary
+from adjourn.core.record_parts import ApprovalSlot, DecisionSeal, Ref, Sent, Summary
 
 
 class Record(
@@ -28,6 +28,7 @@ NEVER = 0.0
 # People (and timers, webhooks, other runs)
 
 
+@final
 class Started(Record, frozen=True, tag="started"):
     """The first record of every run. Of a conversation that continues: `after`, the run before it, or its messages themselves as
     `history`, which then count; `requesters`, who shaped the turns before it; `summary`, what stands for its beginning."""
@@ -54,6 +55,7 @@ class Started(Record, frozen=True, tag="started"):
         return None if self.history else self.after
 
 
+@final
 class Decided(Record, frozen=True, tag="decided"):
     """A person's answer to the interrupt `i`."""
 
@@ -66,9 +68,10 @@ class Decided(Record, frozen=True, tag="decided"):
     digest: str = ""
     scope: str = ""
     groups: tuple[str, ...] = ()
-    seal: Seal | None = None
+    seal: DecisionSeal | None = None
 
 
+@final
 class PauseAsked(Record, frozen=True, tag="pause_asked"):
     """A person wants it to stop at the next boundary, or `now`."""
 
@@ -77,6 +80,7 @@ class PauseAsked(Record, frozen=True, tag="pause_asked"):
     reason: str = ""
 
 
+@final
 class Resumed(Record, frozen=True, tag="resumed"):
     """A person continues a paused run, perhaps with an instruction."""
 
@@ -84,6 +88,7 @@ class Resumed(Record, frozen=True, tag="resumed"):
     by: str = ""
 
 
+@final
 class CancelAsked(Record, frozen=True, tag="cancel_asked"):
     """Undo and end. Also a worker's move (`by="@expiry"`, `"@in_doubt"`)."""
 
@@ -91,6 +96,7 @@ class CancelAsked(Record, frozen=True, tag="cancel_asked"):
     reason: str = ""
 
 
+@final
 class Said(Record, frozen=True, tag="said"):
     """A message to the agent."""
 
@@ -99,6 +105,7 @@ class Said(Record, frozen=True, tag="said"):
     abandon: bool = False
 
 
+@final
 class Emitted(Record, frozen=True, tag="emitted"):
     """An event from outside."""
 
@@ -107,9 +114,10 @@ class Emitted(Record, frozen=True, tag="emitted"):
     by: str = ""
     decides: bool = True
     groups: tuple[str, ...] = ()
-    seal: Seal | None = None
+    seal: DecisionSeal | None = None
 
 
+@final
 class Accepted(Record, frozen=True, tag="accepted"):
     """A person lets the run continue with another definition than it started with: with exactly this one. `changes` says
     what they were shown."""
@@ -119,6 +127,7 @@ class Accepted(Record, frozen=True, tag="accepted"):
     by: str = ""
 
 
+@final
 class Forked(Record, frozen=True, tag="forked"):
     """Here a fork begins. What stands before it is another run's: its effects are inherited, its authority is over."""
 
@@ -128,12 +137,13 @@ class Forked(Record, frozen=True, tag="forked"):
     answers: str = "reopen"
     instruction: str = ""
     requesters: tuple[str, ...] = ()
-    seal: Seal | None = None
+    seal: DecisionSeal | None = None
 
 
 # Facts
 
 
+@final
 class Claimed(Record, frozen=True, tag="claimed"):
     """A worker took the run. Calls that were in flight under an older epoch are in doubt from here on. `lost`: it was taken
     from a worker that had died or fallen silent, not from one that had given it back."""
@@ -143,6 +153,7 @@ class Claimed(Record, frozen=True, tag="claimed"):
     lost: bool = False
 
 
+@final
 class Released(Record, frozen=True, tag="released"):
     """A worker handed the run back, with nothing in flight, and why. `usage`: of model calls that it cut off for that."""
 
@@ -150,6 +161,7 @@ class Released(Record, frozen=True, tag="released"):
     usage: Usage = Usage()
 
 
+@final
 class Replied(Record, frozen=True, tag="replied"):
     """A model's whole reply. `upto`: the last record its request contained. `invalid`: why it is not the output. `spoken`: the
     output is the text of its parts, and stands only there.
@@ -173,6 +185,7 @@ class Replied(Record, frozen=True, tag="replied"):
     sent: Sent | None = None
 
 
+@final
 class Broke(Record, frozen=True, tag="broke"):
     """A model call that was cut off, with what it had said. `request` and `sent`: as for `Replied`."""
 
@@ -186,6 +199,7 @@ class Broke(Record, frozen=True, tag="broke"):
     sent: Sent | None = None
 
 
+@final
 class Summarised(Record, frozen=True, tag="summarised"):
     """A model's summary: from here on it stands for the first `covers` messages of the agent's conversation, in what its
     model is sent. `covers` 0: the call was cut off. `request` and `sent`: of the call that made it, as for `Replied`."""
@@ -200,6 +214,7 @@ class Summarised(Record, frozen=True, tag="summarised"):
     sent: Sent | None = None
 
 
+@final
 class Returned(Record, frozen=True, tag="returned"):
     """A call's one result. `ran` is False when its body never did (denied, invalid, expired)."""
 
@@ -213,6 +228,7 @@ class Returned(Record, frozen=True, tag="returned"):
     took: float = 0.0
 
 
+@final
 class Suspended(Record, frozen=True, tag="suspended"):
     """A body stopped to wait; opens the interrupt `i`."""
 
@@ -231,6 +247,7 @@ class Suspended(Record, frozen=True, tag="suspended"):
     emits: list[Any] = []
 
 
+@final
 class Stepped(Record, frozen=True, tag="stepped"):
     """`ctx.step` and `ctx.save`: a memo of the call, filled in by its body. `undo` is `ctx.on_cancel`."""
 
@@ -239,12 +256,14 @@ class Stepped(Record, frozen=True, tag="stepped"):
     value: Any = None
 
 
+@final
 class Yielded(Record, frozen=True, tag="yielded"):
     """A body stopped at `ctx.save` because a pause is wanted; it is due again."""
 
     call: str
 
 
+@final
 class Faulted(Record, frozen=True, tag="faulted"):
     """An attempt that failed. Attempts are counted by the fold, never in memory."""
 
@@ -255,6 +274,7 @@ class Faulted(Record, frozen=True, tag="faulted"):
     retry_at: float = 0.0
 
 
+@final
 class Doubted(Record, frozen=True, tag="doubted"):
     """A body that ended, and it is unknown whether its effect happened: a timeout, or it said so itself.
 
@@ -271,6 +291,7 @@ class Doubted(Record, frozen=True, tag="doubted"):
     undo: bool = False
 
 
+@final
 class Verified(Record, frozen=True, tag="verified"):
     """What the world says about a call in doubt."""
 
@@ -279,6 +300,7 @@ class Verified(Record, frozen=True, tag="verified"):
     value: Any = None
 
 
+@final
 class Late(Record, frozen=True, tag="late"):
     """Behind the end: what a body came to that was still at work when the run was cancelled."""
 
@@ -287,6 +309,7 @@ class Late(Record, frozen=True, tag="late"):
     error: str = ""
 
 
+@final
 class Disowned(Record, frozen=True, tag="disowned"):
     """The record at `seq`, by which `by` decided `i`, does not count: it is not signed by a key that this worker trusts."""
 
@@ -296,6 +319,7 @@ class Disowned(Record, frozen=True, tag="disowned"):
     why: str = ""
 
 
+@final
 class Restored(Record, frozen=True, tag="restored"):
     """The store was restored from a backup: what the run did after `since`, its last record before this one, is
     unknown here. Every call that may have begun is in doubt, and the run is paused until a person has looked. No worker of the
@@ -307,6 +331,7 @@ class Restored(Record, frozen=True, tag="restored"):
     reason: str = ""
 
 
+@final
 class Erased(Record, frozen=True, tag="erased"):
     """Behind the end, and the last: everything that was recorded before is gone. It says who wanted that, and why, and of the
     run itself only what a list needs: `status` is how it had ended. Written by the store."""
@@ -322,6 +347,7 @@ class Erased(Record, frozen=True, tag="erased"):
 # Moves
 
 
+@final
 class Intended(Record, frozen=True, tag="intended"):
     """This call is about to start. Its existence consumes the approval that allowed it. `digest`: of a tool that needs
     approval, exactly what will run. Of other tools nothing: the reply has their arguments, the fingerprint what they are."""
@@ -336,10 +362,11 @@ class Intended(Record, frozen=True, tag="intended"):
     agent: str = ""
     input: Any = None
     why: str = ""
-    gate: tuple[Slot, ...] = ()
+    gate: tuple[ApprovalSlot, ...] = ()
     grant: str = ""
 
 
+@final
 class Asked(Record, frozen=True, tag="asked"):
     """The program needs a person: policy, limit, error, in doubt, undo. Opens the interrupt `i`. `escalated_gate`: who may
     agree once it is `escalated`; if empty, the same people as before."""
@@ -371,14 +398,15 @@ class Asked(Record, frozen=True, tag="asked"):
     escalated: bool = False
     under: tuple[str, ...] = ()
     group_sets: tuple[tuple[str, ...], ...] = ()
-    gate: tuple[Slot, ...] = ()
+    gate: tuple[ApprovalSlot, ...] = ()
     action: str = ""
     requesters: tuple[str, ...] = ()
     carries: tuple[str, ...] = ()
     escalate_to: tuple[str, ...] = ()
-    escalated_gate: tuple[Slot, ...] = ()
+    escalated_gate: tuple[ApprovalSlot, ...] = ()
 
 
+@final
 class Closed(Record, frozen=True, tag="closed"):
     """An interrupt that no person decided: it expired, its event came, or it became void. `heard`: the number of that
     event among those of the run, if it had come before."""
@@ -389,12 +417,14 @@ class Closed(Record, frozen=True, tag="closed"):
     heard: int = 0
 
 
+@final
 class Reminded(Record, frozen=True, tag="reminded"):
     """An interrupt that is still open was brought to people's minds again."""
 
     i: str
 
 
+@final
 class Parked(Record, frozen=True, tag="parked"):
     """Nothing to do until `wake_at`, a person's word, or the lifting of a halt. Gives the lease back."""
 
@@ -402,6 +432,7 @@ class Parked(Record, frozen=True, tag="parked"):
     blocked: tuple[str, ...] = ()
 
 
+@final
 class Upgraded(Record, frozen=True, tag="upgraded"):
     """The run continues with another version of its program, whose `fingerprint` this is, because an upgrader was registered
     for it. `now`: by the number of an earlier record, what some of its fields are read as from here on; it stays as it was
@@ -414,6 +445,7 @@ class Upgraded(Record, frozen=True, tag="upgraded"):
     began: dict[str, tuple[str, Any]] = {}
 
 
+@final
 class Chapter(Record, frozen=True, tag="chapter"):
     """A new chapter of the same run begins: readers may begin here. `state`: all that the records before this one mean,
     in this `format`; of a fork nothing, as it says what the original was. `why`: what for, and `by` whom, `@size` if it had become long."""
@@ -424,7 +456,8 @@ class Chapter(Record, frozen=True, tag="chapter"):
     why: str = ""
 
 
-class Completed(Record, frozen=True, tag="completed"):
+@final
+class RunCompleted(Record, frozen=True, tag="completed"):
     """The end. `stopped` is the limit that tripped, `by` the condition of success that did, if one did. `spoken`: the output is
     what the agent said last, and stands in its reply."""
 
@@ -434,7 +467,8 @@ class Completed(Record, frozen=True, tag="completed"):
     spoken: bool = False
 
 
-class Cancelled(Record, frozen=True, tag="cancelled"):
+@final
+class RunCancelled(Record, frozen=True, tag="cancelled"):
     """The other end."""
 
     undone: tuple[str, ...] = ()
@@ -446,11 +480,11 @@ Fact = (
     Claimed | Released | Replied | Broke | Summarised | Returned | Suspended | Stepped | Yielded | Faulted | Doubted | Verified | Late
     | Disowned | Restored
 )  # fmt: skip
-Move = Intended | Asked | Closed | Reminded | Parked | Upgraded | Completed | Cancelled | CancelAsked
+Move = Intended | Asked | Closed | Reminded | Parked | Upgraded | RunCompleted | RunCancelled | CancelAsked
 AnyRecord = (
     Started | Decided | PauseAsked | Resumed | CancelAsked | Said | Emitted | Accepted | Forked
     | Claimed | Released | Replied | Broke | Summarised | Returned | Suspended | Stepped | Yielded | Faulted | Doubted | Verified | Late
-    | Disowned | Restored | Erased | Intended | Asked | Closed | Reminded | Parked | Upgraded | Chapter | Completed | Cancelled
+    | Disowned | Restored | Erased | Intended | Asked | Closed | Reminded | Parked | Upgraded | Chapter | RunCompleted | RunCancelled
 )  # fmt: skip
 
 

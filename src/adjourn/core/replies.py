@@ -8,7 +8,7 @@ from adjourn.core import records as r
 from adjourn.core.call import Call
 from adjourn.core.codec import encode
 from adjourn.core.conversation import root_thread
-from adjourn.core.flow_state import Flowing
+from adjourn.core.flow_state import FlowFold
 from adjourn.core.graph import read_graph
 from adjourn.core.ids import call_number, model_step, parse_fork, summary_step
 
@@ -24,7 +24,7 @@ def started(state: State, _seq: int, x: r.Started) -> None:
     if x.kind == "agent":
         state.threads[""] = root_thread(x, input_text(x.input), state.before)
     elif x.graph is not None:
-        state.flow = Flowing(read_graph(x.graph), touched=x.at)
+        state.flow = FlowFold(read_graph(x.graph), touched=x.at)
         state.flow.begin(x.input)
         state._activate()
 

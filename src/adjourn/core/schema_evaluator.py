@@ -20,7 +20,7 @@ UNITS_A_STEP = 100
 """Of a pattern's work: a step takes about a microsecond."""
 
 
-class Problem(NamedTuple):
+class SchemaProblem(NamedTuple):
     """Why a value does not fit: the keyword, what it says, the value, and the way to it from inside to outside."""
 
     keyword: str
@@ -33,7 +33,7 @@ class Problem(NamedTuple):
         """The problem as people read it, however large the value."""
         return WORDS[self.keyword].format(said=_brief(self.said), value=_brief(self.value))
 
-    def inside(self, name: str | int) -> "Problem":
+    def inside(self, name: str | int) -> "SchemaProblem":
         """The same, seen from the container of the value."""
         self.way.append(name)
         return self
@@ -56,12 +56,12 @@ class Evaluator:
         self._depth = 0
         self._patterns: dict[str, Pattern] = {}
 
-    def problem(self, schema: Any, value: Any) -> Problem | None:
+    def problem(self, schema: Any, value: Any) -> SchemaProblem | None:
         """The first problem, or None; raises `Unchecked`."""
         if schema is True:
             return None
         if not isinstance(schema, dict):
-            return Problem("false", schema, value, [])
+            return SchemaProblem("false", schema, value, [])
         found = cast("dict[str, Any]", schema)
         if self._depth >= DEEPEST:
             raise Unchecked("it is nested too deep, or refers to itself")
@@ -118,19 +118,19 @@ class Evaluator:
 # Checks: (evaluator, what the keyword says, value, the schema around it) -> problem
 
 
-def _type(_: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> Problem | None:
+def _type(_: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> SchemaProblem | None:
     kinds: list[Any] = said if is_array(said) else [said]
-    return None if any(TYPES[kind](value) for kind in kinds) else Problem("type", said, value, [])
+    return None if any(TYPES[kind](value) for kind in kinds) else SchemaProblem("type", said, value, [])
 
 
-def _enum(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> Problem | None:
+def _enum(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> SchemaProblem | None:
     run.spend_on(said)
-    return None if any(is_equal(one, value) for one in said) else Problem("enum", said, value, [])
+    return None if any(is_equal(one, value) for one in said) else SchemaProblem("enum", said, value, [])
 
 
-def _const(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> Problem | None:
+def _const(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> SchemaProblem | None:
     run.spend_on(said)
-    return None if is_equal(said, value) else Problem("const", said, value, [])
+    return None if is_equal(said, value) else SchemaProblem("const", said, value, [])
 
 
 def _bound(
@@ -138,8 +138,8 @@ def _bound(
 ) -> Any:
     """A check that compares a number, a length or a count."""
 
-    def check(_: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> Problem | None:
-        return Problem(keyword, said, value, []) if counts(value) and not ok(measure(value), said) else None
+    def check(_: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> SchemaProblem | None:
+        return SchemaProblem(keyword, said, value, []) if counts(value) and not ok(measure(value), said) else None
 
     return check
 
@@ -173,18 +173,18 @@ def _is_multiple(value: Any, said: Any) -> bool:
     return (exact[0] / exact[1]).denominator == 1
 
 
-def _pattern(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> Problem | None:
-    return Problem("pattern", said, value, []) if is_text(value) and not run.is_match(said, value) else None
+def _pattern(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> SchemaProblem | None:
+    return SchemaProblem("pattern", said, value, []) if is_text(value) and not run.is_match(said, value) else None
 
 
-def _unique(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> Problem | None:
+def _unique(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> SchemaProblem | None:
     if not said or not is_array(value):
         return None
     run.spend_on(value)
     return (
         None
         if len({canonical(_normal(item)) for item in value}) == len(value)
-        else Problem("uniqueItems", said, value, [])
+        else SchemaProblem("uniqueItems", said, value, [])
     )
 
 
@@ -197,31 +197,31 @@ def _normal(value: Any) -> Any:
     return [_normal(item) for item in value] if is_array(value) else value
 
 
-def _required(_: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> Problem | None:
+def _required(_: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> SchemaProblem | None:
     if is_object(value):
         for name in said:
             if name not in value:
-                return Problem("required", name, value, [])
+                return SchemaProblem("required", name, value, [])
     return None
 
 
-def _dependent_required(_: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> Problem | None:
+def _dependent_required(_: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> SchemaProblem | None:
     if is_object(value):
         for name, others in said.items():
             for other in others if name in value else ():
                 if other not in value:
-                    return Problem("dependentRequired", other, name, [])
+                    return SchemaProblem("dependentRequired", other, name, [])
     return None
 
 
-def _properties(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> Problem | None:
+def _properties(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> SchemaProblem | None:
     for name, part in said.items() if is_object(value) else ():
         if name in value and (problem := run.problem(part, value[name])):
             return problem.inside(name)
     return None
 
 
-def _pattern_properties(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> Problem | None:
+def _pattern_properties(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> SchemaProblem | None:
     for pattern, part in said.items() if is_object(value) else ():
         for name in value:
             if run.is_match(pattern, name) and (problem := run.problem(part, value[name])):
@@ -229,10 +229,10 @@ def _pattern_properties(run: Evaluator, said: Any, value: Any, schema: Mapping[s
     return None
 
 
-def _additional(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> Problem | None:
+def _additional(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> SchemaProblem | None:
     for name in _extras(run, value, schema) if is_object(value) else ():
         if said is False:
-            return Problem("additionalProperties", name, value, [])
+            return SchemaProblem("additionalProperties", name, value, [])
         if problem := run.problem(said, value[name]):
             return problem.inside(name)
     return None
@@ -245,28 +245,28 @@ def _extras(run: Evaluator, value: dict[str, Any], schema: Mapping[str, Any]) ->
             yield name
 
 
-def _property_names(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> Problem | None:
+def _property_names(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> SchemaProblem | None:
     for name in value if is_object(value) else ():
         if problem := run.problem(said, name):
             return problem
     return None
 
 
-def _dependent_schemas(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> Problem | None:
+def _dependent_schemas(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> SchemaProblem | None:
     for name, part in said.items() if is_object(value) else ():
         if name in value and (problem := run.problem(part, value)):
             return problem
     return None
 
 
-def _prefix_items(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> Problem | None:
+def _prefix_items(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> SchemaProblem | None:
     for place, (part, item) in enumerate(zip(said, value, strict=False)) if is_array(value) else ():
         if problem := run.problem(part, item):
             return problem.inside(place)
     return None
 
 
-def _items(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> Problem | None:
+def _items(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> SchemaProblem | None:
     first = len(schema.get("prefixItems", ()))
     for place in range(first, len(value)) if is_array(value) else ():
         run.spend(1)
@@ -275,63 +275,63 @@ def _items(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> 
     return None
 
 
-def _contains(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> Problem | None:
+def _contains(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> SchemaProblem | None:
     if not is_array(value):
         return None
     least, most = schema.get("minContains", 1), schema.get("maxContains", len(value))
     found = sum(1 for item in value if run.fits(said, item))
-    return None if least <= found <= most else Problem("contains", said, value, [])
+    return None if least <= found <= most else SchemaProblem("contains", said, value, [])
 
 
-def _all_of(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> Problem | None:
+def _all_of(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> SchemaProblem | None:
     for part in said:
         if problem := run.problem(part, value):
             return problem
     return None
 
 
-def _any_of(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> Problem | None:
-    return None if any(run.fits(part, value) for part in said) else Problem("anyOf", said, value, [])
+def _any_of(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> SchemaProblem | None:
+    return None if any(run.fits(part, value) for part in said) else SchemaProblem("anyOf", said, value, [])
 
 
-def _one_of(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> Problem | None:
+def _one_of(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> SchemaProblem | None:
     fitting = sum(1 for part in said if run.fits(part, value))
     if fitting == 1:
         return None
-    return Problem("oneOf" if fitting else "anyOf", said, value, [])
+    return SchemaProblem("oneOf" if fitting else "anyOf", said, value, [])
 
 
-def _not(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> Problem | None:
-    return Problem("not", said, value, []) if run.fits(said, value) else None
+def _not(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> SchemaProblem | None:
+    return SchemaProblem("not", said, value, []) if run.fits(said, value) else None
 
 
-def _if(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> Problem | None:
+def _if(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> SchemaProblem | None:
     return run.problem(schema.get("then" if run.fits(said, value) else "else", True), value)
 
 
-def _ref(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> Problem | None:
+def _ref(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> SchemaProblem | None:
     return run.problem(run.resolve(said), value)
 
 
-def _unevaluated_properties(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> Problem | None:
+def _unevaluated_properties(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> SchemaProblem | None:
     if not is_object(value):
         return None
     others = {key: part for key, part in schema.items() if key != "unevaluatedProperties"}
     known = _evaluated(run, value, others, _own_names)
     for name in value:
         if name not in known and (problem := run.problem(said, value[name])):
-            return Problem("unevaluatedProperties", name, value, []) if said is False else problem.inside(name)
+            return SchemaProblem("unevaluatedProperties", name, value, []) if said is False else problem.inside(name)
     return None
 
 
-def _unevaluated_items(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> Problem | None:
+def _unevaluated_items(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> SchemaProblem | None:
     if not is_array(value):
         return None
     others = {key: part for key, part in schema.items() if key != "unevaluatedItems"}
     known = _evaluated(run, value, others, _own_places)
     for place, item in enumerate(value):
         if place not in known and (problem := run.problem(said, item)):
-            return Problem("unevaluatedItems", place, value, []) if said is False else problem.inside(place)
+            return SchemaProblem("unevaluatedItems", place, value, []) if said is False else problem.inside(place)
     return None
 
 
@@ -377,7 +377,7 @@ def _own_places(run: Evaluator, schema: Any, value: Any) -> set[Any]:
     return found
 
 
-CHECKS: dict[str, Callable[[Evaluator, Any, Any, Mapping[str, Any]], Problem | None]] = {
+CHECKS: dict[str, Callable[[Evaluator, Any, Any, Mapping[str, Any]], SchemaProblem | None]] = {
     "type": _type,
     "enum": _enum,
     "const": _const,

@@ -16,15 +16,13 @@ import msgspec
 
 from adjourn.core.authority import shown_digest
 from adjourn.core.digest import action_digest, digest
-from adjourn.core.record_parts import Seal
+from adjourn.core.record_parts import DecisionSeal
 from adjourn.core.records import (
     AnyRecord,
     Asked,
     Broke,
-    Cancelled,
     Claimed,
     Closed,
-    Completed,
     Decided,
     Doubted,
     Emitted,
@@ -35,6 +33,8 @@ from adjourn.core.records import (
     Reminded,
     Replied,
     Returned,
+    RunCancelled,
+    RunCompleted,
     Stepped,
     Summarised,
     Suspended,
@@ -74,7 +74,7 @@ def prefix_digest(forked: Forked, prefix: Iterable[AnyRecord]) -> str:
     return digest("fork", forked.of, forked.at_seq, head)
 
 
-def message(store: str, run: str, record: Sealed, of: str, seal: Seal) -> bytes:
+def message(store: str, run: str, record: Sealed, of: str, seal: DecisionSeal) -> bytes:
     """The 32 bytes that are signed: who decides what, about which `of` (see `shown`), in which run of which store, when."""
     match record:
         case Decided():
@@ -267,7 +267,7 @@ def is_genuine(trust: Trust | None, run: str, asked: Asked, decided: Decided) ->
 # Where it is looked at
 
 _FACTS = (Replied, Broke, Summarised, Returned, Suspended, Stepped, Yielded, Faulted, Doubted, Verified)
-_MOVES = (Intended, Asked, Closed, Reminded, Parked, Completed, Cancelled, Forked)
+_MOVES = (Intended, Asked, Closed, Reminded, Parked, RunCompleted, RunCancelled, Forked)
 
 
 def was_accepted(records: Sequence[tuple[int, AnyRecord]], place: int) -> bool:

@@ -16,7 +16,7 @@ from adjourn.core.chapter import copies_earlier_turns
 from adjourn.core.effect_log import Effects
 from adjourn.core.messages import Message
 from adjourn.core.plain_data import as_plain, from_plain
-from adjourn.core.snapshot_part import Stretch
+from adjourn.core.snapshot_part import SnapshotPart
 from adjourn.core.state import State
 from adjourn.core.transcript import SEGMENT, Segment, Transcript
 
@@ -51,15 +51,15 @@ def own(state: State) -> State:
     return msgspec.structs.replace(state, before=None, threads={**state.threads, "": thread})
 
 
-def stretches(state: State) -> list[Stretch]:
+def stretches(state: State) -> list[SnapshotPart]:
     """All that it has in stretches."""
     of = edition(state)
     counts = {EFFECTS: _done(state) // SEGMENT}
     counts |= {path: len(thread.transcript.segments) for path, thread in state.threads.items()}
-    return [Stretch(of, path, k) for path, count in counts.items() for k in range(count)]
+    return [SnapshotPart(of, path, k) for path, count in counts.items() for k in range(count)]
 
 
-def stretch(state: State, which: Stretch) -> Any:
+def stretch(state: State, which: SnapshotPart) -> Any:
     """One of them, for `packed`. It shares nothing with the state that may still change: calls are in bytes already."""
     if which.path == EFFECTS:
         return _encoder.encode(dict(islice(state.effects.behind(which.k * SEGMENT).items(), SEGMENT)))
@@ -139,7 +139,7 @@ class PackedCalls:
         return SEGMENT
 
 
-def read(rest: bytes, stretches: Mapping[Stretch, bytes]) -> State:
+def read(rest: bytes, stretches: Mapping[SnapshotPart, bytes]) -> State:
     """The state again. `stretches` are in order. Raises `msgspec.MsgspecError` or `ValueError` if it is not what was written."""
     state = _state.decode(zlib.decompress(_checked(rest)))
     done = [PackedCalls(_checked(body)) for which, body in stretches.items() if which.path == EFFECTS]

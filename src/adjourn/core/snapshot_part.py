@@ -3,7 +3,7 @@
 import msgspec
 
 
-class Stretch(msgspec.Struct, frozen=True):
+class SnapshotPart(msgspec.Struct, frozen=True):
     """Where a stretch belongs: it is the `k`-th of `path`, in this `edition` of the journal."""
 
     edition: str

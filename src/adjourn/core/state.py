@@ -14,12 +14,12 @@ from adjourn.core import doubt, replies
 from adjourn.core import flow_events as events
 from adjourn.core import records as r
 from adjourn.core.authority import Vote, goes_on, shapes
-from adjourn.core.call import OWING, Basis, Call, Fault, Grant, Open, Phase
+from adjourn.core.call import OWING, Basis, Call, Failures, Grant, OpenInterrupt, Phase
 from adjourn.core.chapter import begun
-from adjourn.core.conversation import Pending, Thread, late_result
+from adjourn.core.conversation import PendingMessage, Thread, late_result
 from adjourn.core.decision_effects import DECIDED, LOST, forked, is_settled, memo_of
 from adjourn.core.effect_log import Effects
-from adjourn.core.flow_state import Flowing
+from adjourn.core.flow_state import FlowFold
 from adjourn.core.ids import (
     StepId,
     StepIdKind,
@@ -32,7 +32,7 @@ from adjourn.core.ids import (
     undo_target,
 )
 from adjourn.core.interrupt import Interrupt, view
-from adjourn.core.messages import Message, Usage, User
+from adjourn.core.messages import Message, Usage, UserMessage
 from adjourn.core.replies import input_text
 from adjourn.core.run_status import run_status
 from adjourn.core.signatures import Trust
@@ -67,10 +67,10 @@ class State(msgspec.Struct):
     live: dict[str, Call] = {}
     owed: dict[str, None] = {}
     effects: Effects = msgspec.field(default_factory=Effects)
-    open: dict[str, Open] = {}
+    open: dict[str, OpenInterrupt] = {}
     ids: set[str] = set()
     asked_count: dict[str, int] = {}
-    faults: dict[str, Fault] = {}
+    faults: dict[str, Failures] = {}
     grants: dict[str, Grant] = {}
     granted: dict[str, str] = {}
     requesters: frozenset[str] = frozenset()
@@ -78,7 +78,7 @@ class State(msgspec.Struct):
     accepted: r.Accepted | None = None
     threads: dict[str, Thread] = {}
     bodies: dict[str, Any] = {}
-    flow: Flowing | None = None
+    flow: FlowFold | None = None
     pause: r.PauseAsked | None = None
     cancel: r.CancelAsked | None = None
     gave_up: str = ""
@@ -87,7 +87,7 @@ class State(msgspec.Struct):
     flags: set[str] = set()
     called: set[str] = set()
     parked: r.Parked | None = None
-    ended: r.Completed | r.Cancelled | None = None
+    ended: r.RunCompleted | r.RunCancelled | None = None
     late: dict[str, r.Late] = {}
     erased: r.Erased | None = None
     chapter: int = 0
@@ -168,7 +168,7 @@ class State(msgspec.Struct):
         """The status that people see, as far as the journal alone can say."""
         if self.status is None:
             return ""
-        stopped = isinstance(self.ended, r.Completed) and bool(self.ended.stopped)
+        stopped = isinstance(self.ended, r.RunCompleted) and bool(self.ended.stopped)
         return run_status(self.status, failed=self.failed, stopped=stopped).value
 
     def agents_under(self, path: str) -> tuple[str, ...]:
@@ -208,7 +208,7 @@ class State(msgspec.Struct):
         self._phase(call, Phase.INTENDED)
         if x.agent and x.call not in self.threads:
             thread = self.threads[x.call] = Thread(x.call, x.agent, at=x.at, waited=self.waited)
-            thread.transcript.append(User(input_text(x.input)))
+            thread.transcript.append(UserMessage(input_text(x.input)))
 
     def _returned(self, _seq: int, x: r.Returned) -> None:
         self.deaths = self.lost = 0
@@ -243,7 +243,7 @@ class State(msgspec.Struct):
         self.deaths = self.lost = 0
         old = self.faults.get(x.step)
         count = 1 + (old.count if old else 0)
-        self.faults[x.step] = Fault(count, x.error, x.kind, x.transient, x.retry_at)
+        self.faults[x.step] = Failures(count, x.error, x.kind, x.transient, x.retry_at)
         step = StepId.parse(x.step)
         if step.kind is StepIdKind.MODEL:
             self.threads[step.path].requests += 1
@@ -347,7 +347,7 @@ class State(msgspec.Struct):
             self.owed.pop(call.id, None)
 
     def _opened(self, record: r.Asked | r.Suspended, seq: int) -> None:
-        self.open[record.i] = Open(record, seq, heard=self.flow.events if self.flow is not None else 0)
+        self.open[record.i] = OpenInterrupt(record, seq, heard=self.flow.events if self.flow is not None else 0)
         self.ids.add(record.i)
         key = record.call or (record.step if isinstance(record, r.Asked) else "")
         self.asked_count[key] = self.asked_count.get(key, 0) + 1
@@ -389,20 +389,20 @@ class State(msgspec.Struct):
             self._activate()
             return
         if call.queued:
-            self._report(call.path, Pending(User(late_result(call.tool, value, error)), call=call.id))
+            self._report(call.path, PendingMessage(UserMessage(late_result(call.tool, value, error)), call=call.id))
         elif thread := self.threads.get(call.path):
             content = error if error else value
             if call.edited and not error:
                 content = {"ran_with_edited_arguments": call.args, "result": value}
             thread.fill(call.id, content, bool(error))
 
-    def _report(self, path: str, late: Pending) -> None:
+    def _report(self, path: str, late: PendingMessage) -> None:
         """A result that comes late is for its agent, or, if that has ended, for the nearest one above that still talks."""
         while path and path not in self.live:
             path = path_of(path)
         if path in self.threads:
             self.threads[path].tell(late)
-        elif self.flow is not None and isinstance(late.message, User):
+        elif self.flow is not None and isinstance(late.message, UserMessage):
             self.flow.notes.append(late.message.text)
 
     def _leave(self, path: str) -> None:
@@ -431,7 +431,7 @@ _ON: dict[type, Callable[[State, int, Any], None]] = {
     r.Decided: State._decided, r.PauseAsked: words.pause_asked,
     r.Resumed: words.resumed, r.CancelAsked: words.cancel_asked, r.Said: words.said, r.Emitted: events.emitted, r.Forked: forked,
     r.Accepted: words.accepted, r.Upgraded: words.upgraded, r.Erased: erased, r.Chapter: begun,
-    r.Parked: words.parked, r.Completed: words.completed, r.Cancelled: words.completed,
+    r.Parked: words.parked, r.RunCompleted: words.completed, r.RunCancelled: words.completed,
 }  # fmt: skip
 
-__all__ = ["ENDED", "OWING", "Call", "Fault", "Grant", "Open", "Phase", "State", "input_text"]
+__all__ = ["ENDED", "OWING", "Call", "Failures", "Grant", "OpenInterrupt", "Phase", "State", "input_text"]

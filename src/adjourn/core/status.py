@@ -4,10 +4,8 @@ from enum import StrEnum
 
 from adjourn.core.records import (
     CancelAsked,
-    Cancelled,
     Chapter,
     Claimed,
-    Completed,
     Decided,
     Emitted,
     Erased,
@@ -18,6 +16,8 @@ from adjourn.core.records import (
     Record,
     Restored,
     Resumed,
+    RunCancelled,
+    RunCompleted,
     Said,
     Started,
 )
@@ -40,14 +40,14 @@ S = Status
 _WORDS = (Decided, Said, Emitted)
 
 NEXT: dict[Status, dict[type[Record], Status]] = {
-    S.READY: {Claimed: S.READY, Parked: S.WAITING, Completed: S.COMPLETED, PauseAsked: S.PAUSING,
+    S.READY: {Claimed: S.READY, Parked: S.WAITING, RunCompleted: S.COMPLETED, PauseAsked: S.PAUSING,
               CancelAsked: S.CANCELLING, Restored: S.PAUSED, **dict.fromkeys(_WORDS, S.READY)},
     S.WAITING: {Claimed: S.READY, PauseAsked: S.PAUSED, CancelAsked: S.CANCELLING, Restored: S.PAUSED,
                 **dict.fromkeys(_WORDS, S.READY)},
     S.PAUSING: {Claimed: S.PAUSING, Parked: S.PAUSED, PauseAsked: S.PAUSING, Resumed: S.READY,
                 CancelAsked: S.CANCELLING, Restored: S.PAUSED, **dict.fromkeys(_WORDS, S.PAUSING)},
     S.PAUSED: {Resumed: S.READY, CancelAsked: S.CANCELLING, Restored: S.PAUSED, **dict.fromkeys(_WORDS, S.PAUSED)},
-    S.CANCELLING: {Claimed: S.CANCELLING, Parked: S.STUCK, Cancelled: S.CANCELLED, Decided: S.CANCELLING,
+    S.CANCELLING: {Claimed: S.CANCELLING, Parked: S.STUCK, RunCancelled: S.CANCELLED, Decided: S.CANCELLING,
                    Restored: S.CANCELLING},
     S.STUCK: {Claimed: S.CANCELLING, Decided: S.CANCELLING, Restored: S.STUCK},
     S.COMPLETED: {},
@@ -60,7 +60,7 @@ CANCELS = frozenset({S.CANCELLING, S.STUCK, S.CANCELLED})
 """Statuses in which a second cancel is acknowledged and nothing is appended."""
 
 _STEERING = frozenset(
-    {Claimed, Parked, Completed, Cancelled, PauseAsked, Resumed, CancelAsked, Decided, Said, Emitted, Restored}
+    {Claimed, Parked, RunCompleted, RunCancelled, PauseAsked, Resumed, CancelAsked, Decided, Said, Emitted, Restored}
 )
 
 

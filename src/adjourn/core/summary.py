@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from adjourn.core.codec import encode
 from adjourn.core.conversation import Thread
-from adjourn.core.messages import Assistant, Message, Result, Text, ToolCall, User
+from adjourn.core.messages import AssistantMessage, Message, Text, ToolCall, ToolResult, UserMessage
 from adjourn.core.record_parts import Summary
 
 RESULT = 2000
@@ -21,30 +21,30 @@ def covered(thread: Thread, after: int, keep: int) -> int:
     if len(thread.transcript) - old <= after:
         return 0
     cut = len(thread.transcript) - keep
-    while cut > old and isinstance(thread.transcript[cut], Result):
+    while cut > old and isinstance(thread.transcript[cut], ToolResult):
         cut -= 1
     return cut if cut > old else 0
 
 
-def question(thread: Thread, covers: int) -> User:
+def question(thread: Thread, covers: int) -> UserMessage:
     """What the summarising model reads: the summary before, and what came since."""
     old, said = thread.summary, thread.transcript.need()
     lines = [f"The summary so far:\n{old.text}\n\nWhat came since:"] if old else []
     lines += [_told(message) for message in said[old.covers if old else 0 : covers]]
-    return User("\n".join(lines))
+    return UserMessage("\n".join(lines))
 
 
 def _told(message: Message) -> str:
-    if isinstance(message, User):
+    if isinstance(message, UserMessage):
         return f"User: {message.text}"
-    if isinstance(message, Result):
+    if isinstance(message, ToolResult):
         content = message.content if isinstance(message.content, str) else encode(message.content).decode()
         cut = f"{content[:RESULT]} … ({len(content)} characters)" if len(content) > RESULT else content
         return f"Result of {message.tool}: {cut}"
     return "\n".join(_spoken(message)) or "Assistant: (nothing)"
 
 
-def _spoken(message: Assistant) -> list[str]:
+def _spoken(message: AssistantMessage) -> list[str]:
     found: list[str] = []
     for part in message.parts:
         if isinstance(part, Text) and part.text:
@@ -61,4 +61,4 @@ def shortened(
     if summary is None:
         return messages
     kept = [message for message in messages[: summary.covers] if any(message is one for one in instruction)]
-    return (User(f"Summary of the conversation so far:\n{summary.text}"), *kept, *messages[summary.covers :])
+    return (UserMessage(f"Summary of the conversation so far:\n{summary.text}"), *kept, *messages[summary.covers :])

@@ -8,14 +8,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import Any, cast, overload
 
-from adjourn.core.messages import Assistant, Message, Text, User
+from adjourn.core.messages import AssistantMessage, Message, Text, UserMessage
 from adjourn.core.model_request import Running
 
 SEGMENT = 1_000
 """So many messages have the segments of a transcript; its tail has fewer."""
-ABSENT = User("(the turns before this one are not loaded)")
+ABSENT = UserMessage("(the turns before this one are not loaded)")
 """In the place of every message of earlier turns where a journal is folded without them. Never sent, and never shown."""
-ERASED = User("[erased]"), Assistant((Text(text="[erased]"),))
+ERASED = UserMessage("[erased]"), AssistantMessage((Text(text="[erased]"),))
 """In the place of every message of earlier turns that were erased: of what was said to the agent, and of its replies."""
 
 Segment = Sequence[Message]
@@ -45,7 +45,7 @@ class Messages(Sequence[Message]):
 
     def stretch(self, first: int, until: int) -> "Messages":
         """A view of the messages from `first` up to `until`."""
-        return View(self, first, until)
+        return TranscriptView(self, first, until)
 
     def __iter__(self) -> Iterator[Message]:
         return self.between(0, len(self))
@@ -78,7 +78,7 @@ class Messages(Sequence[Message]):
         return repr(tuple(self))
 
 
-class View(Messages):
+class TranscriptView(Messages):
     """The messages of a transcript from one place to another, and some behind them. The transcript may grow meanwhile."""
 
     __slots__ = ("_behind", "_count", "_first", "_of")
@@ -98,8 +98,8 @@ class View(Messages):
     def stretch(self, first: int, until: int) -> Messages:
         """See `Messages.stretch`."""
         if until <= self._count:  # no view of a view, which would be looked through twice
-            return View(self._of, self._first + first, self._first + until)
-        return View(self, first, until)
+            return TranscriptView(self._of, self._first + first, self._first + until)
+        return TranscriptView(self, first, until)
 
     def at(self, place: int) -> Message:
         """See `Messages.at`."""
@@ -153,7 +153,7 @@ class Transcript(Messages):
         """The same conversation, but its first so many messages are absent: as if it had been folded without them."""
         if self.absent == count:
             return self
-        replies = sum(type(message) is Assistant for message in self.between(count, len(self)))
+        replies = sum(type(message) is AssistantMessage for message in self.between(count, len(self)))
         return Transcript(self.between(count, len(self)), absent=count, replies=self._replies - replies)
 
     def behind(self, before: "Transcript") -> "Transcript":
@@ -187,7 +187,7 @@ class Transcript(Messages):
     def append(self, message: Message) -> None:
         """One more message."""
         self._tail.append(message)
-        if type(message) is Assistant:
+        if type(message) is AssistantMessage:
             self._replies += 1
         if len(self._tail) == SEGMENT:
             self._segments.append(tuple(self._tail))
@@ -208,7 +208,7 @@ class Transcript(Messages):
 
     def upto(self, count: int, behind: Sequence[Message] = ()) -> Messages:
         """A view of its first so many messages, and these behind them."""
-        return View(self, 0, count, behind)
+        return TranscriptView(self, 0, count, behind)
 
     def __len__(self) -> int:
         return self.absent + SEGMENT * len(self._segments) + len(self._tail)

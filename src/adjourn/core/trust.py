@@ -9,7 +9,7 @@ import msgspec
 
 from adjourn.core.authority import Vote, is_filled, objection
 from adjourn.core.ids import local_event
-from adjourn.core.record_parts import Slot
+from adjourn.core.record_parts import ApprovalSlot
 from adjourn.core.records import AnyRecord, Asked, Decided, Disowned, Emitted, Forked, Suspended, Upgraded, disowned
 from adjourn.core.signatures import SEALED, Trust, is_genuine, prefix_digest, shown, was_accepted
 from adjourn.core.upgraded_journal import Numbered, as_upgraded
@@ -114,7 +114,7 @@ def _about(state: State, record: Decided | Emitted) -> list[Asked | Suspended]:
     return [x for x in waiting if x.kind == "question" and x.event and local_event(x.event) == record.event]
 
 
-def is_vouched(state: State, call: Call, gate: Sequence[Slot]) -> bool:
+def is_vouched(state: State, call: Call, gate: Sequence[ApprovalSlot]) -> bool:
     """Whether people whom a worker trusts stand behind a call that has begun, and would fill this gate.
 
     A file can say that a call was begun which nobody agreed to. Nothing more is done on its account.

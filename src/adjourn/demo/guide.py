@@ -61,7 +61,7 @@ def _research(journal: list[Numbered]) -> dict[str, Any]:
 
 def _deployment(journal: list[Numbered]) -> dict[str, Any]:
     title = "Cancel a deployment and watch it undo"
-    end = next((x for _, x in journal if isinstance(x, r.Cancelled)), None)
+    end = next((x for _, x in journal if isinstance(x, r.RunCancelled)), None)
     if end is None:
         text = "It made four things. Three come down again in reverse, one stays and says why."
         return _task("deployment", title, text, False, "/runs/DEMO-3")

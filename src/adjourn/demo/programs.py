@@ -11,12 +11,12 @@ from adjourn.core.messages import (
     Message,
     ModelRequest,
     Reply,
-    Result,
     Text,
     TextDelta,
     ToolCall,
+    ToolResult,
     Usage,
-    User,
+    UserMessage,
 )
 from adjourn.demo.ledger import is_known, write_entry
 from adjourn.testing.scripted import Scripted, ScriptedModel, call
@@ -81,7 +81,7 @@ MEMO = (
 
 def _last_words(messages: Sequence[Message]) -> str:
     """What the agent says at the end: it follows what really happened."""
-    last = next((message for message in reversed(messages) if isinstance(message, Result)), None)
+    last = next((message for message in reversed(messages) if isinstance(message, ToolResult)), None)
     if last is None or last.error:
         return f"The refund was not made: {last.content if last else 'nothing was tried'}"
     content: Any = last.content
@@ -128,8 +128,8 @@ async def fetch_page(ctx: ToolContext, supplier: str) -> dict[str, Any]:
 
 
 def _research(request: ModelRequest) -> tuple[str, Scripted | None]:
-    told = [m.text for m in request.messages if isinstance(m, User)][1:]
-    seen = [m for m in request.messages if isinstance(m, Result)]
+    told = [m.text for m in request.messages if isinstance(m, UserMessage)][1:]
+    seen = [m for m in request.messages if isinstance(m, ToolResult)]
     if told:
         best = SUPPLIERS[len(seen) % len(SUPPLIERS)]
         so = f"So, of the {len(seen)} suppliers that I have read, {best} delivers first."
@@ -228,7 +228,7 @@ async def count_shelf(ctx: ToolContext, shelf: int) -> dict[str, Any]:
 
 
 def _stocktaking(request: ModelRequest) -> tuple[str, Scripted | None]:
-    done = sum(isinstance(m, Result) for m in request.messages)
+    done = sum(isinstance(m, ToolResult) for m in request.messages)
     if done >= shelves():
         return f"All {done} shelves are counted.", None
     return f"Shelf {done + 1} of {shelves()}.", call("count_shelf", shelf=done + 1)

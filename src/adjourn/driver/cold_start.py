@@ -13,7 +13,7 @@ import msgspec
 
 from adjourn.core.records import AnyRecord
 from adjourn.core.signatures import Trust
-from adjourn.core.snapshot_part import Stretch
+from adjourn.core.snapshot_part import SnapshotPart
 from adjourn.core.state import State
 from adjourn.core.trust import FoldAgain
 from adjourn.driver.earlier_turns import EarlierTurns
@@ -127,8 +127,8 @@ class Captured(msgspec.Struct, frozen=True):
     seq: int
     head: bytes
     rest: bytes
-    stretches: tuple[Stretch, ...]
-    parts: dict[Stretch, Any]
+    stretches: tuple[SnapshotPart, ...]
+    parts: dict[SnapshotPart, Any]
 
 
 async def captured(store: Store, state: State) -> Captured | None:

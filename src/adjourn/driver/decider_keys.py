@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
-from adjourn.core.record_parts import Seal
+from adjourn.core.record_parts import DecisionSeal
 from adjourn.core.signatures import Ring, Sealed, decider_line, flaw, key_id, message, read_ring
 from adjourn.errors import Invalid, InvalidDefinition, Misused
 
@@ -126,7 +126,7 @@ class SigningKey:
 
     def sealed(self, record: S, *, store: str, run: str, of: str, now: float) -> S:
         """The record with its seal: about `of` (see `signatures.shown`), in this run of this store."""
-        seal = Seal(self.kid, round(now, 3), os.urandom(16).hex(), "")
+        seal = DecisionSeal(self.kid, round(now, 3), os.urandom(16).hex(), "")
         signature = self._private.sign(message(store, run, record, of, seal))
         return msgspec.structs.replace(
             record, seal=msgspec.structs.replace(seal, sig=base64.b64encode(signature).decode())

@@ -14,8 +14,6 @@ from adjourn.core.messages import Usage
 from adjourn.core.plan import Plan, Step, plan, resting, unauthorised
 from adjourn.core.quarantine import MAX_DEATHS
 from adjourn.core.records import (
-    Cancelled,
-    Completed,
     Decided,
     Doubted,
     Emitted,
@@ -26,6 +24,8 @@ from adjourn.core.records import (
     Parked,
     Released,
     Returned,
+    RunCancelled,
+    RunCompleted,
     Said,
     Suspended,
 )
@@ -46,7 +46,7 @@ from adjourn.stores.rules.transaction import stamped
 
 log = logging.getLogger("adjourn.driver")
 
-RESTS = (Parked, Completed, Cancelled)
+RESTS = (Parked, RunCompleted, RunCancelled)
 STUBBORN = 1.0
 """Seconds that a body gets to notice that it was cancelled."""
 LEAVE = 0.5
@@ -243,7 +243,7 @@ class Drive:
 
     def _has_last_words(self, p: Plan) -> bool:
         """A cancel waits for what it cut off, for a while: a thought that was interrupted is kept."""
-        ends = self._running and any(isinstance(move, Cancelled) for move in p.moves)
+        ends = self._running and any(isinstance(move, RunCancelled) for move in p.moves)
         return bool(ends) and self._patience() > 0
 
     def _patience(self) -> float:

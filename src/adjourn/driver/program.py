@@ -99,7 +99,7 @@ class Desk(Protocol):
         ...
 
 
-class Program(plan.Program, Protocol):
+class Program(plan.Planner, Protocol):
     """An agent or a flow, as the driver sees it."""
 
     @property

@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 
 from adjourn.core.interrupt import Interrupt, PendingToolCall, view
-from adjourn.core.records import AnyRecord, Asked, Broke, Cancelled, Completed, Erased, Replied
+from adjourn.core.records import AnyRecord, Asked, Broke, Erased, Replied, RunCancelled, RunCompleted
 from adjourn.core.status import ENDED
 from adjourn.driver.feed import Feed, Published, TextArrived
 from adjourn.stores.protocol import Store
@@ -121,7 +121,7 @@ async def watch(
                 yield Recorded(run, seq, record)
                 if isinstance(record, Asked) and record.kind == "approval":
                     yield ToolCallApprovalRequired(run, seq, view(run, seq, record))
-                if isinstance(record, Completed | Cancelled | Erased):
+                if isinstance(record, RunCompleted | RunCancelled | Erased):
                     return
             if last:
                 return

@@ -11,7 +11,7 @@ import msgspec
 from adjourn.core.codec import plain
 from adjourn.core.ids import CLOSE, checked_event, local_of
 from adjourn.core.interrupt import Interrupt, view
-from adjourn.core.records import Asked, CancelAsked, Command, Completed, Emitted, PauseAsked, Resumed, Said, Started
+from adjourn.core.records import Asked, CancelAsked, Command, Emitted, PauseAsked, Resumed, RunCompleted, Said, Started
 from adjourn.core.state import State
 from adjourn.core.status import ENDED, Status
 from adjourn.driver.clock import Clock, SystemClock
@@ -138,7 +138,7 @@ class Execution:
     def stopped_by(self) -> str:
         """The limit that stopped it, such as `MaxSteps(500)`; empty if none did."""
         ended = self._now().ended
-        return ended.stopped if isinstance(ended, Completed) else ""
+        return ended.stopped if isinstance(ended, RunCompleted) else ""
 
     @property
     def state(self) -> dict[str, Any]:

@@ -11,8 +11,8 @@ from adjourn.agent.agent_program import family
 from adjourn.core.codec import plain
 from adjourn.core.digest import digest
 from adjourn.core.duration import Duration
-from adjourn.core.graph import Chain as ChainShape
 from adjourn.core.graph import FlowItem, Graph, agent_names, chunk_names, flows_of, items_of, read_graph
+from adjourn.core.graph import GraphChain as ChainShape
 from adjourn.core.ids import checked_event, checked_name, label_of
 from adjourn.core.stop import MaxSteps, Stop
 from adjourn.errors import InvalidDefinition, RunFailed

@@ -8,7 +8,7 @@ from adjourn.bodies.tool_context import ToolContext
 from adjourn.core.call import Call
 from adjourn.core.codec import decode, encode, plain
 from adjourn.core.duration import Duration, seconds
-from adjourn.core.flow_state import Scope
+from adjourn.core.flow_state import FlowScope
 from adjourn.core.graph import Graph
 from adjourn.core.ids import MemoKind, checked_event, is_memo, local_event, memo_key, parse_memo
 from adjourn.core.state_changes import changes
@@ -138,7 +138,7 @@ class Resources(dict[str, Any]):
 class FlowContext(ToolContext):
     """What a chunk may use: its input, the flow's state, and everything a tool has."""
 
-    def __init__(self, desk: Desk, call: Call, scope: Scope) -> None:
+    def __init__(self, desk: Desk, call: Call, scope: FlowScope) -> None:
         super().__init__(desk, call)
         flow = desk.state.flow
         assert flow is not None

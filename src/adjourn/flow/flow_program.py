@@ -11,7 +11,7 @@ from adjourn.core.digest import action_digest
 from adjourn.core.duration import Duration, seconds
 from adjourn.core.ids import GRAPH
 from adjourn.core.plan import Ask, Go, Judged, Plan, Step
-from adjourn.core.records import Asked, Completed, Fact, Faulted, Intended, Returned
+from adjourn.core.records import Asked, Fact, Faulted, Intended, Returned, RunCompleted
 from adjourn.core.state import State
 from adjourn.core.stop import External, Progress, TextMention, ToolCalled, Tripped
 from adjourn.driver.program import Desk
@@ -83,11 +83,11 @@ class FlowProgram:
         flow = state.flow
         assert flow is not None
         if flow.closing == "cancel":
-            _wind_up(plan, state, Completed(output=flow.data), settle=False)
+            _wind_up(plan, state, RunCompleted(output=flow.data), settle=False)
             return
         if state.stop_now:
             _start_nothing_new(plan, len(plan.start))
-            _wind_up(plan, state, Completed(output=flow.data, stopped=state.stop_now))
+            _wind_up(plan, state, RunCompleted(output=flow.data, stopped=state.stop_now))
             return
         if flow.problems and not any(
             isinstance(o.record, Asked) and o.record.step == GRAPH for o in state.open.values()
@@ -109,7 +109,7 @@ class FlowProgram:
         assert flow is not None
         due = flow.touched + self._timeout
         if flow.closing or (self._closes and (not self._timeout or now >= due)):
-            plan.moves.append(Completed(output=flow.data))
+            plan.moves.append(RunCompleted(output=flow.data))
         elif self._closes:
             plan.wake_at(due)
 
@@ -146,7 +146,7 @@ class FlowProgram:
         if tripped.action == "stop":
             success = isinstance(leaf, TextMention | ToolCalled)
             by, stopped = (leaf.name, "") if success else ("", leaf.name)
-            _wind_up(plan, state, Completed(output=flow.data, by=by, stopped=stopped))
+            _wind_up(plan, state, RunCompleted(output=flow.data, by=by, stopped=stopped))
         elif not any(o.record.kind == "limit" for o in state.open.values()):
             payload = {"limit": leaf.budget, "condition": leaf.name, "question": f"{leaf.name} is reached. Go on?"}
             plan.ask(Asked(i=state.next_interrupt(leaf.name), kind="limit", step=leaf.name, payload=payload))
@@ -209,7 +209,7 @@ def _start_nothing_new(plan: Plan, last: int) -> None:
     plan.moves = [move for move in plan.moves if not (isinstance(move, Intended) and move.call in dropped)]
 
 
-def _wind_up(plan: Plan, state: State, end: Completed, *, settle: bool = True) -> None:
+def _wind_up(plan: Plan, state: State, end: RunCompleted, *, settle: bool = True) -> None:
     """End the run as soon as nothing is in flight: cut model calls, and first settle what is in doubt."""
     plan.abort |= {"model"}
     if not settle:

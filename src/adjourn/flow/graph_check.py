@@ -4,13 +4,13 @@ from adjourn.core.graph import (
     AgentItem,
     AnyItem,
     BatchItem,
-    Chain,
     ChunkItem,
     CollectItem,
     EachItem,
     EmitItem,
     FlowItem,
     Graph,
+    GraphChain,
     IfItem,
     MatchItem,
     SideItem,
@@ -96,7 +96,7 @@ def _check_loops(name: str, graph: Graph) -> None:
             raise InvalidDefinition(f"flow {name!r}: {event!r} begins itself again without a chunk in between")
 
 
-def _begun_at_once(graph: Graph, first: Chain) -> set[int]:
+def _begun_at_once(graph: Graph, first: GraphChain) -> set[int]:
     """The chains that begin in the same breath as this one."""
     events, met, _ = _at_once(first.items)
     begun: set[int] = set()
@@ -110,7 +110,7 @@ def _begun_at_once(graph: Graph, first: Chain) -> set[int]:
             events, met = events | new_events, met | new_met
 
 
-def _begins(chain: Chain, events: set[str], met: set[str]) -> bool:
+def _begins(chain: GraphChain, events: set[str], met: set[str]) -> bool:
     every = bool(chain.all) and set(chain.all) <= events
     return every or not events.isdisjoint(chain.any) or chain.collected in met
 

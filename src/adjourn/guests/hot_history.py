@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from adjourn.core.messages import Assistant, Message, ModelRequest, Result, User
+from adjourn.core.messages import AssistantMessage, Message, ModelRequest, ToolResult, UserMessage
 
 H = TypeVar("H")
 
@@ -19,7 +19,7 @@ KEPT = 256
 class Heard(NamedTuple):
     """What came since the guest last spoke: the results of its calls, and what it was told."""
 
-    results: tuple[Result, ...] = ()
+    results: tuple[ToolResult, ...] = ()
     said: str = ""
 
     def __bool__(self) -> bool:
@@ -86,22 +86,22 @@ class HotHistory(Generic[H]):
 
     def _details(self, message: Message) -> dict[str, Any] | None:
         """What a reply of this guest added; None for anything else."""
-        if not isinstance(message, Assistant) or message.details is None:
+        if not isinstance(message, AssistantMessage) or message.details is None:
             return None
         return message.details if message.details.get("guest") == self._guest else None
 
 
 def _heard(messages: Sequence[Message]) -> Heard:
-    results = tuple(message for message in messages if isinstance(message, Result))
+    results = tuple(message for message in messages if isinstance(message, ToolResult))
     return Heard(results, "\n\n".join(filter(None, map(_told, messages))))
 
 
 def _told(message: Message) -> str:
     """What a message tells a guest in its next prompt."""
-    if isinstance(message, User):
+    if isinstance(message, UserMessage):
         return message.text
-    if isinstance(message, Assistant) and message.interrupted and message.text:
+    if isinstance(message, AssistantMessage) and message.interrupted and message.text:
         return f"(You were cut off after you had said: {message.text})"
-    if isinstance(message, Assistant) and message.text:
+    if isinstance(message, AssistantMessage) and message.text:
         return f"(The assistant before you said: {message.text})"
     return ""

@@ -16,7 +16,7 @@ from langgraph.types import Command
 from pydantic_core import to_json
 
 from adjourn.bodies.tool_context import ToolContext
-from adjourn.core.messages import Delta, ModelRequest, Reply, ReplyPart, Result, Text, TextDelta, ToolCall, Usage
+from adjourn.core.messages import Delta, ModelRequest, Reply, ReplyPart, Text, TextDelta, ToolCall, ToolResult, Usage
 from adjourn.errors import AdjournError, ModelError
 from adjourn.guests.adopt import Guest
 from adjourn.guests.guest_tool import GuestTool, Terms
@@ -217,7 +217,7 @@ def _add(state: GraphState, details: dict[str, Any]) -> None:
     state.waits = details["waits"]
 
 
-def _answer(result: Result | None) -> dict[str, Any]:
+def _answer(result: ToolResult | None) -> dict[str, Any]:
     if result is None:
         raise ModelError("a call of the graph has no result; the conversation is not the one that the graph knows")
     return {"content": result.content, "error": result.error}

@@ -34,11 +34,11 @@ from adjourn.core.messages import (
     ModelRequest,
     Reply,
     ReplyPart,
-    Result,
     Text,
     TextDelta,
     ThinkingDelta,
     ToolCall,
+    ToolResult,
     Usage,
 )
 from adjourn.core.policy import Rule
@@ -382,7 +382,7 @@ def _output(call_id: str, output: str) -> Item:
     return {"type": "function_call_output", "call_id": call_id, "output": output}
 
 
-def _content(result: Result) -> str:
+def _content(result: ToolResult) -> str:
     text = _as_text(result.content)
     return f"error: {text}" if result.error else text
 

@@ -28,11 +28,11 @@ from adjourn.core.messages import (
     ModelRequest,
     Reply,
     ReplyPart,
-    Result,
     Text,
     TextDelta,
     ThinkingDelta,
     ToolCall,
+    ToolResult,
     Usage,
 )
 from adjourn.errors import AdjournError, ToolFailed
@@ -151,7 +151,7 @@ def _hear(history: History, heard: Heard) -> None:
         history.append(theirs.ModelRequest(parts=parts))
 
 
-def _result(result: Result) -> theirs.ToolReturnPart[Any]:
+def _result(result: ToolResult) -> theirs.ToolReturnPart[Any]:
     outcome = "failed" if result.error else "success"
     return theirs.ToolReturnPart(result.tool, result.content, result.call_id, outcome=outcome)
 

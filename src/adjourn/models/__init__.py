@@ -2,6 +2,7 @@
 
 from adjourn.core.messages import (
     Assistant,
+    AssistantMessage,
     Delta,
     Message,
     ModelRequest,
@@ -13,13 +14,17 @@ from adjourn.core.messages import (
     Thinking,
     ThinkingDelta,
     ToolCall,
+    ToolResult,
     ToolSpec,
     Usage,
     User,
+    UserMessage,
 )
 from adjourn.models.model import Model
 
 __all__ = [
-    "Assistant", "Delta", "Message", "Model", "ModelRequest", "Opaque", "Reply", "Result", "Text", "TextDelta", "Thinking", "ThinkingDelta",
-    "ToolCall", "ToolSpec", "Usage", "User",
+    "AssistantMessage", "Delta", "Message", "Model", "ModelRequest", "Opaque", "Reply", "Text", "TextDelta", "Thinking", "ThinkingDelta",
+    "ToolCall", "ToolResult", "ToolSpec", "Usage", "UserMessage",
+    # their names in programs that were written before
+    "Assistant", "Result", "User",
 ]  # fmt: skip

@@ -1,6 +1,6 @@
 """How a call to `run`, `resume` or `wait` ended."""
 
-from typing import TYPE_CHECKING, Any, Generic, Never
+from typing import TYPE_CHECKING, Any, Generic, Never, final
 
 import msgspec
 from typing_extensions import TypeIs, TypeVar
@@ -8,8 +8,7 @@ from typing_extensions import TypeIs, TypeVar
 from adjourn.core.doubt import left_behind
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.messages import Usage
-from adjourn.core.records import Cancelled as CancelledRecord
-from adjourn.core.records import Completed as CompletedRecord
+from adjourn.core.records import RunCancelled, RunCompleted
 from adjourn.core.state import State
 from adjourn.errors import NoOutput, RunFailed
 from adjourn.runtime.checkpoint import Checkpoint
@@ -33,6 +32,7 @@ class Ending(msgspec.Struct, frozen=True, kw_only=True):
         return f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"
 
 
+@final
 class Completed(Ending, Generic[T], frozen=True, kw_only=True):
     """The run has ended with an output.
 
@@ -49,6 +49,7 @@ class Completed(Ending, Generic[T], frozen=True, kw_only=True):
     by: str = ""
 
 
+@final
 class Paused(Ending, frozen=True, kw_only=True):
     """The run is waiting.
 
@@ -70,6 +71,7 @@ class Paused(Ending, frozen=True, kw_only=True):
         )
 
 
+@final
 class Stopped(Ending, frozen=True, kw_only=True):
     """A limit ended the run.
 
@@ -93,6 +95,7 @@ class Stopped(Ending, frozen=True, kw_only=True):
         )
 
 
+@final
 class Cancelled(Ending, frozen=True, kw_only=True):
     """The run was cancelled.
 
@@ -133,9 +136,9 @@ def outcome_of(
     """The outcome of a run at rest; raises `RunFailed` if only errors are open."""
     common: dict[str, Any] = {"run_id": state.run, "checkpoint": checkpoint, "usage": state.usage}
     ended = state.ended
-    if isinstance(ended, CancelledRecord):
+    if isinstance(ended, RunCancelled):
         return Cancelled(status="cancelled", undone=list(ended.undone), residue=left_behind(state), **common)
-    if isinstance(ended, CompletedRecord):
+    if isinstance(ended, RunCompleted):
         if ended.stopped:
             return Stopped(status="stopped", by=ended.stopped, partial=ended.output or "", **common)
         return Completed(

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from adjourn.core.call import Open
-from adjourn.core.records import AnyRecord, Asked, Completed, Parked, Suspended
+from adjourn.core.call import OpenInterrupt
+from adjourn.core.records import AnyRecord, Asked, Parked, RunCompleted, Suspended
 from adjourn.core.state import State
 from adjourn.core.status import CANCELS, ENDED, Status
 from adjourn.core.trust import FoldAgain
@@ -160,13 +160,13 @@ def _shown(known: State, records: list[AnyRecord]) -> State | None:
     if known.trust is not None or known.before is not None or not known.seq == len(records) > 0:
         return None
     last, ended = records[-1], known.ended
-    if isinstance(last, Completed):
-        if last.spoken and isinstance(ended, Completed) and isinstance(ended.output, str):
+    if isinstance(last, RunCompleted):
+        if last.spoken and isinstance(ended, RunCompleted) and isinstance(ended.output, str):
             last = replace(last, output=ended.output)  # it is in the last reply, and not written twice
         return replace(known, ended=last) if ended == last else None
     if not isinstance(last, Parked) or known.parked != last:
         return None
-    opened: dict[str, Open] = {}
+    opened: dict[str, OpenInterrupt] = {}
     for i, found in known.open.items():
         record = records[found.seq - 1]
         if not isinstance(record, Asked | Suspended) or record.i != i:

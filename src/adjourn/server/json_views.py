@@ -12,7 +12,7 @@ from adjourn.core.doubt import left_behind
 from adjourn.core.ids import WorkerId
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.messages import Usage
-from adjourn.core.records import AnyRecord, Cancelled, Completed
+from adjourn.core.records import AnyRecord, RunCancelled, RunCompleted
 from adjourn.core.state import State
 from adjourn.runtime.changed_program import Difference
 from adjourn.runtime.retry_verbs import Retried
@@ -50,8 +50,8 @@ def state_json(
         "run": run_json(row, now, halts), "input": seen.input, "steps": seen.steps, "usage": usage_json(seen.usage),
         "interrupts": [interrupt_json(i, row.program, said(state, i)) for i in seen.interrupts],
         "calls": seen.calls, "done": seen.done, "data": seen.data, "text": seen.text,
-        "output": ended.output if isinstance(ended, Completed) else None,
-        "undone": list(ended.undone) if isinstance(ended, Cancelled) else [],
+        "output": ended.output if isinstance(ended, RunCompleted) else None,
+        "undone": list(ended.undone) if isinstance(ended, RunCancelled) else [],
         "residue": left_behind(state),
         "children": [{"path": p, "agent": t.agent, "text": t.text, "done": t.final} for p, t in state.threads.items() if p],
         "graph": named_now(state.started.graph) if state.started.graph else None,

@@ -314,7 +314,7 @@ class Journals(Protocol):
 
     async def commit(self, lease: Lease, facts: Sequence[Fact], moves: Sequence[Move], *, seen: int) -> Committed:
         """One transaction: append `facts`; append `moves` only if nobody else has appended since `seen` and no halt
-        names an intent among them. `Parked`, `Completed` and `Cancelled` give the lease back. The same records
+        names an intent among them. `Parked`, `RunCompleted` and `RunCancelled` give the lease back. The same records
         again, with the same `seen`, are found and not appended twice: so a worker that got an error may repeat a commit.
 
         Raises `LeaseLost`, and changes nothing, if the run has a newer epoch, whatever the clocks say, or fewer records than

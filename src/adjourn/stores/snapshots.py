@@ -9,7 +9,7 @@ from typing import Protocol
 
 import msgspec
 
-from adjourn.core.snapshot_part import Stretch
+from adjourn.core.snapshot_part import SnapshotPart
 
 
 class Snapshot(msgspec.Struct, frozen=True):
@@ -19,13 +19,13 @@ class Snapshot(msgspec.Struct, frozen=True):
     head: bytes
     format: int
     rest: bytes
-    stretches: tuple[Stretch, ...] = ()
+    stretches: tuple[SnapshotPart, ...] = ()
 
 
 class Snapshots(Protocol):
     """Where a store keeps them."""
 
-    async def known(self, run: str) -> tuple[int, tuple[Stretch, ...]]:
+    async def known(self, run: str) -> tuple[int, tuple[SnapshotPart, ...]]:
         """At which record the run's snapshot is, and which stretches it has; 0 if there is none."""
         ...
 
@@ -33,13 +33,13 @@ class Snapshots(Protocol):
         """The run's snapshot and its stretches; None if there is none of this journal, or not all of it."""
         ...
 
-    async def keep(self, run: str, snapshot: Snapshot, parts: Mapping[Stretch, bytes]) -> None:
+    async def keep(self, run: str, snapshot: Snapshot, parts: Mapping[SnapshotPart, bytes]) -> None:
         """Put it in the place of the one before. `parts`: its stretches; those that are kept already may be left out. Nothing is
         kept of a run that is not there, or whose chain has another head at that record."""
         ...
 
 
-Kept = tuple[Snapshot, dict[Stretch, bytes]]
+Kept = tuple[Snapshot, dict[SnapshotPart, bytes]]
 
 
 class MemorySnapshots:
@@ -53,7 +53,7 @@ class MemorySnapshots:
         erased = heads[:1] == [b""]
         return not erased and 0 < snapshot.seq <= len(heads) and heads[snapshot.seq - 1] == snapshot.head
 
-    async def known(self, run: str) -> tuple[int, tuple[Stretch, ...]]:
+    async def known(self, run: str) -> tuple[int, tuple[SnapshotPart, ...]]:
         """See `Snapshots.known`."""
         found = await self.last(run)
         return (found[0].seq, found[0].stretches) if found else (0, ())
@@ -66,7 +66,7 @@ class MemorySnapshots:
             return None
         return found
 
-    async def keep(self, run: str, snapshot: Snapshot, parts: Mapping[Stretch, bytes]) -> None:
+    async def keep(self, run: str, snapshot: Snapshot, parts: Mapping[SnapshotPart, bytes]) -> None:
         """See `Snapshots.keep`."""
         if not self._is_there(run, snapshot):
             return

@@ -9,7 +9,7 @@ import pytest
 
 from adjourn.agent.agent import Agent
 from adjourn.core.codec import encode
-from adjourn.core.messages import ModelRequest, Reply, TextDelta, User
+from adjourn.core.messages import ModelRequest, Reply, TextDelta, UserMessage
 from adjourn.core.policy import Policy, ask
 from adjourn.core.records import Replied
 from adjourn.driver.feed import TextArrived
@@ -152,14 +152,14 @@ class GuestContract:
         async with in_memory(self._guest(shop, script, policy=None)) as rt:
             run = await begin(rt, "refund it")
             assert await output(run) == "sorry"
-            [result] = [message for message in await run.messages() if type(message).__name__ == "Result"]
+            [result] = [message for message in await run.messages() if type(message).__name__ == "ToolResult"]
         assert getattr(result, "error", False)
         assert any("no such order" in text for text in script.heard)
 
     async def test_the_same_request_twice_gives_the_same_calls_and_runs_nothing(self, shop: GuestShop) -> None:
         script = GuestScript([call("refund", order="A1", cents=500)], "done")
         model = self._guest(shop, script).model
-        request = ModelRequest((User("refund A1"),), run="r", path="")
+        request = ModelRequest((UserMessage("refund A1"),), run="r", path="")
         first, second = [await reply_of(model, request) for _ in range(2)]
         assert [(c.id, c.tool, c.args) for c in first.calls] == [(c.id, c.tool, c.args) for c in second.calls]
         assert first.calls and not shop.refunds

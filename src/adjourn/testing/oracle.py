@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, TypeVar
 from msgspec.structs import replace
 
 from adjourn.core.interrupt import Interrupt
-from adjourn.core.records import AnyRecord, Asked, Command, Completed, Fact, Move, Released, Started, parse
-from adjourn.core.state import Open, State
+from adjourn.core.records import AnyRecord, Asked, Command, Fact, Move, Released, RunCompleted, Started, parse
+from adjourn.core.state import OpenInterrupt, State
 from adjourn.core.status import ENDED, Status
 from adjourn.core.trust import FoldAgain
 from adjourn.stores.audit import AuditRow, chain
@@ -38,7 +38,7 @@ def disagreements(row: RunRow, state: State) -> list[str]:
     """Where a run's row is not what its journal means."""
     errors = sum(o.record.kind == "error" for o in state.open.values())
     parked = state.parked if state.status not in ENDED else None
-    stopped = isinstance(state.ended, Completed) and bool(state.ended.stopped)
+    stopped = isinstance(state.ended, RunCompleted) and bool(state.ended.stopped)
     pairs: list[tuple[str, Any, Any]] = [
         ("seq", row.seq, state.seq),
         ("status", row.status, state.status),
@@ -419,7 +419,7 @@ def _of_row(x: InterruptRow) -> tuple[Any, ...]:
     return x.seq, x.kind, x.digest, x.event, x.expires, x.undoing, x.approvers, sorted(x.votes), x.disowned
 
 
-def _of_fold(x: Open) -> tuple[Any, ...]:
+def _of_fold(x: OpenInterrupt) -> tuple[Any, ...]:
     r, votes = x.record, sorted(x.votes)
     if isinstance(r, Asked):
         return x.seq, r.kind, r.digest, "", r.expires, r.undoing, r.approvers, votes, x.disowned

@@ -9,13 +9,13 @@ from adjourn.core.graph import (
     AgentItem,
     AnyItem,
     BatchItem,
-    Chain,
     ChunkItem,
     CollectItem,
     EachItem,
     EmitItem,
     FlowItem,
     Graph,
+    GraphChain,
     IfItem,
     MatchItem,
     SideItem,
@@ -160,7 +160,7 @@ def mermaid(graph: Graph, state: State | None = None) -> str:
     return "\n".join([*drawing.lines, *_STYLES])
 
 
-def _source(chain: Chain) -> str:
+def _source(chain: GraphChain) -> str:
     if chain.any:
         return f"when {' or '.join(chain.any)}"
     if chain.all:

@@ -8,7 +8,7 @@ from adjourn.core.call import OWING, Phase
 from adjourn.core.codec import encode
 from adjourn.core.ids import is_undo
 from adjourn.core.interrupt import Interrupt
-from adjourn.core.records import Cancelled, Completed
+from adjourn.core.records import RunCancelled, RunCompleted
 from adjourn.core.state import State
 from adjourn.core.tombstone import tombstone
 from adjourn.stores.misfit import Misfit
@@ -103,9 +103,9 @@ def _ended(state: State) -> str:
     ended = state.ended
     if state.erased is not None:
         return tombstone(state.erased)
-    if isinstance(ended, Cancelled):
+    if isinstance(ended, RunCancelled):
         return f"{len(ended.residue)} left behind" if ended.residue else "nothing left behind"
-    if isinstance(ended, Completed):
+    if isinstance(ended, RunCompleted):
         if ended.stopped:
             return f"by {ended.stopped}"
         return ended.output if isinstance(ended.output, str) else encode(ended.output).decode()

@@ -187,10 +187,10 @@ class Timeline:
             else:
                 self._waited += max(0.0, x.at - self._rested)
             self._claimed = x.at
-        elif isinstance(x, r.Parked | r.Restored | r.Completed | r.Cancelled):
+        elif isinstance(x, r.Parked | r.Restored | r.RunCompleted | r.RunCancelled):
             self._worked += max(0.0, x.at - self._claimed) if self._claimed else 0.0
             self._claimed, self._rested = 0.0, x.at
-            self._ended = isinstance(x, r.Completed | r.Cancelled)
+            self._ended = isinstance(x, r.RunCompleted | r.RunCancelled)
 
     # Records
 
@@ -370,7 +370,7 @@ class Timeline:
                 self._upgraded(x)
             case r.Chapter():
                 self._add("chapter", "", "new chapter", at=x.at, text=_by(x.by, x.why))
-            case r.Completed() | r.Cancelled():
+            case r.RunCompleted() | r.RunCancelled():
                 self._finish(x)
             case r.Erased():
                 self._ended = True
@@ -389,11 +389,11 @@ class Timeline:
                     self._touch(step).name = part["tool"]
                     step.arguments = step.arguments if step.note.startswith("edited") else part.get("args", {})
 
-    def _finish(self, x: r.Completed | r.Cancelled) -> None:
+    def _finish(self, x: r.RunCompleted | r.RunCancelled) -> None:
         if self._pause is not None:
             self._touch(self._pause).end("", "", x.at)
             self._pause = None
-        if isinstance(x, r.Completed):
+        if isinstance(x, r.RunCompleted):
             name = "stopped" if x.stopped else "completed"
             output = self._last_said if x.spoken else x.output
             end = self._add("end", "", name, at=x.at, text=x.stopped, status=name, result=output)

@@ -12,7 +12,7 @@ import pytest
 from tests.stores.postgres.gate import Gate
 from tests.stores.postgres.server import PostgresServer
 
-from adjourn.core.records import CancelAsked, Completed, Intended, Parked, Said, Stepped
+from adjourn.core.records import CancelAsked, Intended, Parked, RunCompleted, Said, Stepped
 from adjourn.core.status import Status
 from adjourn.errors import AdjournError
 from adjourn.stores.postgres.store import PostgresStore
@@ -195,7 +195,7 @@ async def test_of_two_who_end_a_run_one_does(meeting: Meeting) -> None:
         leases[run] = await claim(meeting.held, run)
 
     async def complete(run: str) -> Any:
-        return await meeting.held.commit(leases[run], [], [Completed()], seen=leases[run].seq)
+        return await meeting.held.commit(leases[run], [], [RunCompleted()], seen=leases[run].seq)
 
     async def cancel(run: str) -> Any:
         return await meeting.other.deliver(run, CancelAsked())

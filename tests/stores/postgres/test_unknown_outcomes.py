@@ -7,7 +7,7 @@ import pytest
 from tests.stores.postgres.proxy import Cut, Proxy
 from tests.stores.postgres.server import PostgresServer
 
-from adjourn.core.records import Completed, Parked, Released, Said, Stepped
+from adjourn.core.records import Parked, Released, RunCompleted, Said, Stepped
 from adjourn.stores.postgres.store import PostgresStore
 from adjourn.stores.protocol import Lease
 from adjourn.testing import check_rows
@@ -38,7 +38,7 @@ async def told(store: PostgresStore, run: str) -> list[Any]:
     said.append((done.seq, done.clean))
     said.append(await store.deliver(run, yes(by="ana")))
     lease = await claim(store, run, worker="w3")
-    done = await store.commit(lease, [], [Completed()], seen=lease.seq)
+    done = await store.commit(lease, [], [RunCompleted()], seen=lease.seq)
     said.append((lease.epoch, done.seq, done.clean))
     return said
 

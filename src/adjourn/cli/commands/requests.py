@@ -14,7 +14,7 @@ from adjourn.cli.options import Db, Json, RunId
 from adjourn.cli.terminal.console import fit, out, print_json, say
 from adjourn.cli.terminal.format import DIM, arguments, count, exact
 from adjourn.cli.terminal.hints import command
-from adjourn.core.messages import Assistant, Message, Result, ToolCall
+from adjourn.core.messages import AssistantMessage, Message, ToolCall, ToolResult
 from adjourn.core.messages import Text as Words
 from adjourn.core.sent_request import AS_SENT, SentRequest
 from adjourn.errors import Invalid, NotFound
@@ -108,9 +108,9 @@ def _print_one(one: SentRequest) -> None:
 
 
 def _told(message: Message) -> list[str]:
-    if isinstance(message, Result):
+    if isinstance(message, ToolResult):
         return [f"result of {visible(message.tool)}  {exact(message.content)}"]
-    if not isinstance(message, Assistant):
+    if not isinstance(message, AssistantMessage):
         return [f"user  {piece}" for piece in lines(message.text)]
     found: list[str] = []
     for part in message.parts:

@@ -21,20 +21,20 @@ from pydantic_ai.tools import ToolDefinition
 
 from adjourn.core import codec
 from adjourn.core.messages import (
-    Assistant,
+    AssistantMessage,
     Delta,
     ModelRequest,
     Opaque,
     Reply,
     ReplyPart,
-    Result,
     Text,
     TextDelta,
     Thinking,
     ThinkingDelta,
     ToolCall,
+    ToolResult,
     Usage,
-    User,
+    UserMessage,
 )
 from adjourn.errors import Invalid, ModelError
 
@@ -134,9 +134,9 @@ def history(request: ModelRequest, systems: set[str]) -> list[theirs.ModelMessag
         told.clear()
 
     for message in request.messages:
-        if isinstance(message, User):
+        if isinstance(message, UserMessage):
             told.append(theirs.UserPromptPart(message.text))
-        elif isinstance(message, Result):
+        elif isinstance(message, ToolResult):
             results.append(theirs.ToolReturnPart(message.tool, _result_text(message.content), message.call_id))
         elif (response := _response(message, systems)) is not None:
             turn()
@@ -149,7 +149,7 @@ def _result_text(content: Any) -> str:
     return content if isinstance(content, str) else codec.encode(content).decode()
 
 
-def _response(message: Assistant, systems: set[str]) -> theirs.ModelResponse | None:
+def _response(message: AssistantMessage, systems: set[str]) -> theirs.ModelResponse | None:
     if message.interrupted:
         # Its thinking has no signature and its calls no end: only the words can be said again.
         parts: list[dict[str, Any]] = [{"part_kind": "text", "content": message.text}] if message.text.strip() else []
@@ -231,7 +231,9 @@ def reply(response: theirs.ModelResponse, request: ModelRequest, name: str) -> R
     if response.finish_reason in _NO_ANSWER and all(isinstance(p, theirs.ThinkingPart) for p in response.parts):
         raise ModelError(f"{name} gave no answer: {_NO_ANSWER[response.finish_reason]}", kind=response.finish_reason)
     [dumped] = theirs.ModelMessagesTypeAdapter.dump_python([response], mode="json", fallback=str, warnings=False)
-    taken = {p.id for m in request.messages if isinstance(m, Assistant) for p in m.parts if isinstance(p, ToolCall)}
+    taken = {
+        p.id for m in request.messages if isinstance(m, AssistantMessage) for p in m.parts if isinstance(p, ToolCall)
+    }
     return Reply(
         tuple(_our_part(part, plain, taken) for part, plain in zip(response.parts, dumped["parts"], strict=True)),
         usage(response),

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from adjourn.core.snapshot_part import Stretch
+from adjourn.core.snapshot_part import SnapshotPart
 from adjourn.stores.postgres.connections import Connection, messages
 from adjourn.stores.snapshots import Kept, Snapshot
 
@@ -35,7 +35,7 @@ insert into adjourn.snapshot values (%(n)s, %(seq)s, %(head)s, %(format)s, %(str
 on conflict (run) do update set seq = excluded.seq, head = excluded.head, format = excluded.format,
     stretches = excluded.stretches, rest = excluded.rest
 """
-_read_stretches = msgspec.json.Decoder(tuple[Stretch, ...])
+_read_stretches = msgspec.json.Decoder(tuple[SnapshotPart, ...])
 
 
 class PostgresSnapshots:
@@ -44,7 +44,7 @@ class PostgresSnapshots:
     def __init__(self, ask: Ask) -> None:
         self._ask = ask
 
-    async def known(self, run: str) -> tuple[int, tuple[Stretch, ...]]:
+    async def known(self, run: str) -> tuple[int, tuple[SnapshotPart, ...]]:
         """See `Snapshots.known`."""
         found = await self._ask(lambda db: messages(db, [_KNOWN], {"run": run})[0])
         return (found[0][0], _stretches(found[0][1]) or ()) if found else (0, ())
@@ -53,12 +53,12 @@ class PostgresSnapshots:
         """See `Snapshots.last`."""
         return await self._ask(lambda db: _last(db, run))
 
-    async def keep(self, run: str, snapshot: Snapshot, parts: Mapping[Stretch, bytes]) -> None:
+    async def keep(self, run: str, snapshot: Snapshot, parts: Mapping[SnapshotPart, bytes]) -> None:
         """See `Snapshots.keep`."""
         await self._ask(lambda db: _keep(db, run, snapshot, parts))
 
 
-def _stretches(text: str) -> tuple[Stretch, ...] | None:
+def _stretches(text: str) -> tuple[SnapshotPart, ...] | None:
     try:
         return _read_stretches.decode(text)
     except msgspec.MsgspecError:
@@ -78,7 +78,7 @@ def _last(db: Connection, run: str) -> Kept | None:
     return (Snapshot(seq, head, format, rest, wanted), parts) if all(parts.values()) else None
 
 
-def _keep(db: Connection, run: str, snapshot: Snapshot, parts: Mapping[Stretch, bytes]) -> None:
+def _keep(db: Connection, run: str, snapshot: Snapshot, parts: Mapping[SnapshotPart, bytes]) -> None:
     """It may be lost with the server; an erasure waits for it, or it waits for the erasure."""
     with db.transaction():
         values: dict[str, Any] = {"run": run, "seq": snapshot.seq, "head": snapshot.head}

@@ -20,7 +20,7 @@ from adjourn.core.codec import legible
 from adjourn.core.digest import digest
 from adjourn.core.halt import scopes
 from adjourn.core.ids import local_event, public_id
-from adjourn.core.record_parts import Slot
+from adjourn.core.record_parts import ApprovalSlot
 from adjourn.core.records import (
     Accepted,
     Asked,
@@ -252,7 +252,7 @@ def _admit_approver(sheet: Sheet, row: RunRow, found: InterruptRow, command: Dec
         )
 
 
-def _why_not(sheet: Sheet, row: RunRow, gate: Sequence[Slot], vote: Vote, shaped: frozenset[str]) -> str:
+def _why_not(sheet: Sheet, row: RunRow, gate: Sequence[ApprovalSlot], vote: Vote, shaped: frozenset[str]) -> str:
     groups = sorted({g for slot in gate for g in slot.groups})
     if groups and not set(groups) & set(vote.groups):
         return f"{vote.by!r} is in none of the groups that may approve this: {', '.join(groups)}"

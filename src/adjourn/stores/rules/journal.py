@@ -19,11 +19,9 @@ from adjourn.core.ids import CLOSE, local_event
 from adjourn.core.records import (
     AnyRecord,
     Asked,
-    Cancelled,
     Chapter,
     Claimed,
     Closed,
-    Completed,
     Decided,
     Disowned,
     Emitted,
@@ -36,6 +34,8 @@ from adjourn.core.records import (
     Restored,
     Resumed,
     Returned,
+    RunCancelled,
+    RunCompleted,
     Said,
     Started,
     Suspended,
@@ -202,7 +202,7 @@ def needs(records: Iterable[AnyRecord]) -> Needs:
                 need.opens = need.opens or bool(record.emits)
             case Closed():
                 need.named += (record.i,)
-            case Completed() | Cancelled() | Restored():
+            case RunCompleted() | RunCancelled() | Restored():
                 need.opens = True
             case Disowned():
                 need.whole = True
@@ -288,11 +288,11 @@ def _index(sheet: Sheet, row: RunRow, record: AnyRecord) -> None:
             row.chapter = row.seq if record.state else row.chapter
         case Claimed() | PauseAsked():
             row.wake_at, row.blocked = 0.0, ()
-        case Completed() | Cancelled():
+        case RunCompleted() | RunCancelled():
             sheet.touch(row.id, record.at)
             for found in sheet.open_interrupts():
                 close(sheet, row, found, "void")
-            row.stopped = isinstance(record, Completed) and bool(record.stopped)
+            row.stopped = isinstance(record, RunCompleted) and bool(record.stopped)
             row.worker, row.wake_at, row.blocked = "", 0.0, ()
         case _:
             pass

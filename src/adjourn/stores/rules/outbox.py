@@ -12,7 +12,7 @@ import msgspec
 from adjourn.core.codec import encode
 from adjourn.core.digest import digest
 from adjourn.core.ids import public_id, ref_of
-from adjourn.core.records import AnyRecord, Asked, Cancelled, Closed, Completed, Parked, Reminded, Suspended
+from adjourn.core.records import AnyRecord, Asked, Closed, Parked, Reminded, RunCancelled, RunCompleted, Suspended
 from adjourn.core.status import Status
 from adjourn.errors import Invalid
 from adjourn.stores.audit import SECURITY
@@ -22,7 +22,7 @@ from adjourn.stores.rules.names import check_names, cleaned
 from adjourn.stores.rules.transaction import Rule, Sheet
 from adjourn.stores.rules.values import Ask
 
-TOLD = frozenset({Asked, Suspended, Reminded, Parked, Completed, Cancelled})
+TOLD = frozenset({Asked, Suspended, Reminded, Parked, RunCompleted, RunCancelled})
 
 
 def tell(sheet: Sheet, row: RunRow, records: Sequence[AnyRecord]) -> None:
@@ -52,9 +52,9 @@ def _about(row: RunRow, record: AnyRecord) -> tuple[str, dict[str, Any]]:
             return "interrupt.opened", _interrupt(row, record)
         case Reminded():
             return "interrupt.reminded", {"interrupt_id": public_id(row.id, record.i), "ref": ref_of(row.id, record.i)}
-        case Completed():
+        case RunCompleted():
             return "run.completed", {"status": "stopped" if record.stopped else "completed"}
-        case Cancelled():
+        case RunCancelled():
             return "run.cancelled", {"status": "cancelled", "left_behind": len(record.residue)}
         case Parked() if row.status is Status.STUCK:
             return "run.stuck", {"status": "stuck"}

@@ -7,7 +7,7 @@ from typing import Any
 import apsw
 import msgspec
 
-from adjourn.core.snapshot_part import Stretch
+from adjourn.core.snapshot_part import SnapshotPart
 from adjourn.errors import StoreError
 from adjourn.stores.snapshots import Kept, Snapshot
 from adjourn.stores.sqlite.batch_thread import Worker
@@ -22,7 +22,7 @@ class SQLiteSnapshots:
     def __init__(self, reader: Worker, connect: Callable[[], Any]) -> None:
         self._reader, self._connect = reader, connect
 
-    async def known(self, run: str) -> tuple[int, tuple[Stretch, ...]]:
+    async def known(self, run: str) -> tuple[int, tuple[SnapshotPart, ...]]:
         """See `Snapshots.known`."""
         sql = "select seq, stretches from snapshot where run = (select n from run where id = ?)"
         found = await self._reader.ask(lambda db: db.execute(sql, (run,)).fetchone())
@@ -32,11 +32,11 @@ class SQLiteSnapshots:
         """See `Snapshots.last`."""
         return await self._reader.ask(lambda db: _last(db, run))
 
-    async def keep(self, run: str, snapshot: Snapshot, parts: Mapping[Stretch, bytes]) -> None:
+    async def keep(self, run: str, snapshot: Snapshot, parts: Mapping[SnapshotPart, bytes]) -> None:
         """See `Snapshots.keep`."""
         await asyncio.to_thread(self._write, run, snapshot, parts)
 
-    def _write(self, run: str, snapshot: Snapshot, parts: Mapping[Stretch, bytes]) -> None:
+    def _write(self, run: str, snapshot: Snapshot, parts: Mapping[SnapshotPart, bytes]) -> None:
         try:
             db = self._connect()
             try:
@@ -49,11 +49,11 @@ class SQLiteSnapshots:
             raise StoreError(f"a snapshot could not be written: {type(e).__name__}: {e}") from e
 
 
-_read_stretches = msgspec.json.Decoder(tuple[Stretch, ...])
+_read_stretches = msgspec.json.Decoder(tuple[SnapshotPart, ...])
 _whole = "select s.run, s.format, s.seq, s.head, s.stretches, s.rest from run join snapshot s on s.run = run.n where run.id = ?"
 
 
-def _stretches(text: str) -> tuple[Stretch, ...] | None:
+def _stretches(text: str) -> tuple[SnapshotPart, ...] | None:
     try:
         return _read_stretches.decode(text)
     except msgspec.MsgspecError:
@@ -76,7 +76,7 @@ def _last(db: Any, run: str) -> Kept | None:
     return (Snapshot(seq, head, format, rest, wanted), parts) if all(parts.values()) else None
 
 
-def _keep(db: Any, run: str, snapshot: Snapshot, parts: Mapping[Stretch, bytes]) -> None:
+def _keep(db: Any, run: str, snapshot: Snapshot, parts: Mapping[SnapshotPart, bytes]) -> None:
     found = db.execute("select n from run where id = ? and erased = 0", (run,)).fetchone()
     if found is None or (db.execute(AT, (run, snapshot.seq)).fetchone() or (b"",))[0] != snapshot.head:
         return

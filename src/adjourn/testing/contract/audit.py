@@ -7,15 +7,15 @@ import pytest
 
 from adjourn.core.records import (
     CancelAsked,
-    Cancelled,
     Claimed,
-    Completed,
     Decided,
     Emitted,
     Forked,
     Parked,
     PauseAsked,
     Resumed,
+    RunCancelled,
+    RunCompleted,
     Said,
     Stepped,
 )
@@ -186,7 +186,7 @@ class Auditing(Ground):
         await store.halt("*")
         with pytest.raises(UnknownRun):
             await store.deliver("nowhere", Said(text="hi"))
-        await commit(store, lease, (), [Completed()])
+        await commit(store, lease, (), [RunCompleted()])
         assert await store.verify() == []
 
 
@@ -237,7 +237,7 @@ class Sealing(Ground):
         assert lease is not None and await store.seal() is None
         await store.deliver("r1", CancelAsked())
         assert await store.seal() is not None
-        await commit(store, lease, (), [Cancelled()])
+        await commit(store, lease, (), [RunCancelled()])
         assert await store.seal() is not None
 
     async def test_a_seal_covers_at_most_so_many_and_the_next_the_rest(self, store: Store) -> None:

@@ -5,7 +5,7 @@ from typing import cast
 
 import pytest
 
-from adjourn.core.records import CancelAsked, Command, Completed, Emitted, PauseAsked, Resumed, Said
+from adjourn.core.records import CancelAsked, Command, Emitted, PauseAsked, Resumed, RunCompleted, Said
 from adjourn.core.status import Status
 from adjourn.errors import (
     AlreadyDecided,
@@ -199,7 +199,7 @@ class Requesting(Ground):
     async def test_a_request_is_remembered_after_the_end(self, store: Store) -> None:
         lease = await begin(store)
         seq = await store.deliver("r1", Said(text="thanks"), request="q1")
-        await commit(store, lease, (), [Completed()])
+        await commit(store, lease, (), [RunCompleted()])
         async with unchanged(store):
             assert await store.deliver("r1", Said(text="thanks"), request="q1") == seq
 

@@ -6,9 +6,7 @@ import pytest
 
 from adjourn.core.records import (
     CancelAsked,
-    Cancelled,
     Closed,
-    Completed,
     Emitted,
     Faulted,
     Intended,
@@ -16,6 +14,8 @@ from adjourn.core.records import (
     Parked,
     PauseAsked,
     Returned,
+    RunCancelled,
+    RunCompleted,
     Said,
     Stepped,
 )
@@ -70,7 +70,7 @@ class Committing(Ground):
             assert not (await store.commit(lease, [], [send()], seen=2)).clean
 
     @pytest.mark.parametrize(
-        "move", [send(), approval(), Closed(i="x", why="expired"), Parked(), Completed(), CancelAsked(by="@expiry")],
+        "move", [send(), approval(), Closed(i="x", why="expired"), Parked(), RunCompleted(), CancelAsked(by="@expiry")],
         ids=lambda move: type(move).__name__,
     )  # fmt: skip
     async def test_whatever_concludes_from_less_than_everything_is_void(self, store: Store, move: Move) -> None:
@@ -85,7 +85,7 @@ class Committing(Ground):
         seen = lease.seq
         await store.deliver("r1", answer({"choice": "leave"}, "1.0?9"))
         async with unchanged(store):
-            assert not (await store.commit(lease, [], [Cancelled()], seen=seen)).clean
+            assert not (await store.commit(lease, [], [RunCancelled()], seen=seen)).clean
 
     async def test_a_commit_tells_what_others_said_in_order(self, store: Store) -> None:
         lease = await begin(store)
@@ -253,22 +253,22 @@ class Resting(Ground):
 
     async def test_completing_gives_the_lease_back(self, store: Store) -> None:
         lease = await begin(store)
-        await commit(store, lease, (), [Completed(output="done")])
+        await commit(store, lease, (), [RunCompleted(output="done")])
         row = await store.get("r1")
         assert (row.status, row.worker, row.lease_until, row.stopped) == (Status.COMPLETED, "", 0.0, False)
 
     async def test_cancelling_gives_the_lease_back(self, store: Store) -> None:
         lease = await begin(store)
         await store.deliver("r1", CancelAsked())
-        await commit(store, lease, (), [Cancelled()])
+        await commit(store, lease, (), [RunCancelled()])
         row = await store.get("r1")
         assert (row.status, row.worker, row.lease_until) == (Status.CANCELLED, "", 0.0)
 
-    @pytest.mark.parametrize("end", [Completed(), Cancelled()], ids=lambda end: type(end).__name__)
+    @pytest.mark.parametrize("end", [RunCompleted(), RunCancelled()], ids=lambda end: type(end).__name__)
     async def test_an_end_closes_everything_that_was_open(self, store: Store, end: Move) -> None:
         lease = await begin(store)
         await commit(store, lease, (), [approval(), approval("model:?0", kind="error", step="model:")])
-        if isinstance(end, Cancelled):
+        if isinstance(end, RunCancelled):
             await store.deliver("r1", CancelAsked())
         await commit(store, lease, (), [end])
         row = await store.get("r1")
@@ -279,14 +279,14 @@ class Resting(Ground):
         await store.deliver("r1", PauseAsked())
         async with unchanged(store):
             with pytest.raises(Refused, match="pausing"):
-                await commit(store, lease, [replied("send")], [approval(), Completed()])
+                await commit(store, lease, [replied("send")], [approval(), RunCompleted()])
         assert (await commit(store, lease, [replied("send")], [Parked()])).clean
 
     async def test_nothing_follows_an_end_in_the_same_commit(self, store: Store) -> None:
         lease = await begin(store)
         async with unchanged(store):
             with pytest.raises(Refused, match="completed"):
-                await commit(store, lease, (), [Completed(), Parked()])
+                await commit(store, lease, (), [RunCompleted(), Parked()])
 
     async def test_a_released_worker_may_still_say_what_happened(self, store: Store) -> None:
         lease = await wait_for(store, approval())

@@ -10,13 +10,13 @@ from adjourn.core.messages import Text, ToolCall, Usage
 from adjourn.core.records import (
     AnyRecord,
     CancelAsked,
-    Cancelled,
     Claimed,
-    Completed,
     Emitted,
     Parked,
     Replied,
     Returned,
+    RunCancelled,
+    RunCompleted,
     Said,
     Started,
     Suspended,
@@ -131,7 +131,7 @@ class Importing(Ground):
         assert (await store.get("r1")).status == Status.READY
 
     async def test_a_finished_journal_is_imported_as_finished(self, store: Store) -> None:
-        await store.create(started(), [Claimed(epoch=1), Completed(output="done", stopped="MaxSteps")])
+        await store.create(started(), [Claimed(epoch=1), RunCompleted(output="done", stopped="MaxSteps")])
         row = await store.get("r1")
         assert (row.status, row.stopped) == (Status.COMPLETED, True)
 
@@ -151,7 +151,7 @@ EVERYTHING: list[AnyRecord] = [
     Returned(call="1.0", value={"big": 2**53, "small": 1e-9, "empty": {}}, took=0.125),
     Emitted(event="e", value=[1, "two", None]),
     CancelAsked(by="ana", reason="'; drop table run; --"),
-    Cancelled(undone=("a",), residue=({"call": "1.0"},)),
+    RunCancelled(undone=("a",), residue=({"call": "1.0"},)),
 ]  # fmt: skip
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from adjourn.core.messages import Text
-from adjourn.core.records import CancelAsked, Cancelled, Completed, Erased, Late, Parked, Replied, Said
+from adjourn.core.records import CancelAsked, Erased, Late, Parked, Replied, RunCancelled, RunCompleted, Said
 from adjourn.core.state import State
 from adjourn.core.status import ENDED, Status
 from adjourn.errors import Invalid, Refused, RunErased, UnknownRun
@@ -24,7 +24,7 @@ async def told(store: Store, run: str = "r1") -> None:
     await store.deliver(run, answer({"choice": "retry", "why": CANARY}), request=f"q-{CANARY}")
     await store.deliver(run, Said(text=f"{CANARY} said", by="ana"), request="q2")
     lease = await claim(store, run)
-    await commit(store, lease, (), [Completed(output=f"{CANARY} output")])
+    await commit(store, lease, (), [RunCompleted(output=f"{CANARY} output")])
 
 
 class Erasing(Ground):
@@ -66,7 +66,7 @@ class Erasing(Ground):
         await store.seal(key)
         await store.deliver("r1", Said(text="go on", by="ana"))
         await store.seal(key)
-        await commit(store, await claim(store), (), [Completed(output="done")])
+        await commit(store, await claim(store), (), [RunCompleted(output="done")])
         await store.seal(key)
         await told(store, "r2")
         await store.erase("r1", by="ann", reason="asked to")
@@ -129,7 +129,7 @@ class Erasing(Ground):
     async def test_what_a_body_comes_to_late_is_not_recorded(self, store: Store) -> None:
         lease = await begin(store)
         await store.deliver("r1", CancelAsked(by="ana"))
-        await commit(store, lease, (), [Cancelled()])
+        await commit(store, lease, (), [RunCancelled()])
         seen = (await store.get("r1")).seq
         await store.erase("r1", by="ann", reason="asked to")
         async with unchanged(store):
@@ -164,7 +164,7 @@ class Erasing(Ground):
 
     async def test_no_journal_from_elsewhere_says_that_it_was_erased(self, store: Store) -> None:
         forged = Erased(run="r1", kind="agent", program="clerk", status="completed", by="ann")
-        for rest in ([forged], [Completed(), forged]):
+        for rest in ([forged], [RunCompleted(), forged]):
             with pytest.raises(Invalid, match="only a store says"):
                 await store.create(started(), rest)
         with pytest.raises(UnknownRun):

@@ -10,8 +10,6 @@ from adjourn.core.messages import ToolCall
 from adjourn.core.records import (
     Asked,
     CancelAsked,
-    Cancelled,
-    Completed,
     Decided,
     Fact,
     Intended,
@@ -19,6 +17,8 @@ from adjourn.core.records import (
     Parked,
     PauseAsked,
     Replied,
+    RunCancelled,
+    RunCompleted,
     Started,
     Suspended,
 )
@@ -159,9 +159,9 @@ async def bring(store: Store, status: Status, run: str = "r1") -> None:
             await store.deliver(run, CancelAsked())
             await commit(store, lease, (), [undoing()])
             if status != Status.CANCELLING:
-                await commit(store, lease, (), [Parked() if status == Status.STUCK else Cancelled()])
+                await commit(store, lease, (), [Parked() if status == Status.STUCK else RunCancelled()])
         case Status.COMPLETED:
-            await commit(store, lease, (), [undoing(), Completed()])
+            await commit(store, lease, (), [undoing(), RunCompleted()])
     assert (await store.get(run)).status == status
 
 

@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from adjourn.core.messages import Usage
-from adjourn.core.records import CancelAsked, Claimed, Completed, Parked, PauseAsked, Released, Said
+from adjourn.core.records import CancelAsked, Claimed, Parked, PauseAsked, Released, RunCompleted, Said
 from adjourn.core.status import ENDED, Status
 from adjourn.errors import LeaseBusy, LeaseLost, StoreError, UnknownRun
 from adjourn.stores.protocol import LEFT, Lease, Store
@@ -266,7 +266,7 @@ class Claiming(Ground):
         async with unchanged(store, "r1", "r2"):
             assert await self.take(store) == []
             assert await store.acquire("r1", "w1", TTL) is None
-        await commit(store, first, [replied()], [Completed(output="done")])
+        await commit(store, first, [replied()], [RunCompleted(output="done")])
         assert await self.take(store) == ["r1"]
         assert await store.acquire("r2", "w1", TTL) is None
         await store.deliver("r2", CancelAsked())

@@ -4,11 +4,11 @@ import pytest
 
 from adjourn.core.records import (
     CancelAsked,
-    Completed,
     Faulted,
     Move,
     Parked,
     PauseAsked,
+    RunCompleted,
     Said,
 )
 from adjourn.core.run_status import RunStatus
@@ -344,7 +344,7 @@ class Runs(Ground):
 
     async def test_stopped_is_completed_by_a_limit(self, store: Store) -> None:
         for run, stopped in (("r1", "MaxSteps"), ("r2", "")):
-            await commit(store, await begin(store, run), (), [Completed(stopped=stopped)])
+            await commit(store, await begin(store, run), (), [RunCompleted(stopped=stopped)])
         assert await ids(store, status="stopped") == ["r1"]
         assert sorted(await ids(store, status="completed")) == ["r1", "r2"]
         assert (await store.get("r1")).shown(store.now(), ()) == "stopped"
@@ -380,7 +380,7 @@ class Runs(Ground):
         await wait_for(store, run="held", parked=Parked(blocked=("*",)))
         error = approval("model:?0", kind="error", step="model:")
         await commit(store, await begin(store, "failed"), [Faulted(step="model:", error="no")], [error, Parked()])
-        await commit(store, await begin(store, "stopped"), (), [Completed(stopped="MaxSteps")])
+        await commit(store, await begin(store, "stopped"), (), [RunCompleted(stopped="MaxSteps")])
         halts = [halt.scope for halt in await store.halt("")]
         rows = await store.runs(Filter())
         assert {row.id for row in rows} == {*RunStatus}

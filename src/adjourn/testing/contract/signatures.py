@@ -7,7 +7,7 @@ import pytest
 
 from adjourn.core.authority import shown_digest
 from adjourn.core.digest import action_digest
-from adjourn.core.record_parts import Seal, Slot
+from adjourn.core.record_parts import ApprovalSlot, DecisionSeal
 from adjourn.core.records import Asked, Decided, Disowned, Emitted, Intended, Parked
 from adjourn.core.signatures import Sealed
 from adjourn.errors import AlreadyDecided, Invalid, NotAllowed, Unauthorised
@@ -32,14 +32,20 @@ from adjourn.testing.fake_clock import FakeClock
 
 def sealed(record: Any, at: float) -> Any:
     """The record with a seal; whose it is, no store can tell."""
-    return msgspec.structs.replace(record, seal=Seal("k", at, "n", "c2ln"))
+    return msgspec.structs.replace(record, seal=DecisionSeal("k", at, "n", "c2ln"))
 
 
 def gated() -> tuple[Asked, Intended]:
     """A call that needs an agreement: the question, and the intent that lives on its answer."""
     action = action_digest("r1", "1.0", "send", "", None)
     asked = Asked(
-        i="1.0?0", kind="approval", call="1.0", tool="send", effect="unsafe", gate=(Slot("rule"),), action=action
+        i="1.0?0",
+        kind="approval",
+        call="1.0",
+        tool="send",
+        effect="unsafe",
+        gate=(ApprovalSlot("rule"),),
+        action=action,
     )
     asked = msgspec.structs.replace(asked, digest=shown_digest("r1", asked))
     return asked, Intended(call="1.0", tool="send", digest=action, gate=asked.gate, grant="1.0?0")
@@ -135,7 +141,7 @@ class Signing(Ground):
             await store.deliver("r1", yes(by="bo"))
 
     async def test_of_several_votes_only_the_disowned_one_is_gone(self, store: Store) -> None:
-        gate = (Slot("rule", (), 2),)
+        gate = (ApprovalSlot("rule", (), 2),)
         await wait_for(store, approval(gate=gate, approvers=2))
         await store.deliver("r1", yes(by="ana"))
         seq = await store.deliver("r1", yes(by="eve"))
@@ -149,7 +155,7 @@ class Signing(Ground):
         assert await open_ids(store) == []
 
     async def test_a_denial_that_is_disowned_gives_the_votes_back(self, store: Store) -> None:
-        gate = (Slot("rule", (), 2),)
+        gate = (ApprovalSlot("rule", (), 2),)
         await wait_for(store, approval(gate=gate, approvers=2))
         await store.deliver("r1", yes(by="ana"))
         seq = await store.deliver("r1", no(by="eve"))

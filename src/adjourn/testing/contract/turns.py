@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from adjourn.core.record_parts import Ref
-from adjourn.core.records import Completed, Said
+from adjourn.core.records import RunCompleted, Said
 from adjourn.errors import BrokenHistory, Refused, RunErased, SessionMoved, UnknownRun
 from adjourn.stores.erasure import Pruning
 from adjourn.stores.protocol import Store
@@ -15,7 +15,7 @@ from adjourn.testing.contract.fixtures import Ground, begin, commit, replied, st
 async def ended(store: Store, run: str, after: Ref | None = None) -> Ref:
     """A run that has ended; the place at which it did."""
     lease = await begin(store, run, after=after)
-    await commit(store, lease, [replied()], [Completed()])
+    await commit(store, lease, [replied()], [RunCompleted()])
     row = await store.get(run)
     return Ref(run, row.seq, row.head.hex(), 2, 1)
 
@@ -55,7 +55,7 @@ class Continuing(Ground):
     async def test_a_run_that_has_its_history_itself_is_the_last_that_is_read(self, store: Store) -> None:
         first = await ended(store, "r1")
         lease = await begin(store, "r2", after=first, history=[{"type": "user", "text": "before"}])
-        await commit(store, lease, [replied()], [Completed()])
+        await commit(store, lease, [replied()], [RunCompleted()])
         assert [turn.run for turn in await store.turns("r2", 2)] == ["r2"]
 
     async def test_a_history_of_its_own_need_not_be_here(self, store: Store) -> None:
@@ -111,7 +111,7 @@ class Continuing(Ground):
     async def test_a_run_goes_on_with_the_last_of_its_session_or_does_not_begin(self, store: Store) -> None:
         chosen: dict[str, Any] = {"options": {"after": "session"}, "session": "s"}
         lease = await begin(store, "r1", **chosen)
-        await commit(store, lease, [replied()], [Completed()])
+        await commit(store, lease, [replied()], [RunCompleted()])
         row = await store.get("r1")
         first = Ref("r1", row.seq, row.head.hex(), 2, 1)
         async with unchanged(store, "r1"):
@@ -153,6 +153,6 @@ class Continuing(Ground):
         for run in ("r1", "r2"):
             with pytest.raises(Refused, match="run r3, which goes on with its conversation, has not ended"):
                 await store.erase(run, by="ann", reason="asked to")
-        await commit(store, lease, [replied()], [Completed()])
+        await commit(store, lease, [replied()], [RunCompleted()])
         for run in ("r1", "r2"):
             assert (await store.erase(run, by="ann", reason="asked to")).run == run

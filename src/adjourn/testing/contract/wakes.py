@@ -7,12 +7,12 @@ import pytest
 from adjourn.core.records import (
     CancelAsked,
     Command,
-    Completed,
     Emitted,
     Parked,
     PauseAsked,
     Released,
     Resumed,
+    RunCompleted,
     Said,
     Stepped,
 )
@@ -132,7 +132,7 @@ class Waking(Ground):
         await store.waking(True)
         await store.halt("agent:clerk")
         ends = {
-            "over": Completed(at=1.0), "waits": Parked(at=1.0), "sleeps": Parked(at=1.0, wake_at=clock.now() + 5),
+            "over": RunCompleted(at=1.0), "waits": Parked(at=1.0), "sleeps": Parked(at=1.0, wake_at=clock.now() + 5),
             "halted": Parked(at=1.0, blocked=("agent:clerk",)), "free": Parked(at=1.0, blocked=("agent:other",)),
         }  # fmt: skip
         for run, end in ends.items():
@@ -202,7 +202,7 @@ class Waking(Ground):
         lease = await begin(store)
         await woken(store)
         with pytest.raises(Refused):
-            await commit(store, lease, (), [Parked(wake_at=clock.now()), Completed(), Parked()])
+            await commit(store, lease, (), [Parked(wake_at=clock.now()), RunCompleted(), Parked()])
         clock.advance(1000)
         assert await woken(store) == []
 
