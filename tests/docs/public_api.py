@@ -42,8 +42,8 @@ INTERNAL: dict[str, str] = {
     ),
 }
 # Classes whose methods are documented at the protocol that they implement, or are tests.
-ELSEWHERE = {"CheckedStore", "Faulty", "GuestContract", "Store", "StoreContract", "Watched"}
-MADE_BY_ADJOURN = {"Execution", "FlowContext", "Handle", "Model", "Run", "RunStream", "ToolContext"}
+ELSEWHERE = {"CheckedStore", "Faulty", "GuestContract", "StoreContract", "Watched"}
+MADE_BY_ADJOURN = {"Execution", "FlowContext", "Handle", "Model", "Run", "RunStream", "Store", "ToolContext"}
 """Classes that users hold and do not construct."""
 
 SECTION = re.compile(r"^(?:Args|Attributes):\n((?:    .*\n?|\n)+)", re.MULTILINE)

@@ -66,41 +66,69 @@ class Outbox(Protocol):
     async def endpoints(
         self, put: Endpoint | None = None, *, drop: str = "", by: str = "", origin: str = ""
     ) -> list[Endpoint]:
-        """Who is told of events: add or replace `put`, remove `drop` and its letters; those that there are afterwards.
+        """Who is notified of events. Returns all endpoints afterwards.
 
-        While there are none, no letters are written. Otherwise an event's letters are written in its own transaction.
+        While there are none, no notifications are written. Otherwise those of an event are written in its own
+        transaction.
+
+        Args:
+            put: add or replace this one.
+            drop: remove this one and its notifications.
+            by, origin: who does it, and from where, for the audit.
         """
         ...
 
     async def post(
         self, sent: Sequence[Sent] = (), *, take: int = 0, hold: float = 60.0, but: Sequence[str] = ()
     ) -> list[Letter]:
-        """Settle these attempts, and take up to `take` letters that are due; nobody else gets those for `hold` seconds.
-        None for the endpoints in `but`.
+        """Record delivery attempts, and take notifications that are due.
 
-        The letters of a run go to an endpoint in order, one after the other. An attempt that is not the letter's last is ignored.
+        Those of a run go to an endpoint in order, one after the other. An attempt that is not the
+        notification's last is ignored.
+
+        Args:
+            sent: the attempts.
+            take: how many to take.
+            hold: no other process gets those for so many seconds.
+            but: none for these endpoints.
         """
         ...
 
     async def letters(self, state: str = "", *, after: int = 0, limit: int = 100) -> list[Letter]:
-        """Letters with n > `after` that have not arrived, in order: those that are `due`, those that are `dead`, or both."""
+        """Notifications that have not arrived, in order.
+
+        Args:
+            state: those that are `due`, those that are `dead`, or (empty) both.
+            after: only those with a larger number.
+            limit: at most so many.
+        """
         ...
 
     async def waking(self, wanted: bool | None = None, *, by: str = "", origin: str = "") -> bool:
-        """Whether wakes are wanted; with `wanted`, from now on they are or are not.
+        """Whether wakes are wanted.
 
-        While they are not, none are written, and none are there. From the moment they are, there is one for every run that is due, or
-        will be at a time.
+        While they are not, none are written, and none are there. From the moment they are, there is one for
+        every run that is due, or will be at a time.
+
+        Args:
+            wanted: set this first.
+            by, origin: who does it, and from where, for the audit.
         """
         ...
 
     async def wakes(self, done: Sequence[Wake] = (), *, take: int = 0, hold: float = 60.0) -> list[Wake]:
-        """Acknowledge these, and take up to `take` that are due; nobody else gets those for `hold` seconds.
+        """Acknowledge wakes, and take those that are due.
 
-        Where they are wanted, whatever makes a run due, or due at a time, writes one in its own transaction: a new run, a word, a
-        park with a time, a run that is handed back, a halt that is lifted. It is there until it is acknowledged, or until
-        a newer one says when the run is due now; an acknowledgement never removes a newer one. A run may be woken although
-        nothing is to be done, and again by one that was taken and not acknowledged. That a holder has died is no wake: whoever told it
-        to advance the run has no answer, and tells somebody again.
+        Where they are wanted, whatever makes a run due, or due at a time, writes one in its own transaction:
+        a new run, a command, a park with a time, a run that is released, a halt that is lifted. It is there
+        until it is acknowledged, or until a newer one says when the run is due now; an acknowledgement never
+        removes a newer one. A run may be woken although nothing is to be done, and again by one that was
+        taken and not acknowledged. That a holder has died is not a wake: the program that told it to advance
+        the run has no answer, and wakes it again.
+
+        Args:
+            done: acknowledge these.
+            take: how many to take.
+            hold: no other process gets those for so many seconds.
         """
         ...

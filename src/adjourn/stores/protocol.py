@@ -207,21 +207,27 @@ class Journals(Protocol):
     """Runs: their journals, who may append to them, and who is told that somebody did."""
 
     async def create(self, started: Started, records: Sequence[AnyRecord] = (), *, origin: str = "") -> bool:
-        """Begin a run (with the rest of an imported journal). False: it exists, same program and input, unchanged.
+        """Begin a run (with the rest of an imported journal). False: it exists, same program and input,
+        unchanged.
 
-        Raises `RunExists` if the id is taken by another input or program. The audit says who, and from where (`origin`). If it goes
-        on with another run (`Started.after`), that one has ended (else `Refused`), is there (`UnknownRun`, `RunErased`), and its journal is
-        the one that is meant (`BrokenHistory`). If it goes on with its session's last run (`options["after"]`), that is the last one
-        of its program now, or there is none (else `SessionMoved`).
+        Raises `RunExists` if the id is taken by another input or program. If it continues another run
+        (`Started.after`), that one has ended (else `Refused`), is there (`UnknownRun`, `RunErased`), and its
+        journal is the one that is meant (`BrokenHistory`). If it continues its session's last run
+        (`options["after"]`), that is the last one of its program now, or there is none (else `SessionMoved`).
+
+        Args:
+            started: its first record.
+            records: those that follow, of an imported journal.
+            origin: from where, for the audit.
         """
         ...
 
     async def get(self, run: str) -> RunRow:
-        """The row of the run with exactly this id; raises `UnknownRun`."""
+        """The row of the run whose id is exactly `run`; raises `UnknownRun`."""
         ...
 
     async def load(self, run: str, after: int = 0) -> list[tuple[int, AnyRecord]]:
-        """Committed records with seq > `after`, in order; raises `UnknownRun`."""
+        """Committed records of `run` after number `after`, in order; raises `UnknownRun`."""
         ...
 
     async def erasures(self) -> int:
@@ -253,14 +259,24 @@ class Journals(Protocol):
         replaces: str = "",
         spares: str = "",
     ) -> Lease | None:
-        """Take the run if it is due and free, or its worker has not beaten in time, or is `replaces`: epoch + 1, `Claimed`
-        appended. It is a beat of `worker`: nobody takes its runs for `ttl` from now.
+        """Take the run if it is due and free, or its worker has not beaten in time, or is `replaces`: epoch + 1,
+        `Claimed` appended.
 
-        None: nothing to do there, or it is queued in its session (`options["queue"]`), has not begun, and one that was started before it
-        has not ended. Raises `LeaseBusy` if another worker has it. The lease carries the records after `after`.
-        With `head`, the hash of the chain at `after`, raises `StoreError` and changes nothing if it is not that: the caller knows
-        another history, because the store was restored or replaced under it, and must fold anew.
-        `spares`: a worker whose id begins so keeps its runs, however much time has passed, until it is named in `replaces`.
+        It is a beat of `worker`. None: nothing to do there, or it is queued in its session
+        (`options["queue"]`), has not begun, and one that was started before it has not ended. Raises
+        `LeaseBusy` if another worker has it. Raises `StoreError` and changes nothing if `head` is another:
+        the caller knows another history, because the store was restored or replaced under it, and must fold
+        anew.
+
+        Args:
+            run: the run's id.
+            worker: who takes it.
+            ttl: its runs are not taken by others for so many seconds.
+            after: the lease carries the records after this one.
+            head: the hash of the chain there, if the caller knows it.
+            replaces: a worker that is known to be gone.
+            spares: a worker whose id begins so keeps its runs, however much time has passed, until it is
+                named in `replaces`.
         """
         ...
 
@@ -276,12 +292,21 @@ class Journals(Protocol):
         replaces: Sequence[str] = (),
         spares: str = "",
     ) -> list[Lease]:
-        """`acquire` up to `limit` runs of these programs in one transaction, those that have waited longest first: what is free
-        and due, and what was lost with its worker. What others have is left out, and so are the runs in `but`.
+        """`acquire` several runs in one transaction, those that have waited longest first: what is free and due,
+        and what was lost with its worker. What others have is left out.
 
-        `replaces`: workers that are known to be gone; what they had is taken at once. `spares`: as in `acquire`.
-        `after`: of runs that the caller knows, the last record and the hash of the chain there (b"": it is not compared). Their
-        leases carry the records after it, those of others none. Raises `StoreError`, and takes nothing, if a hash is another.
+        Raises `StoreError`, and takes nothing, if a hash in `after` is another.
+
+        Args:
+            programs: only runs of these.
+            worker: who takes them.
+            ttl: as in `acquire`.
+            limit: at most so many.
+            after: of runs that the caller knows, the last record and the hash of the chain there (b"": it is
+                not compared). Their leases carry the records after it, those of others none.
+            but: not these runs.
+            replaces: workers that are known to be gone; what they had is taken at once.
+            spares: as in `acquire`.
         """
         ...
 
@@ -290,14 +315,15 @@ class Journals(Protocol):
         ...
 
     async def renew(self, lease: Lease, ttl: float) -> None:
-        """Make sure that the run is still the lease's, and a beat of its worker: nobody takes its runs for `ttl` from now.
-
-        Raises `LeaseLost` on a newer epoch, never because time has passed.
+        """Make sure that the run is still the `lease`'s, and a beat of its worker: others take none of its runs
+        for `ttl` seconds. Raises `LeaseLost` on a newer epoch, never because time has passed.
         """
         ...
 
     async def release(self, lease: Lease, released: Released | None = None) -> None:
-        """Give the lease back, with nothing in flight: `released` is appended. On a newer epoch, nothing."""
+        """Give the `lease` back, with nothing running: `released` is appended. On a newer epoch, nothing
+        happens.
+        """
         ...
 
     def pulse(self) -> Pulse:
@@ -335,70 +361,118 @@ class Journals(Protocol):
         ...
 
     async def chapter(self, run: str, *, by: str = "", why: str = "", origin: str = "") -> int:
-        """Begin a new chapter of a run that nobody drives and in which nothing is in flight; the seq of its record.
+        """Begin a new chapter of a run that no worker drives and in which no call runs. Returns the number of
+        its record.
 
-        It says all that the records before it mean, as they are in this transaction. Raises `UnknownRun` and `Refused`; a refusal is a
-        line of the audit, like the chapter itself.
+        It says all that the records before it mean, as they are in this transaction. Raises `UnknownRun` and
+        `Refused`; a refusal is a line of the audit, like the chapter itself.
+
+        Args:
+            run: the run's id.
+            why: the reason.
+            by, origin: who does it, and from where, for the audit.
         """
         ...
 
     async def halt(
         self, scope: str, *, by: str = "", reason: str = "", lift: bool = False, origin: str = ""
     ) -> list[Halt]:
-        """Set or lift a halt; the halts that are on afterwards. With an empty scope only list them."""
+        """Set or lift a halt. Returns the halts that are on afterwards.
+
+        Args:
+            scope: what it covers; empty: only list them.
+            reason: why.
+            lift: lift it instead.
+            by, origin: who does it, and from where, for the audit.
+        """
         ...
 
     async def signed(self, required: bool | None = None, *, by: str = "", origin: str = "") -> bool:
-        """Whether `deliver` takes only decisions that carry a seal; set it first, if `required` is given."""
+        """Whether `deliver` takes only decisions that carry a seal.
+
+        Args:
+            required: set this first.
+            by, origin: who does it, and from where, for the audit.
+        """
         ...
 
     async def misfits(self, put: Misfit | None = None, *, runs: Sequence[str] = ()) -> list[Misfit]:
-        """Why workers cannot advance runs: of these, or (none) of all that have not moved or ended since they said so.
+        """Why workers cannot advance runs that have not moved or ended since they said so.
 
-        With `put`, what one says about a run is kept first, instead of what was said before.
+        Args:
+            put: keep this first, in the place of what was said before about its run.
+            runs: only of these; none: of all.
         """
         ...
 
     async def erase(
         self, run: str, *, by: str = "", reason: str = "", whole: bool = False, origin: str = ""
     ) -> Erasure:
-        """Remove everything that was in a run that has ended: records, questions, requests, letters, title, labels, salt.
-        A last record, `Erased`, says by whom and why, and so does the audit, whose lines stay. Twice is the same as once.
+        """Remove everything that was in a run that has ended: records, questions, requests, notifications,
+        title, labels, salt.
 
-        `load` then gives that record alone; what is committed or delivered to the run, or created in its place, is refused with
-        `RunErased`. Raises `UnknownRun`, `RunHeld`, and `Refused` for a run that has not ended; a refusal is a line of the audit.
-        `whole`: and so all runs of its conversation, those that it goes on with and those that go on with it; all of them, or none.
+        A last record, `Erased`, says by whom and why, and so does the audit, whose lines stay. Twice is the
+        same as once. `load` then gives that record alone; what is committed or delivered to the run, or
+        created in its place, is refused with `RunErased`. Raises `UnknownRun`, `RunHeld`, and `Refused` for a
+        run that has not ended; a refusal is a line of the audit.
+
+        Args:
+            run: the run's id.
+            reason: why.
+            whole: also all runs of its conversation, before and after it: all of them, or none.
+            by, origin: who does it, and from where, for the audit.
         """
         ...
 
     async def prune(self, run: str, wanted: Pruning, *, origin: str = "") -> bool:
-        """Remove a run that has ended, whole: row, journal, questions, requests, letters. False: there is no such run.
+        """Remove a run that has ended: row, journal, questions, requests, notifications. False: the run does not
+        exist.
 
-        Its audit stays, with a line that says where its journal ended; so its id stays taken, and `create` raises `RunPruned`.
-        Raises `RunHeld`, and `Refused` if it has not ended, or is not as `wanted` says; then nothing is changed.
+        Its audit stays, with a line that says where its journal ended; so its id stays taken, and `create`
+        raises `RunPruned`. Raises `RunHeld`, and `Refused` if it has not ended, or is not as `wanted` says;
+        then nothing is changed.
+
+        Args:
+            run: the run's id.
+            wanted: what the caller knows of it.
+            origin: from where, for the audit.
         """
         ...
 
     async def ended(
         self, status: Status, before: float, *, after: tuple[float, str] | None = None, limit: int = 100
     ) -> list[RunRow]:
-        """Runs that have ended so, with their last record no later than `before`; the newest first. `after`: the time of the last
-        record and the id of the last run of the page before."""
+        """Runs that have ended, the newest first.
+
+        Args:
+            status: how they ended.
+            before: only those whose last record is no later.
+            after: the time of the last record and the id of the last run of the page before.
+            limit: at most so many.
+        """
         ...
 
     async def followed(self, runs: Sequence[str]) -> dict[str, list[str]]:
-        """Of these runs, those with which others go on (`Started.after`), and by which."""
+        """Of these `runs`, those that others continue (`Started.after`), and by which."""
         ...
 
     async def weigh(self, runs: Sequence[str]) -> int:
-        """How many bytes the records of these runs have."""
+        """How many bytes the records of these `runs` have."""
         ...
 
     async def hold(
         self, scope: str, *, by: str = "", reason: str = "", lift: bool = False, origin: str = ""
     ) -> list[Hold]:
-        """Set or lift a legal hold of a run (`run:ID`) or of all runs with a label (`label:KEY=VALUE`); those that are on. With "":
-        only those. It is in the global audit, and in the run's. Raises `InvalidDefinition`, and `UnknownRun` for `run:ID`."""
+        """Set or lift a legal hold. Returns those that are on. It is in the global audit, and in the run's.
+
+        Raises `InvalidDefinition`, and `UnknownRun` for `run:ID`.
+
+        Args:
+            scope: a run (`run:ID`) or all runs with a label (`label:KEY=VALUE`); empty: only list them.
+            reason: why.
+            lift: lift it instead.
+            by, origin: who does it, and from where, for the audit.
+        """
         ...
 
     async def scrub(self, *, pruned: bool = False) -> bool:
@@ -413,16 +487,19 @@ class Lists(Protocol):
     """What is shown of many runs at once, and what there is to do."""
 
     async def due(self, programs: Sequence[str], limit: int = 100) -> list[RunRow]:
-        """Runs of these programs that a worker could take now or when their owner is found dead, oldest first."""
+        """Up to `limit` runs of these `programs` that a worker could take now or when their owner is found dead,
+        oldest first.
+        """
         ...
 
     async def inbox(self, filter: Filter) -> list[Interrupt]:
-        """Open interrupts that a person can decide now, those that were escalated first, then oldest first; not those of
-        cancelling runs unless undoing, nor those whose time is over."""
+        """Open interrupts, as `filter` says, that a person can decide now, those that were escalated first, then
+        oldest first; not those of cancelling runs unless undoing, nor those that have expired.
+        """
         ...
 
     async def runs(self, filter: Filter) -> list[RunRow]:
-        """Runs, newest first; with `prefix`, in the order of their ids."""
+        """Runs, as `filter` says, newest first; with its `prefix`, in the order of their ids."""
         ...
 
 
@@ -430,19 +507,30 @@ class AuditLog(Protocol):
     """Who did what: lines that are chained and sealed, and a check of everything."""
 
     async def audit(self, scope: str | None = None, *, after: int = 0, limit: int = 100) -> list[AuditRow]:
-        """Lines of the audit with n > `after`: of one run, of global commands (""), of the security log ("@security"), or
-        (None) of all runs and global commands by time."""
+        """Lines of the audit, in order.
+
+        Args:
+            scope: of one run, of global commands (empty), of the security log (`"@security"`), or (None) of
+                all runs and global commands by time.
+            after: only those with a larger number.
+            limit: at most so many.
+        """
         ...
 
     async def recent(self, before: str = "", limit: int = 100, *, security: bool = False) -> list[AuditRow]:
-        """Lines of the audit of all runs and of global commands, newest first; `before`: the `place` of a line.
+        """Lines of the audit of all runs and of global commands, newest first.
 
-        With `security`, those of the security log instead.
+        Args:
+            before: the `place` of a line: only older ones.
+            limit: at most so many.
+            security: those of the security log instead.
         """
         ...
 
     async def note(self, lines: Sequence[Mapping[str, Any]]) -> None:
-        """Append lines to the security log, all or none: `verb`, `by`, `from` and whatever else is to be known."""
+        """Append `lines` to the security log, all or none: `verb`, `by`, `from` and whatever else is to be
+        known.
+        """
         ...
 
     async def identity(self) -> str:
@@ -459,7 +547,7 @@ class AuditLog(Protocol):
         ...
 
     async def seals(self, after: int = 0, limit: int = 100) -> list[Seal]:
-        """Seals with k > `after`, in order; with a negative `after`, so many of the last ones."""
+        """Up to `limit` seals after number `after`, in order; with a negative `after`, so many of the last ones."""
         ...
 
     async def verify(self, keys: Sequence[AuditKey] = (), since: Anchor | None = None) -> "Verification":
