@@ -206,7 +206,7 @@ async def test_a_halt_stops_the_next_chunk_and_lifting_it_goes_on(scope: str, ef
         await rt.halt(scope, by="ann", reason="incident")
         go.set()
         await test.settle()
-        assert (await run.status(), (await run.state()).data) == ("waiting", {})
+        assert (await run.status(), (await run.state()).data) == ("held", {})
         await rt.unhalt(scope, by="ann")
         await test.skip(2)
         assert await completed(run) == {"kept": ["second"]}
@@ -228,7 +228,7 @@ async def test_a_halt_of_an_agent_reaches_it_inside_a_flow() -> None:
         await rt.halt("agent:writer", by="ann", reason="incident")
         await rt.answer(interrupt.id, "go", by="ann")
         await test.settle()
-        assert await run.status() == "waiting"
+        assert await run.status() == "held"
         records = [r for _, r in await rt.store.load(run.id)]
         assert not [r for r in records if isinstance(r, Intended) and r.tool == "look"]
         await rt.unhalt("agent:writer", by="ann")

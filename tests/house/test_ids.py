@@ -26,6 +26,7 @@ ALLOWED = {
     "core/halt.py": "the scope of a halt",
     "core/hold.py": "the scope of a hold",
     "core/schema_document.py": "JSON pointers",
+    "guests/langgraph_held.py": "the name that LangGraph gives to a part of a graph",
     "stores/audit_key.py": "a comment in a file of keys",
 }
 """Modules whose text means something else, and what."""
