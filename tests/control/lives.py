@@ -73,7 +73,7 @@ class Stage:
 
     async def rest(self, run: Run[Any], *statuses: str) -> str:
         """Wait until the run is at one of these (any rest, if none are given)."""
-        wanted = statuses or ("waiting", "failed", "paused", "stuck", "completed", "cancelled", "stopped")
+        wanted = statuses or ("waiting", "held", "failed", "paused", "stuck", "completed", "cancelled", "stopped")
         async with asyncio.timeout(LIMIT):
             while (status := await run.status()) not in wanted:
                 await asyncio.sleep(0.001)

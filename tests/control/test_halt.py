@@ -110,7 +110,7 @@ async def test_a_halt_stops_an_undo_and_lifting_it_lets_the_cancel_end(office: O
     await office.desk.halt("tool:act", reason="incident 7", by="ann")
     await run.cancel(by="bob")
     assert await blocked(run, office.desk) == ("tool:act",)
-    assert await run.status() == "stuck"
+    assert await run.status() == "held"
     assert office.ledger.lines("undo-halt", "undo") == []
     await office.desk.unhalt("tool:act", by="ann")
     assert (await run.wait(LIMIT)).status == "cancelled"
@@ -188,7 +188,7 @@ async def test_a_halted_run_is_blocked_once_and_does_not_spin(folder: Path) -> N
     async with stage(folder) as on:
         await on.store.halt("tool:act", by="ann", reason="x")
         run = await on.start(script("r", does(act("a"), call("look", name="l")), says("done")))
-        assert await on.rest(run) == "waiting"
+        assert await on.rest(run) == "held"
         for _ in range(20):
             on.clock.advance(5)
             await asyncio.sleep(0.002)
