@@ -17,14 +17,14 @@ INTRODUCTION = """\
 
 This page is made by `make performance` of what `make bench` and `make bench-peers` measured: no figure is typed in.
 
-A *turn* is a model step (a text of 500 bytes and a tool call) and a tool step (500 bytes back); each is on disk, synced, before the
+A *turn* is a model step (500 bytes of text and a tool call) and a tool step (500 bytes back); each is on disk, synced, before the
 next begins. Models take no time. Every measurement has a process of its own, repetitions are spread over the run, and a figure is
 their median. The *floor* is the same payload written by hand with SQLite, without an agent, a loop or a check. On a busy machine
 trust bytes, then ratios, then CPU, and wall time last.
 """
 
 COLD = """\
-Every framework in an environment of its own, on the same machine, interleaved, by the same rules: nobody warms up, every step
+Every framework in an environment of its own, on the same machine, interleaved, by the same rules: no one warms up, every step
 is durable before the next one where the framework can do that (the Agent Framework's files are not synced; Agently has no store,
 so what it saves is a row of SQLite). A dash: it did not end within a minute.
 """
