@@ -180,7 +180,7 @@ LIVENESS: dict[str, Defect] = {
     ),
     "what_is_driven_weighs_nothing": Defect(
         "a state weighs no more although its run went on",
-        rewriting(Advancer, "_hold", "folded.size + lease.size + drive.size", "folded.size"),
+        rewriting(Advancer, "_hold", "Folded(drive.state, drive.size, ", "Folded(drive.state, folded.size, "),
         "tests/runtime/test_state_cache.py::test_a_state_weighs_what_its_journal_has_by_whichever_way_it_came_here[sqlite]",
     ),
 }
