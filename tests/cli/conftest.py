@@ -79,7 +79,7 @@ def process() -> Callable[..., Said]:
 
 async def begin(*agents: Agent[Any], db: str = "adjourn.db", input: Any = "Order 4417 arrived broken") -> list[str]:
     """Start a run of each agent and wait until it rests; the ids. The runtime is closed again."""
-    async with Runtime(f"sqlite:///{db}", agents) as rt:
+    async with Runtime(db if "://" in db else f"sqlite:///{db}", agents) as rt:
         runs = [await rt.start(agent, input, by="shop") for agent in agents]
         for run in runs:
             try:

@@ -19,7 +19,11 @@ _ID = re.compile(r"[A-Za-z0-9._:?/-]+")
 def complete_runs(ctx: typer.Context, incomplete: str) -> list[tuple[str, str]]:
     """The newest runs whose id begins so."""
     sql = "select id, status || '  ' || program || '  ' || title from run where substr(id, 1, ?1) = ?2 order by n desc limit ?3"
-    return _found(ctx, sql, (len(incomplete), incomplete, MOST))
+    elsewhere = (
+        "select id, status || '  ' || program || '  ' || title from adjourn.run where starts_with(id, %(begun)s) "
+        "order by n desc limit %(most)s"
+    )
+    return _found(ctx, sql, elsewhere, incomplete)
 
 
 def complete_items(ctx: typer.Context, incomplete: str) -> list[tuple[str, str]]:
@@ -28,26 +32,42 @@ def complete_items(ctx: typer.Context, incomplete: str) -> list[tuple[str, str]]
         "select r.id || ':' || x.i as item, x.kind || '  ' || r.program || '  ' || r.title from interrupt x "
         "join run r on r.n = x.run where x.state = 'open' and substr(item, 1, ?1) = ?2 order by x.opened_at limit ?3"
     )
-    return _found(ctx, sql, (len(incomplete), incomplete, MOST))
+    elsewhere = (
+        "select r.id || ':' || x.i, x.kind || '  ' || r.program || '  ' || r.title from adjourn.interrupt x "
+        "join adjourn.run r on r.n = x.run where x.state = 'open' and starts_with(r.id || ':' || x.i, %(begun)s) "
+        "order by x.opened_at limit %(most)s"
+    )
+    return _found(ctx, sql, elsewhere, incomplete)
 
 
-def _found(ctx: typer.Context, sql: str, values: tuple[Any, ...]) -> list[tuple[str, str]]:
-    from adjourn.cli.database import address_of, file_of
+def _found(ctx: typer.Context, sql: str, elsewhere: str, begun: str) -> list[tuple[str, str]]:
+    """What a file says to `sql`, or PostgreSQL to `elsewhere`."""
+    from adjourn.cli.database import address_of
+    from adjourn.stores.address import file_of, is_postgres
 
     try:
-        import apsw
+        address = address_of(ctx.params.get("db"))
+        path = file_of(address)
+        rows: list[Any] = []
+        if is_postgres(address):
+            from adjourn.stores.postgres.database import PostgresDatabase
 
-        path = file_of(address_of(ctx.params.get("db")))
-        if not path or not Path(path).is_file():
-            return []
-        db: Any = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY)
-        try:
-            rows = db.execute(sql, values).fetchall()
-        finally:
-            db.close()
+            rows = PostgresDatabase(address).rows(elsewhere, begun=begun, most=MOST)
+        elif path and Path(path).is_file():
+            rows = _in_file(path, sql, (len(begun), begun, MOST))
         return [(id, _harmless(what)) for id, what in rows if _ID.fullmatch(id)]
     except Exception:
         return []
+
+
+def _in_file(path: str, sql: str, values: tuple[Any, ...]) -> list[Any]:
+    import apsw
+
+    db: Any = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY)
+    try:
+        return db.execute(sql, values).fetchall()
+    finally:
+        db.close()
 
 
 def _harmless(text: str) -> str:

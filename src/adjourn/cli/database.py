@@ -3,12 +3,12 @@
 import asyncio
 import os
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 from typing import Any, TypeVar
 
 from adjourn.errors import StoreError
 from adjourn.runtime.runtime import Runtime
-from adjourn.stores.address import BUSY, VARIABLE, NoDatabase
+from adjourn.stores.address import VARIABLE, database_at, file_of, is_postgres
+from adjourn.stores.database import Database
 
 T = TypeVar("T")
 
@@ -21,30 +21,18 @@ def address_of(db: str | None) -> str:
     return given if "://" in given else f"sqlite:///{given}"
 
 
-def file_of(address: str) -> str | None:
-    """The file behind an address, if there is one."""
-    scheme, _, rest = address.partition("://")
-    return rest[1:] if scheme == "sqlite" and rest.startswith("/") else None
+def database_of(db: str | None) -> Database:
+    """The database, to be looked at; raises `NoDatabase` or `StoreError` if there is none of ours."""
+    found = database_at(address_of(db))
+    if not found.schema:
+        raise StoreError(f"{found.where!r} is not an Adjourn database; nothing was changed; name another with --db")
+    return found
 
 
 def check_exists(address: str) -> None:
-    """Raise `NoDatabase` or `StoreError` rather than make a database, or make one of somebody else's file."""
-    path = file_of(address)
-    if path is None:
-        return
-    if not Path(path).is_file():
-        raise NoDatabase(path)
-    import apsw
-
-    try:
-        db = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY)
-        db.set_busy_timeout(BUSY)  # another process may be putting its log away
-        version = bool(db.pragma("user_version"))  # pyright: ignore[reportUnknownMemberType]
-        db.close()
-    except apsw.Error as e:
-        raise StoreError(f"{path!r} cannot be read as a database: {e}; nothing was changed") from e
-    if not version:
-        raise StoreError(f"{path!r} is not an Adjourn database; nothing was changed; name another with --db")
+    """Raise `NoDatabase` or `StoreError` rather than make a database, or make one of somebody else's."""
+    if file_of(address) is not None or is_postgres(address):
+        database_of(address)
 
 
 def with_runtime(db: str | None, work: Callable[[Runtime], Awaitable[T]], **options: Any) -> T:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from adjourn.cli.database import file_of
+from adjourn.stores.address import file_of
 
 KEPT = 500
 """Items that were looked at and are remembered."""

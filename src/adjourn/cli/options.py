@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 Db = Annotated[
     str | None,
     typer.Option(
-        "--db", metavar="PATH", help="The database: a file, or an address such as sqlite:///adjourn.db.",
+        "--db", metavar="PATH", help="The database: a file, or an address such as postgresql://host/database.",
         envvar="ADJOURN_DB", show_envvar=True,
     ),
 ]  # fmt: skip

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from adjourn.cli.database import address_of, file_of
+from adjourn.cli.database import address_of
 from adjourn.cli.extras import needs
 from adjourn.cli.options import who
 from adjourn.errors import NotAllowed
+from adjourn.stores.address import file_of
 
 if TYPE_CHECKING:
     from adjourn.server.auth import Identity, Right

@@ -1,6 +1,7 @@
-"""From an address to a store. A database driver is imported only when it is needed."""
+"""From an address to a store, or to its database. A database driver is imported only when it is needed."""
 
 from adjourn.errors import InvalidDefinition, NotFound
+from adjourn.stores.database import Database
 from adjourn.stores.protocol import Store
 
 POSTGRES = ("postgresql", "postgres")
@@ -34,7 +35,7 @@ def open_store(address: str) -> Store:
     if scheme in POSTGRES and found:
         return _open_postgres(address)
     raise InvalidDefinition(
-        f"{address!r} is not the address of a store: use 'sqlite:///file.db' (relative), "
+        f"{without_password(address)!r} is not the address of a store: use 'sqlite:///file.db' (relative), "
         f"'sqlite:////folder/file.db' (absolute), 'postgresql://user@host/database', 'memory://', or a Store object"
     )
 
@@ -43,7 +44,52 @@ def _open_postgres(address: str) -> Store:
     try:
         from adjourn.stores.postgres.store import PostgresStore
     except ImportError as e:
-        raise InvalidDefinition(
-            f"a database in PostgreSQL needs the extra `postgres`: pip install 'adjourn[postgres]' ({e})"
-        ) from e
+        raise _not_installed(e) from e
     return PostgresStore(address)
+
+
+def database_at(address: str) -> Database:
+    """The database behind an address, to be looked at; nothing is made or changed. Raises `NoDatabase` if there is none, and
+    `StoreError` if it cannot be read."""
+    if (path := file_of(address)) is not None:
+        from adjourn.stores.sqlite.file import DatabaseFile
+
+        return DatabaseFile(path)
+    if not is_postgres(address):
+        raise InvalidDefinition(f"{without_password(address)!r} is not a database; name one with --db")
+    try:
+        from adjourn.stores.postgres.database import PostgresDatabase
+    except ImportError as e:
+        raise _not_installed(e) from e
+    found = PostgresDatabase(address)
+    if not found.schema:
+        raise NoDatabase(found.where)
+    return found
+
+
+def file_of(address: str) -> str | None:
+    """The file behind an address, if there is one."""
+    scheme, _, rest = address.partition("://")
+    return rest[1:] if scheme == "sqlite" and rest.startswith("/") else None
+
+
+def is_postgres(address: str) -> bool:
+    """Whether it is of PostgreSQL."""
+    return address.partition("://")[0] in POSTGRES
+
+
+def without_password(address: str) -> str:
+    """The address as it may be shown."""
+    from urllib.parse import urlsplit, urlunsplit
+
+    parts = urlsplit(address)
+    if parts.password is None:
+        return address
+    user, _, host = parts.netloc.rpartition("@")
+    return urlunsplit(parts._replace(netloc=f"{user.partition(':')[0]}@{host}"))
+
+
+def _not_installed(error: ImportError) -> InvalidDefinition:
+    return InvalidDefinition(
+        f"a database in PostgreSQL needs the extra `postgres`: pip install 'adjourn[postgres]' ({error})"
+    )

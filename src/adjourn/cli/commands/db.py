@@ -1,15 +1,17 @@
-"""`adjourn db`: the database file itself: what is in it, its schema, a copy of it, whether it is whole."""
+"""`adjourn db`: the database itself: what is in it, its schema, a copy of it, whether it is whole."""
 
 import asyncio
+import os
+import socket
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 import typer
 from rich.text import Text
 
-from adjourn.cli.database import address_of, file_of, with_runtime
+from adjourn.cli.database import address_of, database_of, with_runtime
 from adjourn.cli.doctor.checks import is_whole
 from adjourn.cli.doctor.finding import exit_of, print_findings
 from adjourn.cli.error_report import says
@@ -20,47 +22,55 @@ from adjourn.cli.terminal.format import DIM, count
 from adjourn.cli.terminal.hints import command, quoted
 from adjourn.errors import Conflict, Invalid, StoreError
 from adjourn.runtime.runtime import Runtime
+from adjourn.stores.address import NoDatabase, file_of, is_postgres, without_password
+from adjourn.stores.database import Database
 from adjourn.stores.rules.restore import when
-from adjourn.stores.sqlite.file import DatabaseFile, newest_schema
-from adjourn.stores.sqlite.migrations import pending
+from adjourn.stores.sqlite.file import DatabaseFile
 from adjourn.stores.sqlite.restore import restore as restored_from
+from adjourn.stores.transfer import transfer
 from adjourn.views.visible import visible
 
+if TYPE_CHECKING:
+    from adjourn.stores.postgres.restored import Held
+
 app = typer.Typer(
-    name="db", help="The database file: info, migrate, backup, restore, check, prune, scrub.", no_args_is_help=True
+    name="db",
+    help="The database: info, migrate, backup, restore, restored, copy, check, prune, scrub.",
+    no_args_is_help=True,
 )
 
 
-def _file(db: str | None) -> DatabaseFile:
-    address = address_of(db)
-    path = file_of(address)
-    if path is None:
-        raise Invalid(f"{address!r} is not a file; name one with --db")
-    file = DatabaseFile(path)
-    if not file.schema:
-        raise StoreError(f"{path!r} is not an Adjourn database; nothing was changed; name another with --db")
-    return file
+def _file(db: str | None, advice: str) -> DatabaseFile:
+    """The file; raises `Invalid`, with what to do, for what is none."""
+    found = database_of(db)
+    if not isinstance(found, DatabaseFile):
+        raise Invalid(f"{found.where!r} is not a file: {advice}")
+    return found
+
+
+DUMP = "copy it with PostgreSQL's own tools: pg_dump, pg_basebackup, or your provider's snapshots"
+PUT_BACK = "restore it with PostgreSQL's own tools, with all workers and servers stopped; then say so: adjourn db restored --db …"
 
 
 @app.command()
 @says("Not shown")
 def info(db: Db = None, as_json: Json = False) -> None:
     """Show a database's schema, size, runs and records. Nothing is changed."""
-    file = _file(db)
+    database = database_of(db)
     found: dict[str, Any] = {
-        "path": file.path,
-        "schema": file.schema,
-        "newest": newest_schema(),
-        "bytes": file.size,
-        **file.counts(),
+        "path": database.where,
+        "schema": database.schema,
+        "newest": database.newest_schema,
+        "bytes": database.size,
+        **database.counts(),
     }
     if as_json:
         print_json(found)
         return
     rows = [
-        ("path", visible(file.path)),
-        ("schema", f"{file.schema}" + ("" if file.schema == newest_schema() else f" of {newest_schema()}")),
-        ("size", f"{file.size:,} bytes"),
+        ("path", visible(database.where)),
+        ("schema", f"{found['schema']}" + ("" if found["schema"] == found["newest"] else f" of {found['newest']}")),
+        ("size", f"{found['bytes']:,} bytes"),
         ("runs", f"{found['runs']:,}"),
         *((f"  {status}", f"{n:,}") for status, n in found["statuses"].items()),
         ("records", f"{found['records']:,}"),
@@ -78,9 +88,8 @@ def migrate(
     as_json: Json = False,
 ) -> None:
     """Update a database's schema. Every command that opens it does that, too; this one does nothing else."""
-    file = _file(db)
-    before = file.schema
-    todo = [number for number, _ in pending(before, repr(file.path))]
+    database = _to_be_migrated(db)
+    before, todo = database.schema, database.pending()
     if todo and not check:
 
         async def touch() -> None:
@@ -88,9 +97,9 @@ def migrate(
                 pass
 
         asyncio.run(touch())
-    after = file.schema
+    after = database.schema
     if as_json:
-        print_json({"path": file.path, "from": before, "to": after, "pending": todo if check else []})
+        print_json({"path": database.where, "from": before, "to": after, "pending": todo if check else []})
     elif not todo:
         out().print(f"schema {after}: nothing to do")
     else:
@@ -101,6 +110,18 @@ def migrate(
         raise typer.Exit(1)
 
 
+def _to_be_migrated(db: str | None) -> Database:
+    """A database of ours, or one in PostgreSQL with nothing of ours in it yet."""
+    try:
+        return database_of(db)
+    except NoDatabase:
+        if not is_postgres(address_of(db)):
+            raise
+    from adjourn.stores.postgres.database import PostgresDatabase
+
+    return PostgresDatabase(address_of(db))
+
+
 @app.command()
 @says("Not copied")
 def backup(
@@ -109,7 +130,7 @@ def backup(
     as_json: Json = False,
 ) -> None:
     """Copy a database as of one moment, while workers continue. The copy is verified, and only its owner can read it."""
-    file = _file(db)
+    file = _file(db, DUMP)
     if Path(target).exists():
         raise Conflict(f"there is a file {target!r} already; name another, nothing was copied")
     try:
@@ -133,6 +154,31 @@ def backup(
 
 
 @app.command()
+@says("Not copied")
+def copy(
+    source: Annotated[str, typer.Argument(metavar="FROM", help="A database: a file, or an address.")],
+    target: Annotated[str, typer.Argument(metavar="TO", help="Where there is none yet; of whichever kind.")],
+    by: By = None,
+    as_json: Json = False,
+) -> None:
+    """Copy a whole database to another place, also between SQLite and PostgreSQL, and compare both.
+
+    Both are halted then, so that no call is made twice: lift the halt of the one that shall continue. Workers must be stopped.
+    """
+    name = person(source, by, right="admin", what="copying a database").name
+    origin = f"{socket.gethostname()}:{os.getpid()}"
+    done = asyncio.run(transfer(address_of(source), address_of(target), by=name, origin=origin))
+    if as_json:
+        print_json(msgspec.to_builtins(done))
+        return
+    runs, records = count(done.runs, "run"), count(done.records, "record")
+    out().print(
+        f"{runs}, {records}, {count(done.lines, 'line')} of the audit, {count(done.seals, 'seal')}: both are the same."
+    )
+    say(Text(f"Both are halted. To continue in the copy: {command(target, 'unhalt', '*', options=('--reason', '…'))}"))
+
+
+@app.command()
 @says("Not restored")
 def restore(
     backup: Annotated[
@@ -149,7 +195,7 @@ def restore(
     address = address_of(db)
     path = file_of(address)
     if path is None:
-        raise Invalid(f"{address!r} is not a file; name one with --db")
+        raise Invalid(f"{without_password(address)!r} is not a file: {PUT_BACK}")
     name = person(db, by, right="admin", what="restoring a backup").name
     done = asyncio.run(restored_from(backup, path, by=name))
     if as_json:
@@ -164,6 +210,39 @@ def restore(
         )
     if done.kept:
         say(Text(f"The way back: mv {quoted(done.kept)} {quoted(done.path)}", style=DIM))
+
+
+@app.command()
+@says("Not held")
+def restored(db: Db = None, by: By = None, as_json: Json = False) -> None:
+    """Say that a database in PostgreSQL was restored by other tools, before any worker starts.
+
+    Every run that has not ended is paused, and what it may have done since the backup is in doubt: look, then resume it.
+    """
+    address = address_of(db)
+    if not is_postgres(address):
+        raise Invalid(f"{address!r} is not in PostgreSQL; a file is restored by: adjourn db restore BACKUP")
+    database_of(db)
+    name = person(db, by, right="admin", what="restoring a backup").name
+    done = asyncio.run(_held(address, name))
+    if as_json:
+        print_json(asdict(done))
+        return
+    out().print(f"{count(done.held, 'run')} of {done.runs:,} paused; the last record is of {when(done.taken)}.")
+    if done.held:
+        look = command(db, "runs", options=("--status", "paused"))
+        say(Text(f"Look at each, then let it go on or cancel it: {look}", style=DIM))
+
+
+async def _held(address: str, by: str) -> "Held":
+    from adjourn.stores.postgres.restored import hold_all
+    from adjourn.stores.postgres.store import PostgresStore
+
+    store = PostgresStore(address)
+    try:
+        return await hold_all(store, by=by, origin=f"{socket.gethostname()}:{os.getpid()}")
+    finally:
+        await store.close()
 
 
 @app.command()
@@ -191,7 +270,7 @@ def prune(
     by: By = None,
 ) -> None:
     """Remove runs that ended long ago. Their audit stays, and their ids stay in use."""
-    _file(db)
+    database_of(db)
     name = by or "" if dry_run else person(db, by, right="admin", what="pruning").name
     done = with_runtime(
         db,
@@ -224,7 +303,7 @@ def prune(
 @says("Not scrubbed")
 def scrub(db: Db = None, as_json: Json = False) -> None:
     """Remove what was erased or pruned from the bytes of the file and its log. Exits with 1 if a reader prevents it."""
-    _file(db)
+    database_of(db)
     done = with_runtime(db, lambda rt: rt.scrub())
     if as_json:
         print_json({"scrubbed": done})
@@ -243,7 +322,7 @@ def scrub(db: Db = None, as_json: Json = False) -> None:
 @says("Not checked")
 def check(db: Db = None, as_json: Json = False) -> None:
     """Check a database: its structure, every journal and the audit. Exits with 1 if it is damaged."""
-    found = asyncio.run(is_whole(_file(db), db, deep=True))
+    found = asyncio.run(is_whole(database_of(db), db, deep=True))
     if as_json:
         print_json([f.as_json() for f in found])
     else:

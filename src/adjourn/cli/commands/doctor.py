@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from adjourn.cli import event_loop
-from adjourn.cli.database import VARIABLE, NoDatabase, address_of, file_of
+from adjourn.cli.database import address_of
 from adjourn.cli.doctor import checks as health
 from adjourn.cli.doctor.finding import Finding, exit_of, fine, look, print_findings, wrong
 from adjourn.cli.error_report import says
@@ -17,7 +17,9 @@ from adjourn.cli.options import Db, Json
 from adjourn.cli.terminal.console import out, print_json
 from adjourn.errors import StoreError
 from adjourn.runtime.runtime import Runtime
-from adjourn.stores.sqlite.file import DatabaseFile, newest_schema
+from adjourn.stores.address import VARIABLE, NoDatabase, database_at, file_of, is_postgres, without_password
+from adjourn.stores.database import Database
+from adjourn.stores.sqlite.file import DatabaseFile
 
 app = typer.Typer()
 
@@ -52,39 +54,42 @@ async def _all(db: str | None, deep: bool) -> AsyncIterator[Finding]:
     yield health.secret()
     yield health.files()
     address = address_of(db)
-    path = file_of(address)
-    if path is None:
-        yield look("store", f"{address} is not a file; only files are examined", "Name one", "adjourn doctor --db PATH")
+    if file_of(address) is None and not is_postgres(address):
+        text = f"{address} is not a database; only those are examined"
+        yield look("store", text, "Name one", "adjourn doctor --db PATH")
         return
     try:
-        file = DatabaseFile(path)
-        for finding in health.store(file, db):
+        database = database_at(address)
+        for finding in health.store(database, db):
             yield finding
-        if file.schema and file.schema <= newest_schema():
-            async for finding in _inside(file, db, deep):
+        if database.schema and database.schema <= database.newest_schema:
+            async for finding in _inside(database, db, deep):
                 yield finding
     except NoDatabase:
         start = ("Start one", "adjourn worker app.py:agent")
-        text = f"there is no database at {path!r}"
+        text = f"there is no database at {file_of(address) or without_password(address)!r}"
         yield wrong("store", text, "Name another", f"--db or {VARIABLE}") if db else look("store", text, *start)
     except StoreError as e:
         yield health.unreadable(e)
 
 
-async def _inside(file: DatabaseFile, db: str | None, deep: bool) -> AsyncIterator[Finding]:
-    for finding in await health.is_whole(file, db, deep=deep):
+async def _inside(database: Database, db: str | None, deep: bool) -> AsyncIterator[Finding]:
+    for finding in await health.is_whole(database, db, deep=deep):
         yield finding
-    yield health.rights(file)
-    if file.schema == newest_schema():
-        async with Runtime(f"sqlite:///{file.path}") as rt:
-            yield health.clock(file, rt.store.now())
+    users = ""
+    if isinstance(database, DatabaseFile):
+        yield health.rights(database)
+        users = f"{database.path}-users"
+    if database.schema == database.newest_schema:
+        async with Runtime(database.address) as rt:
+            yield health.clock(database, rt.store.now())
             for found in (
-                await health.workers(rt, file.programs(), db),
+                await health.workers(rt, database.programs(), db),
                 await health.people(rt, db),
-                health.restored(file, db),
+                health.restored(database, db),
                 await health.letters(rt, db),
                 [await health.decisions(rt)],
-                await health.users(rt, Path(f"{file.path}-users"), db),
+                await health.users(rt, Path(users), db) if users else [],
             ):
                 for finding in found:
                     yield finding

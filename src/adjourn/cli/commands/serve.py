@@ -11,7 +11,7 @@ from rich.text import Text
 from adjourn.agent.agent import Agent
 from adjourn.cli import event_loop
 from adjourn.cli.completion import complete_programs
-from adjourn.cli.database import address_of, check_exists, file_of
+from adjourn.cli.database import address_of, check_exists
 from adjourn.cli.error_report import says
 from adjourn.cli.extras import needs
 from adjourn.cli.options import AuditKeyFile, Db, Json, Resources, SigningKeyFile, sealing_key
@@ -21,6 +21,7 @@ from adjourn.cli.terminal.format import DIM
 from adjourn.cli.terminal.log_lines import log_to
 from adjourn.errors import Invalid
 from adjourn.flow.flow import Flow
+from adjourn.stores.address import file_of
 from adjourn.views.visible import lines, visible
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.text import Text
 
-from adjourn.cli.database import address_of, check_exists, file_of, with_runtime
+from adjourn.cli.database import address_of, check_exists, with_runtime
 from adjourn.cli.error_report import says
 from adjourn.cli.expiry import seconds_until
 from adjourn.cli.extras import needs
@@ -17,6 +17,7 @@ from adjourn.cli.options import Db, Json, who
 from adjourn.cli.terminal.console import fit, out, print_json, say
 from adjourn.cli.terminal.format import DIM, count
 from adjourn.errors import AdjournError, Invalid, NotFound
+from adjourn.stores.address import file_of, is_postgres
 from adjourn.views.visible import visible
 
 if TYPE_CHECKING:
@@ -59,8 +60,9 @@ def _users(db: str | None, file: str, *, new: bool = False) -> Generator["Users"
 
 def _log(db: str | None, changes: list[dict[str, Any]]) -> None:
     """The change has been made, so it is said and not undone if it cannot be written down."""
-    path = file_of(address_of(db))
-    if path is None or not Path(path).is_file():
+    address = address_of(db)
+    path = file_of(address)
+    if not is_postgres(address) and (path is None or not Path(path).is_file()):
         return
     try:
         with_runtime(db, lambda rt: rt.store.note([{**line, "by": who(None), "from": rt.origin} for line in changes]))

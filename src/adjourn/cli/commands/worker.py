@@ -23,6 +23,7 @@ from adjourn.cli.terminal.step_line import Look, look_at
 from adjourn.core.quarantine import MAX_DEATHS
 from adjourn.errors import InvalidDefinition, StoreError
 from adjourn.runtime.runtime import Runtime
+from adjourn.stores.address import without_password
 from adjourn.views.visible import lines, visible
 
 app = typer.Typer()
@@ -93,7 +94,7 @@ async def _serve(rt: Runtime, names: list[str], address: str, as_json: bool) -> 
     async with rt:
         worker = rt.worker
         listed = ", ".join(visible(name) for name in names)
-        place = visible(address)
+        place = visible(without_password(address))
         say(Text(f"Worker {os.getpid()} advances {listed} on {place}. Ctrl-C hands the runs back.", style=DIM))
         reporter = asyncio.create_task(_report(rt, Reporter(set(names), told, as_json)))
         await stop.wait()

@@ -18,9 +18,11 @@ from adjourn.errors import InvalidDefinition, StoreError
 from adjourn.runtime.checkpoint import SECRET, key_ring
 from adjourn.runtime.file_limit import UNLIMITED, files_allowed
 from adjourn.runtime.runtime import Runtime
+from adjourn.stores.address import without_password
+from adjourn.stores.database import Database
 from adjourn.stores.misfit import Misfit
 from adjourn.stores.protocol import Filter, Halt, RunRow
-from adjourn.stores.sqlite.file import DatabaseFile, commit_time, newest_schema
+from adjourn.stores.sqlite.file import DatabaseFile
 
 if TYPE_CHECKING:
     from adjourn.server.users import User
@@ -44,27 +46,22 @@ NAMED = 5
 # The file
 
 
-def store(file: DatabaseFile, db: str | None) -> list[Finding]:
+def store(database: Database, db: str | None) -> list[Finding]:
     """Whether it can be written, how new its schema is, how long a commit takes, and whether there is room."""
-    folder = Path(file.path).absolute().parent
-    schema, newest = file.schema, newest_schema()
+    schema, newest = database.schema, database.newest_schema
     if not schema:
-        return [wrong("store", f"{file.path!r} is not an Adjourn database", "Name another", "adjourn doctor --db PATH")]
+        return [
+            wrong("store", f"{database.where!r} is not an Adjourn database", "Name another", "adjourn doctor --db PATH")
+        ]
     if schema > newest:
         advice = ("Install", "a newer Adjourn; nothing was changed")
-        return [wrong("store", f"{file.path} has schema {schema}, this Adjourn knows {newest}", *advice)]
-    if not os.access(file.path, os.W_OK) or not os.access(folder, os.W_OK):
-        return [
-            wrong(
-                "store",
-                f"{file.path} or its folder cannot be written",
-                "Allow it",
-                f"chmod u+w {quoted(file.path)}",
-            )
-        ]
-    took = commit_time(folder)
-    said = f"sqlite:///{file.path}, schema {schema}, {file.size:,} bytes, commit {took * 1000:.1f} ms"
-    found = [fine("store", said, commit=took, schema=schema, bytes=file.size)]
+        return [wrong("store", f"{database.where} has schema {schema}, this Adjourn knows {newest}", *advice)]
+    if isinstance(database, DatabaseFile) and (closed := _closed(database)):
+        return [closed]
+    took = database.commit_time()
+    shown = without_password(database.address)
+    said = f"{shown}, schema {schema}, {database.size:,} bytes, commit {took * 1000:.1f} ms"
+    found = [fine("store", said, commit=took, schema=schema, bytes=database.size)]
     if took > SLOW:
         found = [look("store", said, "It is slow", "put it on a local disk", commit=took)]
     if schema < newest:
@@ -72,31 +69,48 @@ def store(file: DatabaseFile, db: str | None) -> list[Finding]:
         found.append(
             look("schema", f"{schema}; this Adjourn makes {newest}, and migrates it when it opens it", *advice)
         )
-    if (free := shutil.disk_usage(folder).free) < ROOM:
-        found.append(
-            wrong("disk", f"{free:,} bytes are free", "Make room", "runs stop when it is full; nothing is lost")
-        )
+    if isinstance(database, DatabaseFile):
+        found += _room(database)
     return found
 
 
-async def is_whole(file: DatabaseFile, db: str | None, *, deep: bool) -> list[Finding]:
+def _closed(file: DatabaseFile) -> Finding | None:
+    """That it cannot be written here."""
+    folder = Path(file.path).absolute().parent
+    if os.access(file.path, os.W_OK) and os.access(folder, os.W_OK):
+        return None
+    text = f"{file.path} or its folder cannot be written"
+    return wrong("store", text, "Allow it", f"chmod u+w {quoted(file.path)}")
+
+
+def _room(file: DatabaseFile) -> list[Finding]:
+    """Whether there is room on its disk."""
+    free = shutil.disk_usage(Path(file.path).absolute().parent).free
+    if free >= ROOM:
+        return []
+    return [wrong("disk", f"{free:,} bytes are free", "Make room", "runs stop when it is full; nothing is lost")]
+
+
+async def is_whole(database: Database, db: str | None, *, deep: bool) -> list[Finding]:
     """Its structure, every journal, and the audit."""
-    if damage := file.damage(deep=deep):
+    if damage := database.damage(deep=deep):
         advice = ("Restore the last copy", command(db, "db restore BACKUP"))
         return [wrong("structure", f"{damage[0]} ({len(damage)} in all)", *advice, damage=damage)]
-    found = [fine("structure", "SQLite finds nothing wrong with it")]
-    if file.schema != newest_schema():
+    found: list[Finding] = []
+    if isinstance(database, DatabaseFile):
+        found.append(fine("structure", "SQLite finds nothing wrong with it"))
+    if database.schema != database.newest_schema:
         return [*found, look("journals", "not checked: the schema is older", "Migrate", command(db, "db migrate"))]
-    async with Runtime(f"sqlite:///{file.path}") as rt:
+    async with Runtime(database.address) as rt:
         checked = await rt.verification()
-    runs = file.count("select 'runs', count(*) from run")["runs"]
+    runs = database.counts()["runs"]
     journals = [str(place) for place in checked if place.what in ("journal of", "rows of")]
     audit = [str(place) for place in checked if place.what not in ("journal of", "rows of")]
     for name, places, said in (
         ("journals", journals, f"{count(runs, 'journal')} checked, none broken"),
         ("audit", audit, str(checked)),
     ):
-        advice = ("Look", "somebody has edited the file; compare it with a copy")
+        advice = ("Look", "somebody has edited the database; compare it with a copy")
         found.append(
             wrong(name, f"{count(len(places), 'place')} broken: {places[0]}", *advice, broken=places)
             if places
@@ -125,9 +139,9 @@ def rights(file: DatabaseFile) -> Finding:
     return fine("rights", "only its owner can read it")
 
 
-def clock(file: DatabaseFile, now: float) -> Finding:
+def clock(database: Database, now: float) -> Finding:
     """Whether this machine's time goes with the times in the journals."""
-    behind = file.newest() - now
+    behind = database.newest() - now
     if behind > SKEW:
         said = f"{duration(behind)} behind the database: timers fire late, leases are safe"
         return wrong("clock", said, "Fix", "start time synchronisation on this machine", behind=behind)
@@ -160,14 +174,9 @@ def files() -> Finding:
 # The runs
 
 
-def restored(file: DatabaseFile, db: str | None) -> list[Finding]:
+def restored(database: Database, db: str | None) -> list[Finding]:
     """Runs that wait for a person since a backup was restored."""
-    held = file.count(
-        "select 'held', count(distinct r.n) from run r join journal j "
-        "on j.key between r.n << 32 and (r.n + 1) << 32 "
-        "where r.status = 'paused' and j.body like '{\"t\":\"restored\"%' and not exists (select 1 from journal k "
-        'where k.key > j.key and k.key < (r.n + 1) << 32 and k.body like \'{"t":"resumed"%\')'
-    )["held"]
+    held = database.restored()
     if not held:
         return []
     text = f"{count(held, 'run')} paused since a backup was restored: what they did after it is not known here"

@@ -5,9 +5,10 @@ import re
 import shlex
 from collections.abc import Sequence
 
-from adjourn.cli.database import DEFAULT, VARIABLE
+from adjourn.cli.database import DEFAULT
 from adjourn.core.failure_likeness import likeness
 from adjourn.core.interrupt import Interrupt
+from adjourn.stores.address import VARIABLE, without_password
 from adjourn.views.visible import visible
 
 DIGITS = 16
@@ -43,7 +44,7 @@ def command(db: str | None, verb: str, *arguments: str, options: Sequence[str] =
         options: likewise, after the arguments.
     """
     here = os.environ.get(VARIABLE) or DEFAULT
-    named = [] if db is None or db in (here, f"sqlite:///{here}") else ["--db", db]
+    named = [] if db is None or db in (here, f"sqlite:///{here}") else ["--db", without_password(db)]
     said, more = [quoted(word) for word in arguments], [quoted(word) for word in (*options, *named)]
     if any(word.startswith("-") for word in arguments):  # not an option, although it looks like one
         return " ".join(["adjourn", verb, *more, "--", *said])

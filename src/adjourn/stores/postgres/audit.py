@@ -32,8 +32,8 @@ class PostgresAudit(Ruled):
 
     where: str
     _info: str
-    _ask: Callable[[Callable[[Connection], Any]], Awaitable[Any]]
-    _rows: Callable[..., Awaitable[list[tuple[Any, ...]]]]
+    ask: Callable[[Callable[[Connection], Any]], Awaitable[Any]]
+    rows: Callable[..., Awaitable[list[tuple[Any, ...]]]]
     _crew: Any
 
     async def audit(self, scope: str | None = None, *, after: int = 0, limit: int = 100) -> list[AuditRow]:
@@ -43,7 +43,7 @@ class PostgresAudit(Ruled):
         else:
             sql = f"{LINE} where scope = %(scope)s and n > %(after)s order by n limit %(limit)s"
         values = {"scope": scope, "after": after, "limit": limit}
-        return [AuditRow(*row) for row in await self._ask(lambda db: planned(db, sql, values))]
+        return [AuditRow(*row) for row in await self.ask(lambda db: planned(db, sql, values))]
 
     async def recent(self, before: str = "", limit: int = 100, *, security: bool = False) -> list[AuditRow]:
         """See `Store.recent`."""
@@ -56,25 +56,25 @@ class PostgresAudit(Ruled):
             values |= {"at": at, "scope": scope, "n": n}
         order = "at desc, n desc" if security else "at desc, scope desc, n desc"
         sql = f"{LINE} where {where} order by {order} limit %(limit)s"
-        return [AuditRow(*row) for row in await self._ask(lambda db: planned(db, sql, values))]
+        return [AuditRow(*row) for row in await self.ask(lambda db: planned(db, sql, values))]
 
     async def identity(self) -> str:
         """See `Store.identity`."""
-        found = await self._rows("select value from adjourn.meta where key = 'store'")
+        found = await self.rows("select value from adjourn.meta where key = 'store'")
         return found[0][0] if found else ""
 
     async def seal(self, key: AuditKey | None = None, *, after: Seal | None = None, most: int = MOST) -> Seal | None:
         """See `Store.seal`."""
-        if not (await self._rows(UNSEALED))[0][0]:  # most of the time; then nobody waits for a lock
+        if not (await self.rows(UNSEALED))[0][0]:  # most of the time; then nobody waits for a lock
             return None
         return await super().seal(key, after=after, most=most)
 
     async def seals(self, after: int = 0, limit: int = 100) -> list[Seal]:
         """See `Store.seals`."""
         if after < 0:
-            rows = await self._rows(f"{SEALS} order by k desc limit %(limit)s", limit=-after)
+            rows = await self.rows(f"{SEALS} order by k desc limit %(limit)s", limit=-after)
         else:
-            rows = await self._rows(f"{SEALS} where k > %(after)s order by k limit %(limit)s", after=after, limit=limit)
+            rows = await self.rows(f"{SEALS} where k > %(after)s order by k limit %(limit)s", after=after, limit=limit)
         return sorted((Seal(*row) for row in rows), key=lambda seal: seal.k)
 
     async def verify(self, keys: Sequence[AuditKey] = (), since: Anchor | None = None) -> "Verification":

@@ -14,6 +14,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 
 from adjourn.errors import InvalidDefinition, StoreError
+from adjourn.stores.address import without_password
 
 Connection: TypeAlias = psycopg.Connection[tuple[Any, ...]]
 Pool: TypeAlias = ConnectionPool[Connection]
@@ -50,15 +51,6 @@ def conninfo(address: str) -> str:
     """With what is to be set unless the address says otherwise."""
     given = {name: str(value) for name, value in conninfo_to_dict(address).items()}
     return make_conninfo("", **{**DEFAULTS, **given})
-
-
-def without_password(address: str) -> str:
-    """The address as it may be shown."""
-    parts = urlsplit(address)
-    if parts.password is None:
-        return address
-    user, _, host = parts.netloc.rpartition("@")
-    return urlunsplit(parts._replace(netloc=f"{user.partition(':')[0]}:***@{host}"))
 
 
 def connect(info: str) -> Connection:

@@ -55,14 +55,16 @@ def run_values(row: RunRow) -> dict[str, Any]:
 def first_values(writes: Writes) -> dict[str, Any]:
     """What a new run's first record says that lists and queues ask for."""
     assert writes.row is not None
-    row, first = writes.row, parse(writes.journal[0].body)
+    row = writes.row
+    known = {"words": words(row.title, row.id, row.program), "queued": False, "after": "", "after_seq": 0}
+    if row.erased:
+        return known
+    first = parse(writes.journal[0].body)
     assert isinstance(first, Started)
-    return {
-        "words": words(row.title, row.id, row.program),
-        "queued": first.options.get("queue") == "session",
-        "after": first.before.run if first.before else "",
-        "after_seq": first.before.seq if first.before else 0,
-    }
+    known["queued"] = first.options.get("queue") == "session"
+    if first.before is not None:
+        known |= {"after": first.before.run, "after_seq": first.before.seq}
+    return known
 
 
 def interrupt_row(values: Sequence[Any]) -> InterruptRow:

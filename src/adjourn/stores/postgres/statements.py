@@ -100,7 +100,9 @@ z as (insert into adjourn.zone
     group by 1 on conflict (k) do update set least = least(zone.least, excluded.least), most = greatest(zone.most, excluded.most))
 select n, id from made
 """
-_IN_SESSION = f"select pg_advisory_xact_lock(hashtextextended(%(in_session)s, {OURS}))"
+_IN_SESSIONS = f"""
+select pg_advisory_xact_lock(hashtextextended(s, {OURS})) from unnest(%(in_sessions)s::text[]) s
+"""
 """Runs of a session are numbered in the order in which they are committed."""
 _AUDIT = _put("audit", "audit", ("scope", "n", "at", "body", "head"))
 _AUDIT_HEAD = _put(
@@ -224,12 +226,12 @@ def _begin(script: Script, new: Sequence[Writes]) -> None:
     for writes in new:
         row = writes.row
         assert row is not None
-        if row.session:
-            script.add(_IN_SESSION, in_session=row.session)
         runs.append({**run_values(row), **first_values(writes)})
         journal += _records(writes, owner=row.id)
         interrupts += [{**interrupt_values(0, x), "owner": row.id} for x in writes.interrupts.values()]
         labels += [{"owner": row.id, "key": key, "value": value} for key, value in row.labels.items()]
+    if sessions := sorted({row["session"] for row in runs if row["session"]}):
+        script.add(_IN_SESSIONS, in_sessions=sessions)
     parts = {"runs": runs, "journal": journal, "interrupts": interrupts, "labels": labels}
     script.add(BEGIN_RUN, begin=encode(parts).decode())
 

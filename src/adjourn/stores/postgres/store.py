@@ -12,6 +12,7 @@ from adjourn.core.interrupt import Interrupt
 from adjourn.core.records import AnyRecord, parse
 from adjourn.core.status import Status
 from adjourn.errors import AdjournError, UnknownRun
+from adjourn.stores.address import without_password
 from adjourn.stores.channel import Ears
 from adjourn.stores.erasure import Hold
 from adjourn.stores.misfit import Misfit
@@ -28,7 +29,6 @@ from adjourn.stores.postgres.connections import (
     pool,
     store_error,
     taken_apart,
-    without_password,
 )
 from adjourn.stores.postgres.crew import Crew, Work
 from adjourn.stores.postgres.heartbeat import PostgresPulse
@@ -96,7 +96,7 @@ class PostgresStore(PostgresAudit):
         self._pool = pool(self._info, size + LISTING)
         self._crew = Crew(size, LANES, self._together)
         self._lists = Crew(LISTING)
-        self._watch = Watch(self._direct, self.where, self._ask, self._remembered)
+        self._watch = Watch(self._direct, self.where, self.ask, self._remembered)
 
     def _begin(self) -> None:
         try:
@@ -127,6 +127,10 @@ class PostgresStore(PostgresAudit):
         if isinstance(result, Failed):
             raise result.error
         return result
+
+    async def carry_out(self, rule: Rule) -> Any:
+        """Do what a rule says that is no verb of a store."""
+        return await self._write(rule)
 
     def _ring(self, run: str, *, own: bool) -> None:
         self._watch.bells.ring(run, own=own)
@@ -226,7 +230,7 @@ class PostgresStore(PostgresAudit):
 
     # Reading
 
-    async def _ask(self, work: Callable[[Connection], Any]) -> Any:
+    async def ask(self, work: Callable[[Connection], Any]) -> Any:
         """Let a thread do something with a connection that changes nothing; once more, if the connection was gone."""
         return await self._crew.ask(lambda: self._read(work))
 
@@ -245,12 +249,13 @@ class PostgresStore(PostgresAudit):
                 time.sleep(pause)
                 pause = min(2 * pause, 1.0)
 
-    async def _rows(self, sql: str, **values: Any) -> list[tuple[Any, ...]]:
-        return await self._ask(lambda db: messages(db, [sql], values)[0])
+    async def rows(self, sql: str, **values: Any) -> list[tuple[Any, ...]]:
+        """What a statement gives that changes nothing."""
+        return await self.ask(lambda db: messages(db, [sql], values)[0])
 
     async def get(self, run: str) -> RunRow:
         """See `Store.get`."""
-        found = await self._rows(f"select {COLUMNS} from adjourn.run r where r.id = %(run)s", run=name(run))
+        found = await self.rows(f"select {COLUMNS} from adjourn.run r where r.id = %(run)s", run=name(run))
         if not found:
             raise UnknownRun(run)
         return run_row(found[0])
@@ -259,19 +264,19 @@ class PostgresStore(PostgresAudit):
         """See `Store.load`."""
         script = ["select 1 from adjourn.run where id = %(run)s", _LOAD.format(_RUN_NUMBER)]
         values = {"run": name(run), "after": after}
-        there, rows = await self._ask(lambda db: messages(db, script, values))
+        there, rows = await self.ask(lambda db: messages(db, script, values))
         if not there:
             raise UnknownRun(run)
         return [(seq, parse(body)) for seq, body in rows]
 
     async def erasures(self) -> int:
         """See `Store.erasures`."""
-        found = await self._rows("select value::bigint from adjourn.meta where key = 'erasures'")
+        found = await self.rows("select value::bigint from adjourn.meta where key = 'erasures'")
         return found[0][0] if found else 0
 
     async def turns(self, run: str, seq: int, limit: int = 100) -> list[Turn]:
         """See `Store.turns`."""
-        return turns.turns_of(await self._rows(turns.TURNS, run=name(run), seq=seq, limit=limit))
+        return turns.turns_of(await self.rows(turns.TURNS, run=name(run), seq=seq, limit=limit))
 
     def pulse(self) -> PostgresPulse:
         """See `Store.pulse`."""
@@ -279,20 +284,18 @@ class PostgresStore(PostgresAudit):
 
     def channel(self, ears: Ears) -> PolledChannel:
         """See `Store.channel`."""
-        return postgres_channel(self._ask, ears)
+        return postgres_channel(self.ask, ears)
 
     def snapshots(self) -> PostgresSnapshots:
         """See `Store.snapshots`."""
-        return PostgresSnapshots(self._ask)
+        return PostgresSnapshots(self.ask)
 
     async def hold(
         self, scope: str, *, by: str = "", reason: str = "", lift: bool = False, origin: str = ""
     ) -> list[Hold]:
         """See `Store.hold`."""
         if not scope:
-            return [
-                Hold(*row) for row in await self._rows("select scope, by, reason, at from adjourn.hold order by at")
-            ]
+            return [Hold(*row) for row in await self.rows("select scope, by, reason, at from adjourn.hold order by at")]
         return await super().hold(scope, by=by, reason=reason, lift=lift, origin=origin)
 
     async def ended(
@@ -305,45 +308,45 @@ class PostgresStore(PostgresAudit):
             "and (r.rested_at, r.id) < (%(at)s, %(id)s) order by r.rested_at desc, r.id desc limit %(limit)s"
         )
         values = {"before": before, "at": at, "id": id, "limit": limit}
-        return [run_row(row) for row in await self._ask(lambda db: lists.planned(db, sql, values))]
+        return [run_row(row) for row in await self.ask(lambda db: lists.planned(db, sql, values))]
 
     async def followed(self, runs: Sequence[str]) -> dict[str, list[str]]:
         """See `Store.followed`."""
         found: dict[str, list[str]] = {}
-        for run, follower in await self._rows(turns.FOLLOWED, runs=list(runs)):
+        for run, follower in await self.rows(turns.FOLLOWED, runs=list(runs)):
             found.setdefault(run, []).append(follower)
         return found
 
     async def weigh(self, runs: Sequence[str]) -> int:
         """See `Store.weigh`."""
-        return (await self._rows(_WEIGH, runs=list(runs)))[0][0]
+        return (await self.rows(_WEIGH, runs=list(runs)))[0][0]
 
     async def scrub(self, *, pruned: bool = False) -> bool:
         """See `Store.scrub`. It takes as long as writing the tables anew, and nobody else has them meanwhile."""
-        if not await self._ask(lambda db: is_unscrubbed(db, pruned)):
+        if not await self.ask(lambda db: is_unscrubbed(db, pruned)):
             return True
         return await self._crew.ask(lambda: scrub(self._direct, self.where, pruned))
 
     async def signed(self, required: bool | None = None, *, by: str = "", origin: str = "") -> bool:
         """See `Store.signed`."""
         if required is None:
-            return bool(await self._rows("select 1 from adjourn.meta where key = 'signed'"))
+            return bool(await self.rows("select 1 from adjourn.meta where key = 'signed'"))
         return await self._require_seals(required, by, origin)
 
     async def waking(self, wanted: bool | None = None, *, by: str = "", origin: str = "") -> bool:
         """See `Store.waking`."""
         if wanted is None:
-            return bool(await self._rows("select 1 from adjourn.meta where key = 'wakes'"))
+            return bool(await self.rows("select 1 from adjourn.meta where key = 'wakes'"))
         return await self._want_wakes(wanted, by, origin)
 
     async def workers(self) -> dict[str, float]:
         """See `Store.workers`."""
-        return dict(await self._rows("select id, until from adjourn.worker"))
+        return dict(await self.rows("select id, until from adjourn.worker"))
 
     async def due(self, programs: Sequence[str], limit: int = 100) -> list[RunRow]:
         """See `Store.due`."""
         values = {"programs": list(programs), "now": self.now(), "limit": limit}
-        return [run_row(row) for row in await self._ask(lambda db: lists.planned(db, due.DUE, values))]
+        return [run_row(row) for row in await self.ask(lambda db: lists.planned(db, due.DUE, values))]
 
     async def inbox(self, filter: Filter) -> list[Interrupt]:
         """See `Store.inbox`."""
@@ -363,21 +366,21 @@ class PostgresStore(PostgresAudit):
         """See `Store.misfits`."""
         if put is not None:
             await self._write(misfitting(put))
-        return [audit.misfit(body) for (body,) in await self._rows(_MISFITS, runs=list(runs))]
+        return [audit.misfit(body) for (body,) in await self.rows(_MISFITS, runs=list(runs))]
 
     async def endpoints(
         self, put: Endpoint | None = None, *, drop: str = "", by: str = "", origin: str = ""
     ) -> list[Endpoint]:
         """See `Store.endpoints`."""
         if put is None and not drop:
-            found = await self._rows("select name, kind, url, secret, topics, at from adjourn.endpoint order by name")
+            found = await self.rows("select name, kind, url, secret, topics, at from adjourn.endpoint order by name")
             return [Endpoint(name, kind, url, key, tuple(topics), at) for name, kind, url, key, topics, at in found]
         return await super().endpoints(put, drop=drop, by=by, origin=origin)
 
     async def letters(self, state: str = "", *, after: int = 0, limit: int = 100) -> list[Letter]:
         """See `Store.letters`."""
         states = [state] if state else ["due", "dead"]
-        return [Letter(*row) for row in await self._rows(_LETTERS, after=after, states=states, limit=limit)]
+        return [Letter(*row) for row in await self.rows(_LETTERS, after=after, states=states, limit=limit)]
 
     def subscribe(self, run: str, bell: Bell, *, words: bool = False) -> Callable[[], None]:
         """See `Store.subscribe`."""

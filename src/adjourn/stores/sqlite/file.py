@@ -12,13 +12,18 @@ import apsw
 
 from adjourn.errors import StoreError
 from adjourn.stores.address import BUSY, NoDatabase
-from adjourn.stores.sqlite.migrations import newest
+from adjourn.stores.sqlite.migrations import newest, pending
 from adjourn.stores.sqlite.restore import copy_database
 
 PARTS = ("", "-wal", "-shm", "-live", "-users")
 """What belongs to a database, by the end of its name."""
 TRIES = 20
 """Commits that are timed."""
+_RESTORED = """
+select 'held', count(distinct r.n) from run r join journal j on j.key between r.n << 32 and (r.n + 1) << 32
+where r.status = 'paused' and j.body like '{"t":"restored"%' and not exists (
+    select 1 from journal k where k.key > j.key and k.key < (r.n + 1) << 32 and k.body like '{"t":"resumed"%')
+"""
 
 
 class DatabaseFile:
@@ -27,7 +32,8 @@ class DatabaseFile:
     def __init__(self, path: str) -> None:
         if not Path(path).is_file():
             raise NoDatabase(path)
-        self.path = path
+        self.path = self.where = path
+        self.address = f"sqlite:///{path}"
 
     @contextmanager
     def reading(self) -> Generator[Any]:
@@ -48,6 +54,15 @@ class DatabaseFile:
         """The number of its last migration; 0 if it is not one of ours."""
         with self.reading() as db:
             return int(db.pragma("user_version"))
+
+    @property
+    def newest_schema(self) -> int:
+        """See `Database.newest_schema`."""
+        return newest()
+
+    def pending(self) -> list[int]:
+        """See `Database.pending`."""
+        return [number for number, _ in pending(self.schema, repr(self.path))]
 
     @property
     def size(self) -> int:
@@ -94,25 +109,24 @@ class DatabaseFile:
         with self.reading() as db:
             copy_database(db, path)
 
+    def restored(self) -> int:
+        """See `Database.restored`."""
+        return self.count(_RESTORED)["held"]
 
-def newest_schema() -> int:
-    """The schema that this Adjourn makes."""
-    return newest()
-
-
-def commit_time(folder: Path) -> float:
-    """Seconds that a durable commit takes on the disk of a folder, measured in a file beside, not in the database."""
-    with tempfile.TemporaryDirectory(prefix=".adjourn-doctor-", dir=folder) as place:
-        db: Any = apsw.Connection(str(Path(place) / "try.db"))
-        try:
-            db.pragma("journal_mode", "wal")
-            db.pragma("synchronous", "full")
-            db.execute("create table try (n)")
-            took: list[float] = []
-            for n in range(TRIES):
-                began = time.perf_counter()
-                db.execute("insert into try values (?)", (n,))
-                took.append(time.perf_counter() - began)
-            return statistics.median(took)
-        finally:
-            db.close()
+    def commit_time(self) -> float:
+        """See `Database.commit_time`. Measured in a file beside it, on the same disk."""
+        folder = Path(self.path).absolute().parent
+        with tempfile.TemporaryDirectory(prefix=".adjourn-doctor-", dir=folder) as place:
+            db: Any = apsw.Connection(str(Path(place) / "try.db"))
+            try:
+                db.pragma("journal_mode", "wal")
+                db.pragma("synchronous", "full")
+                db.execute("create table try (n)")
+                took: list[float] = []
+                for n in range(TRIES):
+                    began = time.perf_counter()
+                    db.execute("insert into try values (?)", (n,))
+                    took.append(time.perf_counter() - began)
+                return statistics.median(took)
+            finally:
+                db.close()

@@ -1,0 +1,133 @@
+"""Everything in a SQLite file, to be read or to be filled."""
+
+import os
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import msgspec
+
+from adjourn.errors import Conflict
+from adjourn.stores.audit import AuditRow
+from adjourn.stores.contents import OneRun, Rest
+from adjourn.stores.misfit import Misfit
+from adjourn.stores.notification import Letter
+from adjourn.stores.private_file import PARTS
+from adjourn.stores.protocol import Halt
+from adjourn.stores.rules.values import Appended
+from adjourn.stores.seals import Seal
+from adjourn.stores.sqlite.connection import bring_up_to_date, connect, transaction
+from adjourn.stores.sqlite.rows import (
+    COLUMNS,
+    INTERRUPT,
+    LETTER,
+    SEAL,
+    endpoints,
+    erasures,
+    holds,
+    interrupt_row,
+    is_signed,
+    is_waking,
+    key,
+    run_row,
+    store_id,
+)
+from adjourn.stores.sqlite.transaction import SQLiteBook
+
+_misfit = msgspec.json.Decoder(Misfit).decode
+
+
+class SQLiteContents:
+    """See `Contents`: by one connection, inside a transaction."""
+
+    def __init__(self, db: Any) -> None:
+        self._db = db
+
+    def identity(self) -> tuple[str, int]:
+        """See `Contents.identity`."""
+        return store_id(self._db), erasures(self._db)
+
+    def runs(self) -> Iterator[OneRun]:
+        """See `Contents.runs`."""
+        sql = "select seq, epoch, body, head from journal where key between ? and ? order by key"
+        for values in self._db.execute(f"select {COLUMNS} from run order by n"):
+            row = run_row(values)
+            journal = [Appended(*x) for x in self._db.execute(sql, (key(row.n, 0), key(row.n + 1, 0)))]
+            interrupts = [
+                interrupt_row(x)
+                for x in self._db.execute(f"select {INTERRUPT} from interrupt where run = ? order by i", (row.n,))
+            ]
+            requests = self._db.execute(
+                "select id, seq, body from request where run = ? order by id", (row.n,)
+            ).fetchall()
+            said = self._db.execute("select body from misfit where run = ?", (row.n,)).fetchone()
+            wake = self._db.execute("select not_before from wake where run = ?", (row.n,)).fetchone()
+            yield OneRun(
+                row, journal, interrupts, requests, _misfit(said[0]) if said else None, wake[0] if wake else None
+            )
+
+    def lines(self) -> Iterator[AuditRow]:
+        """See `Contents.lines`."""
+        for values in self._db.execute("select scope, n, body, head from audit order by scope, n"):
+            yield AuditRow(*values)
+
+    def seals(self) -> Iterator[Seal]:
+        """See `Contents.seals`."""
+        for values in self._db.execute(f"select {SEAL} from seal order by k"):
+            yield Seal(*values)
+
+    def rest(self) -> Rest:
+        """See `Contents.rest`."""
+        return Rest(
+            [Halt(*row) for row in self._db.execute("select scope, by, reason, at from halt order by at, scope")],
+            holds(self._db),
+            endpoints(self._db),
+            [Letter(*row) for row in self._db.execute(f"select {', '.join(LETTER)} from letter order by n")],
+            dict(self._db.execute("select scope, at from touched").fetchall()),
+            is_signed(self._db),
+            is_waking(self._db),
+        )
+
+
+@contextmanager
+def reading(path: str) -> Generator[SQLiteContents]:
+    """What is in a file, as of one moment."""
+    db = connect(path)
+    try:
+        with db:
+            yield SQLiteContents(db)
+    finally:
+        db.close()
+
+
+class SQLiteFilling:
+    """See `Filling`."""
+
+    def __init__(self, db: Any) -> None:
+        self._db, self.book = db, SQLiteBook(db, lambda: 0.0)
+
+    def put_requests(self, requests: Sequence[tuple[str, str, int, str]]) -> None:
+        """See `Filling.put_requests`."""
+        self._db.executemany("insert into request select n, ?2, ?3, ?4 from run where id = ?1", requests)
+
+
+@contextmanager
+def filling(path: str, identity: tuple[str, int]) -> Generator[SQLiteFilling]:
+    """A new file, to be filled: all of it, or there is none."""
+    if os.path.exists(path):
+        raise Conflict(f"there is a file {path!r} already; name another, nothing was copied")
+    db = connect(path)
+    try:
+        try:
+            bring_up_to_date(db, path)
+            with transaction(db):
+                db.execute("update meta set value = ? where key = 'store'", identity[:1])
+                db.execute("insert into meta values ('erasures', ?)", (str(identity[1]),))
+                yield SQLiteFilling(db)
+        finally:
+            db.close()
+    except BaseException:
+        for part in PARTS:
+            if os.path.exists(path + part):
+                os.unlink(path + part)
+        raise

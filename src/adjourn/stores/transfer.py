@@ -1,0 +1,80 @@
+"""Copying a whole store to another place, of whichever kind. Both are halted then: only one of them may continue."""
+
+import asyncio
+from collections.abc import Generator
+from contextlib import AbstractContextManager, contextmanager
+
+from adjourn.errors import Conflict, StoreError
+from adjourn.stores.address import database_at, file_of, open_store, without_password
+from adjourn.stores.contents import Contents, Copied, Filling, differences, put
+
+EVERYTHING = "*"
+"""The scope of the halt."""
+
+
+async def transfer(source: str, target: str, *, by: str, origin: str = "") -> Copied:
+    """Copy the store at one address to another, where there is none, and compare both.
+
+    The source is halted first, and the copy has that halt, too: whoever lifts it says which of the two continues. The copy is the
+    same store: its id, its audit and its seals.
+
+    Args:
+        source: its address.
+        target: an address with no store: a file that is not there, or a database with nothing of ours in it.
+        by: who does it, for the audit.
+        origin: from where.
+
+    Raises `Conflict` while a worker is at work in the source, or if the target is not empty; `StoreError` if the source is not as it
+    was written, or if the copy is not the same. Nothing was copied then.
+    """
+    database_at(source)
+    store = open_store(source)
+    try:
+        alive = [worker for worker, until in (await store.workers()).items() if until > store.now()]
+        if alive:
+            raise Conflict(
+                f"worker {alive[0]!r} is at work in it; stop all workers and servers first. Nothing was copied"
+            )
+        broken = await store.verify()
+        if broken:
+            raise StoreError(f"{without_password(source)!r} is not as it was written: {broken[0]}; nothing was copied")
+        await store.halt(EVERYTHING, by=by, reason=f"copied to {without_password(target)}", origin=origin)
+    finally:
+        await store.close()
+    return await asyncio.to_thread(_copy, source, target)
+
+
+def _copy(source: str, target: str) -> Copied:
+    with _reading(source) as contents:
+        with _filling(target, contents.identity()) as filling:
+            done = put(contents, filling)
+        with _reading(target) as copy:
+            for difference in differences(contents, copy):
+                raise StoreError(
+                    f"{without_password(target)!r} is not the same as what was copied: {difference}; do not use it"
+                )
+    return done
+
+
+@contextmanager
+def _reading(address: str) -> Generator[Contents]:
+    if (path := file_of(address)) is not None:
+        from adjourn.stores.sqlite.contents import reading
+
+        with reading(path) as found:
+            yield found
+    else:
+        from adjourn.stores.postgres.contents import reading as reading_postgres
+
+        with reading_postgres(address) as there:
+            yield there
+
+
+def _filling(address: str, identity: tuple[str, int]) -> AbstractContextManager[Filling]:
+    if (path := file_of(address)) is not None:
+        from adjourn.stores.sqlite.contents import filling
+
+        return filling(path, identity)
+    from adjourn.stores.postgres.contents import filling as filling_postgres
+
+    return filling_postgres(address, identity)

@@ -1,0 +1,131 @@
+"""A whole store is copied to another place, of whichever kind, and both are the same."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adjourn.core.records import Completed, Parked, Said
+from adjourn.core.status import Status
+from adjourn.errors import Conflict, StoreError
+from adjourn.stores.address import open_store
+from adjourn.stores.erasure import Pruning
+from adjourn.stores.notification import Endpoint
+from adjourn.stores.protocol import Filter, Store
+from adjourn.stores.sqlite.connection import connect
+from adjourn.stores.transfer import transfer
+from adjourn.testing import check_rows
+from adjourn.testing.contract.fixtures import approval, begin, bring, commit, started, wait_for, yes
+
+KINDS = ["sqlite-sqlite", "sqlite-postgres", "postgres-sqlite", "postgres-postgres"]
+
+
+@pytest.fixture(params=KINDS)
+def addresses(request: pytest.FixtureRequest, folder: Path) -> tuple[str, str]:
+    """From where, and to where."""
+    found: list[str] = []
+    for number, kind in enumerate(request.param.split("-")):
+        if kind == "sqlite":
+            found.append(f"sqlite:///{folder}/{number}.db")
+        else:
+            found.append(request.getfixturevalue("postgres").empty())
+    return found[0], found[1]
+
+
+async def fill(store: Store) -> None:
+    """Something of everything."""
+    await store.endpoints(Endpoint("ops", "webhook", "http://127.0.0.1:1/", "s3cret", ("run.completed",)))
+    await store.waking(True, by="ana")
+    for status in Status:
+        await bring(store, status, f"run-{status.value}")
+    await wait_for(store, approval(approvers=2), run="votes", labels={"team": "eu"}, session="s1")
+    await store.deliver("votes", yes(by="ana"), request="q1")
+    await store.deliver("votes", Said(text="\0 and ünïcödé \U0001f600"), request="q2")
+    for run in ("erased", "pruned"):
+        lease = await begin(store, run)
+        await commit(store, lease, (), [Completed()])
+    await store.erase("erased", by="ana", reason="request 311")
+    await store.prune("pruned", Pruning(seq=3, before=store.now() + 1, by="ana"))
+    await store.hold("label:team=eu", by="ana", reason="case 7")
+    await store.note([{"verb": "login", "by": "ana"}])
+    await store.seal()
+    lease = await begin(store, "asleep")
+    await commit(store, lease, (), [Parked(wake_at=store.now() + 1000)])
+
+
+async def everything(store: Store) -> dict[str, Any]:
+    rows = await store.runs(Filter(limit=1000))
+    return {
+        "rows": [(row.id, row.seq, row.head, row.status, row.labels, row.title) for row in rows],
+        "journals": {row.id: await store.load(row.id) for row in rows},
+        "inbox": [item.id for item in await store.inbox(Filter(limit=1000))],
+        "audit": [line.body for line in await store.audit(limit=10_000)],
+        "seals": await store.seals(limit=1000),
+        "halts": await store.halt(""),
+        "holds": await store.hold(""),
+        "id": await store.identity(),
+        "erasures": await store.erasures(),
+    }
+
+
+async def test_all_of_it_is_there_and_both_are_halted(addresses: tuple[str, str]) -> None:
+    source, target = addresses
+    store = open_store(source)
+    await fill(store)
+    pulse = store.pulse()
+    pulse.end("w1")
+    pulse.close()
+    await store.close()
+    done = await transfer(source, target, by="ana")
+    assert done.runs == 11 and done.seals == 1 and done.records > 40
+    one, other = open_store(source), open_store(target)
+    assert await everything(one) == await everything(other)
+    assert [halt.scope for halt in await other.halt("")] == ["*"]
+    assert await other.verify() == []
+    for row in await other.runs(Filter(limit=1000)):
+        if not row.erased:
+            await check_rows(other, row.id)
+    assert await other.deliver("votes", yes(by="ana"), request="q1") == await one.deliver(
+        "votes", yes(by="ana"), request="q1"
+    )
+    assert await other.waking()
+    await one.close()
+    await other.close()
+
+
+async def test_what_is_there_already_is_not_touched(addresses: tuple[str, str]) -> None:
+    source, target = addresses
+    for address, run in ((source, "mine"), (target, "theirs")):
+        store = open_store(address)
+        await store.create(started(run))
+        await store.close()
+    with pytest.raises(Conflict, match="nothing was copied"):
+        await transfer(source, target, by="ana")
+    store = open_store(target)
+    assert [row.id for row in await store.runs(Filter())] == ["theirs"]
+    await store.close()
+
+
+async def test_while_a_worker_is_at_work_nothing_is_copied(addresses: tuple[str, str]) -> None:
+    source, target = addresses
+    store = open_store(source)
+    await begin(store)
+    await store.close()
+    with pytest.raises(Conflict, match="'w1' is at work"):
+        await transfer(source, target, by="ana")
+    store = open_store(source)
+    assert await store.halt("") == []
+    await store.close()
+
+
+async def test_what_somebody_has_edited_is_not_copied(folder: Path) -> None:
+    path = folder / "one.db"
+    store = open_store(f"sqlite:///{path}")
+    await store.create(started())
+    await store.close()
+    db: Any = connect(str(path))
+    db.execute("update run set title = 'other'")
+    db.close()
+    with pytest.raises(StoreError, match="nothing was copied"):
+        await transfer(f"sqlite:///{path}", f"sqlite:///{folder}/two.db", by="ana")
+    assert not (folder / "two.db").exists()
