@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from adjourn.core.records import Completed, Parked, Said
+from adjourn.core.records import Parked, RunCompleted, Said
 from adjourn.core.status import Status
 from adjourn.errors import Conflict, StoreError
 from adjourn.stores.address import open_store
@@ -43,7 +43,7 @@ async def fill(store: Store) -> None:
     await store.deliver("votes", Said(text="\0 and ünïcödé \U0001f600"), request="q2")
     for run in ("erased", "pruned"):
         lease = await begin(store, run)
-        await commit(store, lease, (), [Completed()])
+        await commit(store, lease, (), [RunCompleted()])
     await store.erase("erased", by="ana", reason="request 311")
     await store.prune("pruned", Pruning(seq=3, before=store.now() + 1, by="ana"))
     await store.hold("label:team=eu", by="ana", reason="case 7")

@@ -9,6 +9,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from types import TracebackType
@@ -21,8 +22,14 @@ from adjourn.stores.postgres.migrations import bring_up_to_date
 
 PLACES = "/usr/lib/postgresql/*/bin"
 SHM = Path("/dev/shm")
+PLACE = SHM if SHM.is_dir() else Path(tempfile.gettempdir())
+PREFIX = "adjourn-pg-"
+OWNER = "owner"
+"""Who made the folder: the process's id. A test process that was killed leaves its server and its folder behind."""
 ACCOUNTS = ("postgres", "nobody")
 PATIENCE = 60.0
+KEPT = 40
+"""So many databases are kept; of those that nobody is connected to, the oldest go first. Each has 8 MB."""
 SETTINGS = {
     "listen_addresses": "127.0.0.1",
     "fsync": "on",
@@ -57,9 +64,12 @@ class PostgresServer:
     def __init__(self, bin: Path) -> None:
         self._bin, self._user = bin, account()
         self._numbers = count(1)
+        self._made: list[str] = []
         self._process: subprocess.Popen[bytes] | None = None
         self._template = ""
-        self.folder = Path(tempfile.mkdtemp(prefix="adjourn-pg-", dir=SHM if SHM.is_dir() else None))
+        _remove_the_abandoned()
+        self.folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=PLACE))
+        (self.folder / OWNER).write_text(str(os.getpid()))
         self.port = _free_port()
 
     def __enter__(self) -> "PostgresServer":
@@ -115,23 +125,32 @@ class PostgresServer:
 
     def empty(self) -> str:
         """The address of a new database with nothing in it."""
-        name = f"adjourn_{next(self._numbers)}"
-        self.execute(f"create database {name}")
-        return self.address(name)
+        return self.address(self._make())
 
     def fresh(self) -> str:
         """The address of a new database whose schema is up to date."""
         if not self._template:
-            self._template = self.empty().rpartition("/")[2]
+            self._template = self._make()
+            self._made.remove(self._template)
             with connect(self.address(self._template)) as db:
                 bring_up_to_date(db, self._template)
-        name = f"adjourn_{next(self._numbers)}"
-        self.execute(f"create database {name} template {self._template}")
+        name = self._make(f"template {self._template}")
         # Each store has an id of its own, also where one database is made from another.
         self.execute(
             "update adjourn.meta set value = replace(gen_random_uuid()::text, '-', '') where key = 'store'", name
         )
         return self.address(name)
+
+    def _make(self, how: str = "") -> str:
+        """The name of a new database. Old ones make room for it."""
+        for old in self._made[:-KEPT]:
+            with suppress(psycopg.errors.ObjectInUse):
+                self.execute(f"drop database {old}")
+                self._made.remove(old)
+        name = f"adjourn_{next(self._numbers)}"
+        self.execute(f"create database {name} {how}")
+        self._made.append(name)
+        return name
 
 
 @pytest.fixture(scope="session")
@@ -144,6 +163,25 @@ def postgres() -> Iterator[PostgresServer]:
         pytest.skip(why)
     with PostgresServer(found) as server:
         yield server
+
+
+def _remove_the_abandoned() -> None:
+    """End the servers whose test process is gone, and remove their folders: each may hold gigabytes of memory."""
+    for folder in PLACE.glob(f"{PREFIX}*"):
+        with suppress(OSError, ValueError):
+            owner = int((folder / OWNER).read_text())
+            if Path(f"/proc/{owner}").exists():
+                continue
+            _end_server(folder)
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _end_server(folder: Path) -> None:
+    """Its data folder names it, and its command line names the folder: nobody else is meant."""
+    with suppress(OSError, ValueError):
+        pid = int((folder / "data" / "postmaster.pid").read_text().splitlines()[0])
+        if str(folder).encode() in Path(f"/proc/{pid}/cmdline").read_bytes():
+            os.kill(pid, signal.SIGQUIT)
 
 
 def _free_port() -> int:
