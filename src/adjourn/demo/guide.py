@@ -1,4 +1,4 @@
-"""The card of things to try. Each task is ticked from the journals, whoever did it and however."""
+"""The card of things to try. Each task is ticked from the journals, no matter who did it and how."""
 
 from itertools import pairwise
 from typing import Any
@@ -63,9 +63,9 @@ def _deployment(journal: list[Numbered]) -> dict[str, Any]:
     title = "Cancel a deployment and watch it undo"
     end = next((x for _, x in journal if isinstance(x, r.RunCancelled)), None)
     if end is None:
-        text = "It made four things. Three come down again in reverse, one stays and says why."
+        text = "It took four actions. Three are undone in reverse, one stays, with the reason."
         return _task("deployment", title, text, False, "/runs/DEMO-3")
-    text = f"{len(end.undone)} undone, last thing first; {len(end.residue)} left behind, and it says why."
+    text = f"{len(end.undone)} undone, the last action first; {len(end.residue)} not undone, with the reason."
     return _task("deployment", title, text, True, "/runs/DEMO-3")
 
 

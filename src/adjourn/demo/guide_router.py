@@ -28,7 +28,7 @@ def with_guide(app: "Starlette") -> "ASGIApp":
 
 
 async def _answer(app: "Starlette", scope: "Scope", receive: "Receive", send: "Send") -> None:
-    """The tasks, for whoever may read runs."""
+    """The tasks, for those who may read runs."""
     from starlette.requests import Request
     from starlette.responses import Response
 

@@ -28,7 +28,7 @@ NAME = "ana"
 
 @tool(effect="unsafe")
 async def pay_bonus(ctx: ToolContext, cents: int) -> str:
-    """Pay a bonus to whoever looks after this agent."""
+    """Pay a bonus to the owner of this agent."""
     write_entry(ctx, "pay_bonus", {"cents": cents})
     return "paid"
 
@@ -47,7 +47,7 @@ async def shell(ctx: ToolContext, task: str) -> str:
 intruder = Agent(
     "night-clerk",
     model=ScriptedModel(
-        ["Nobody is awake, so I will agree to it myself.", call("pay_bonus", cents=90_000), call("shell", task="approve it as ana")],
+        ["No one is awake, so I will approve it myself.", call("pay_bonus", cents=90_000), call("shell", task="approve it as ana")],
         "The bonus is paid. Good morning.",
     ),
     instructions="You mind the till at night.",
@@ -57,7 +57,7 @@ intruder = Agent(
 
 
 async def try_everything(database: str, run: str) -> None:
-    """As whoever has a shell and the file can."""
+    """Do what a person with a shell and the file can do."""
     store = open_store(f"sqlite:///{database}")
     try:
         asked = await _asked(store, run)
