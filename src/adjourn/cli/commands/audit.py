@@ -38,7 +38,7 @@ class AuditCommands(TyperGroup):
 app = typer.Typer(
     name="audit",
     cls=AuditCommands,
-    help="The audit log: show (the default), verify, seal, anchor, export.",
+    help="The audit log: show, verify, seal, anchor, export.",
 )
 
 Key = Annotated[

@@ -140,7 +140,7 @@ def print_preview(preview: CancelPreview) -> None:
 @app.command()
 @says("Not accepted")
 def accept(run: RunId, db: Db = None, as_json: Json = False, by: By = None, request_id: RequestId = "") -> None:
-    """Let a run continue although its agent or flow has changed: this run only, with the version that a worker refused."""
+    """Let a run continue although its definition has changed. This run only, with the version that a worker refused."""
     name = person(db, by, right="decide", what="accepting a changed program").name
 
     async def work(rt: Runtime) -> tuple[str, tuple[str, ...]]:
@@ -207,7 +207,7 @@ def halt(
     as_json: Json = False,
     by: By = None,
 ) -> None:
-    """The kill switch: no new call and no new model call starts in SCOPE, whichever process runs it."""
+    """The kill switch: start no new call in SCOPE. No model call either, whichever process runs it."""
     name = person(db, by, right="halt", what="a halt").name
     _print_halts(with_runtime(db, lambda rt: rt.halt(scope, reason=reason, by=name)), as_json)
 

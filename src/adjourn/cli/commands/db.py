@@ -34,9 +34,7 @@ if TYPE_CHECKING:
     from adjourn.stores.postgres.restored import Held
 
 app = typer.Typer(
-    name="db",
-    help="The database: info, migrate, backup, restore, restored, copy, check, prune, scrub.",
-    no_args_is_help=True,
+    name="db", help="Check, migrate, back up, restore, copy and prune the database.", no_args_is_help=True
 )
 
 

@@ -45,7 +45,7 @@ def demo(
     opens: Annotated[bool, typer.Option("--open/--no-open", help="Open the console in a browser.")] = True,
     as_json: Json = False,
 ) -> None:
-    """Try the console on four runs: real processes, a real store, a scripted model. No API key, no network.
+    """Try the console on four runs. Real processes, a real store, a scripted model; no API key, no network.
 
     Without a terminal, or with --exit, it takes the whole tour by itself, checks every claim, and exits 0 only if all
     checks pass.

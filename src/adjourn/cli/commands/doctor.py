@@ -33,7 +33,7 @@ def doctor(
         bool, typer.Option("--deep", help="Also check every page of the file; slow for a large one.")
     ] = False,
 ) -> None:
-    """Check versions, the store, journals, audit, workers, notifications and settings, and print advice. Nothing is changed.
+    """Check the installation and the store, and print advice. Nothing is changed.
 
     Exits with 1 if there is a problem. Warnings are not problems.
     """

@@ -106,7 +106,7 @@ def hold(
     as_json: Json = False,
     by: By = None,
 ) -> None:
-    """Put a run, or a label, under a legal hold: it is neither erased nor pruned until the hold is lifted."""
+    """Put a run or a label under a legal hold. It is neither erased nor pruned until the hold is lifted."""
     if run and label:
         raise Invalid("name a run, or a label with --label, not both")
     if not (run or label):

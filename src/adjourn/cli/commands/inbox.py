@@ -46,7 +46,7 @@ def inbox(
     limit: Annotated[int, typer.Option(help="Maximum number.", min=1, max=1000)] = 50,
     signing_key: SigningKeyFile = "",
 ) -> None:
-    """List what waits for a person; with ITEM show it in full and, at a terminal, decide.
+    """List what waits for a person; with ITEM, show it and decide.
 
     ITEM is a number of the list, an interrupt's id, RUN/CALL, or a run with one open interrupt. Without a terminal it
     is only printed, and the exit code is 3 while it waits.
@@ -211,7 +211,7 @@ def answer(
     wait: Wait = None,
     signing_key: SigningKeyFile = "",
 ) -> None:
-    """Answer a question, or choose for a call in doubt, an error, a limit or an undo."""
+    """Answer a question, or make a choice. A call in doubt, an error, a limit and an undo list their choices."""
 
     def make(i: Interrupt) -> Choice:
         return Choice(
@@ -239,7 +239,7 @@ def retry(
     wait: Wait = None,
     signing_key: SigningKeyFile = "",
 ) -> None:
-    """Retry a failed step; with --all, in every run that failed in the same way.
+    """Retry a failed step; with --all, every one like it.
 
     At a terminal --all says how many there are, and asks. Each is a decision of its own; a refused one does not stop the others.
     """

@@ -19,9 +19,7 @@ from adjourn.errors import Invalid
 from adjourn.runtime.runtime import Runtime
 from adjourn.views.visible import visible
 
-app = typer.Typer(
-    name="keys", help="Keys that sign decisions: new, show; and `require`, for a database.", no_args_is_help=True
-)
+app = typer.Typer(name="keys", help="Manage the keys that sign decisions.", no_args_is_help=True)
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="File for the private key.")]
 Name = Annotated[

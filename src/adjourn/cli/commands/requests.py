@@ -41,7 +41,7 @@ def requests(
         bool, typer.Option("--lines", help="With --at: print exactly the bytes that the digest covers.")
     ] = False,
 ) -> None:
-    """Show the exact requests that the models of a run were sent, and verify them."""
+    """Show and verify the exact requests that models were sent."""
     if exactly and not at:
         raise Invalid("--lines prints one request: say which with --at RECORD")
     if exactly and sys.stdout.isatty():

@@ -23,9 +23,7 @@ from adjourn.views.visible import visible
 if TYPE_CHECKING:
     from adjourn.server.users import Key, User, Users
 
-app = typer.Typer(
-    name="user", help="Users of the API and the console: their roles, groups and keys.", no_args_is_help=True
-)
+app = typer.Typer(name="user", help="Manage the users of the API and the console.", no_args_is_help=True)
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Name under which this person's decisions are recorded.")]
 File = Annotated[

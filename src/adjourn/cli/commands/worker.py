@@ -62,7 +62,7 @@ def worker(
         str, typer.Option(metavar="DIR", help="With --retain: write each run there first.", show_default=False)
     ] = "",
 ) -> None:
-    """Advance the runs of these agents and flows until Ctrl-C or SIGTERM; then release them.
+    """Advance the runs of agents and flows until Ctrl-C. Then, or at SIGTERM, release them.
 
     It prints one line for every run that stops. Start as many workers as you like: each run has one at a time. With --deciders
     no gated call starts without a decision that one of them has signed; the file is read again when it changes.
