@@ -3,6 +3,9 @@
 `python -m tests.guests.crash_rig FRAMEWORK…` prints a report as JSON; see `tests.crash.rig`, whose lives these are.
 """
 
+# pyright: reportUnknownVariableType=false
+# (LangChain's own types are unknown in part)
+
 import gc
 import json
 import os
@@ -59,7 +62,9 @@ TOOLS = [pay, pay_now, look]
 
 def script() -> GuestScript:
     return GuestScript(
-        [call("pay", x="a"), call("look", x="b"), call("pay", x="c")], [call("look", x="d"), call("pay_now", x="e")], "done"
+        [call("pay", x="a"), call("look", x="b"), call("pay", x="c")],
+        [call("look", x="d"), call("pay_now", x="e")],
+        "done",
     )
 
 

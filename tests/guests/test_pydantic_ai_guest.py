@@ -6,7 +6,15 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 from pydantic_ai import Agent as TheirAgent
-from pydantic_ai import ApprovalRequired, ExternalToolset, ModelRetry, RunContext, ToolDefinition, WebSearchTool
+from pydantic_ai import (
+    ApprovalRequired,
+    ExternalToolset,
+    FunctionToolset,
+    ModelRetry,
+    RunContext,
+    ToolDefinition,
+    WebSearchTool,
+)
 from pydantic_ai import Tool as TheirTool
 from pydantic_ai import messages as theirs
 from pydantic_ai.capabilities import AbstractCapability, NativeTool
@@ -176,3 +184,27 @@ def test_terms_about_a_tool_that_is_not_there_are_refused() -> None:
         adopt(TheirAgent(says(GuestScript())))
     with pytest.raises(InvalidDefinition, match="builtins.int"):
         adopt(3)
+
+
+async def test_tools_that_the_agent_finds_while_it_runs_are_governed_too() -> None:
+    paid: list[int] = []
+
+    async def pays(cents: int) -> str:
+        """Pay money back."""
+        paid.append(cents)
+        return "paid"
+
+    def dynamic(ctx: RunContext[Any]) -> FunctionToolset[Any]:
+        return FunctionToolset([pays])
+
+    def guest() -> Agent[Any]:
+        agent = agent_of(script)
+        agent.toolset(dynamic)
+        return adopt(agent, policy=Policy([ask("pays")], default="allow"), effects={"pays": "idempotent"})
+
+    script = paying(500)
+    waits = await guest().run("pay")
+    assert is_paused(waits) and not paid
+    assert waits.interrupts[0].call is not None and waits.interrupts[0].call.effect == "idempotent"
+    assert isinstance(await guest().resume(waits.checkpoint, approved=True), Completed)
+    assert paid == [500]

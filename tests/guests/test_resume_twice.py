@@ -54,14 +54,16 @@ async def pydantic_ai_alone(shop: GuestShop) -> None:
 
     async def resume() -> None:
         history = ModelMessagesTypeAdapter.validate_json(saved)
-        async with agent.run_stream(message_history=history, deferred_tool_results=approved, output_type=kinds) as result:
+        async with agent.run_stream(
+            message_history=history, deferred_tool_results=approved, output_type=kinds
+        ) as result:
             await result.get_output()
 
     await asyncio.gather(resume(), resume())
 
 
 def openai_agents(shop: GuestShop) -> Any:
-    tools = [function_tool(shop.refund, needs_approval=True)]
+    tools: list[Any] = [function_tool(shop.refund, needs_approval=True)]
     return OpenAIAgent("support", model=test_openai_agents.Says(script()), tools=tools)
 
 
@@ -133,7 +135,9 @@ async def test_one_approval_twice_pays_twice_in_the_framework_alone_and_once_und
         run = await one.start(adopt(make(adopted)), "refund A1")
         await run.wait()
         [waiting] = await one.inbox()
-        decided = await asyncio.gather(one.approve(waiting, by="ana"), other.approve(waiting, by="ben"), return_exceptions=True)
+        decided = await asyncio.gather(
+            one.approve(waiting, by="ana"), other.approve(waiting, by="ben"), return_exceptions=True
+        )
         assert [type(result) for result in decided].count(AlreadyDecided) == 1
         assert (await run.wait()).output == "done"
     assert adopted.refunds == [("A1", 500)]

@@ -35,7 +35,7 @@ EXCEPTIONS: dict[str, set[str]] = {
 }
 
 # What users import beside `adjourn` itself: re-exports, which nothing inside imports.
-FACADES = {"policy", "records", "events", "signing", "wakes"}
+FACADES = {"policy", "records", "events", "signing", "toolsets", "wakes"}
 
 CONCRETE_STORES = ("adjourn.stores.memory", "adjourn.stores.sqlite", "adjourn.stores.postgres")
 

@@ -19,6 +19,8 @@ BESIDE = (
     "adjourn.views",
     "adjourn.signing",
     "adjourn.wakes",
+    "adjourn.toolsets",
+    "adjourn.guests",
     "adjourn.models",
     "adjourn.stores",
 )

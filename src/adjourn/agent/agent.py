@@ -14,6 +14,7 @@ from adjourn.agent.history import History, Processor
 from adjourn.agent.model_call import recorded_settings
 from adjourn.agent.output import Output
 from adjourn.agent.tool import Tool, tool
+from adjourn.agent.toolset import Finder, FunctionToolset, Toolset, is_toolset
 from adjourn.core.codec import plain
 from adjourn.core.messages import ToolSpec
 from adjourn.core.model_request import Terms
@@ -65,7 +66,7 @@ class Agent(Definition[T]):
         *,
         model: "str | Model | PydanticModel",
         instructions: str | Callable[[Any], str] = "",
-        tools: Iterable[Tool | Callable[..., Any]] = (),
+        tools: Iterable[Tool | Toolset | Callable[..., Any]] | Finder = (),
         policy: Policy | None = None,
         stop: Stop = MaxSteps(50),
         output_type: type[T] | Any = str,
@@ -91,7 +92,8 @@ class Agent(Definition[T]):
         self.instructions = instructions
         self.settings = dict(settings) if settings else None
         self.history = History(name, history)
-        self.tools = _by_name(name, tools)
+        given, self.toolsets = _split(tools)
+        self.tools = _by_name(name, given)
         self.output = Output(output_type)
         self.model: Model = resolve(model)
         self._check_policies()
@@ -99,7 +101,7 @@ class Agent(Definition[T]):
     def _check_policies(self) -> None:
         """Raise `InvalidDefinition` for rules about what there is not, and for rules of agents that cannot be told apart."""
         agents = family(self).values()
-        if self.policy is not None:
+        if self.policy is not None and not any(agent.toolsets for agent in agents):  # what is found later may be meant
             self.policy.check({name: (lambda t=t: t.schema) for a in agents for name, t in a.tools.items()})
         refuse_twins([rule for agent in agents if agent.policy is not None for rule in agent.policy.rules])
 
@@ -128,6 +130,7 @@ class Agent(Definition[T]):
             "output": self.output.fingerprint,
             **({"strictness": self.policy.strictness} if self.policy and self.policy.strictness else {}),
             **({"agents": children} if children else {}),
+            **({"toolsets": [toolset.name for toolset in self.toolsets]} if self.toolsets else {}),
         }
 
     @cached_property
@@ -135,8 +138,11 @@ class Agent(Definition[T]):
         """What its model is told of its tools."""
         return (*(t.spec for t in self.tools.values()), *self.output.specs)
 
-    def terms(self, instructions: str) -> Terms:
-        """What a request has beside its messages, as it is recorded."""
+    def terms(self, instructions: str, found: Mapping[str, Tool] | None = None) -> Terms:
+        """What a request has beside its messages, as it is recorded. `found`: the tools that were found for it."""
+        if found:
+            specs = [*self._terms.tools, *(plain(msgspec.to_builtins(tool.spec), "tools") for tool in found.values())]
+            return msgspec.structs.replace(self._terms, instructions=instructions, tools=specs)
         if self._terms.instructions == instructions:
             return self._terms
         return msgspec.structs.replace(self._terms, instructions=instructions)
@@ -295,6 +301,22 @@ class Agent(Definition[T]):
 
     def __repr__(self) -> str:
         return f"Agent({self.name!r}, model={self.model.name!r}, tools={list(self.tools)})"
+
+
+def _split(tools: Any) -> tuple[list[Any], tuple[Toolset, ...]]:
+    """What is a tool, and what finds tools."""
+    if is_toolset(tools):
+        return [], (cast("Toolset", tools),)
+    if callable(tools):
+        return [], (FunctionToolset(cast("Finder", tools)),)
+    own: list[Any] = []
+    found: list[Toolset] = []
+    for given in cast("Iterable[Any]", tools):
+        if not isinstance(given, Agent | Tool) and is_toolset(given):
+            found.append(cast("Toolset", given))
+        else:
+            own.append(given)
+    return own, tuple(found)
 
 
 def _by_name(agent: str, tools: Iterable[Any]) -> dict[str, Tool]:

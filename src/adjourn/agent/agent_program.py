@@ -8,6 +8,7 @@ import msgspec
 from adjourn.agent import model_call
 from adjourn.agent.tool import Tool
 from adjourn.agent.tool_body import ToolBody
+from adjourn.agent.toolset import recorded_tool, tool_for
 from adjourn.bodies.call_step import perform_body
 from adjourn.bodies.signature import ArgumentError
 from adjourn.core.authority import objection, people, shown_digest
@@ -68,6 +69,8 @@ class Conversations:
         """May this tool call run now?"""
         up = self._up(state, call.path)
         tool = up[-1].tools.get(call.tool)
+        if tool is None and up[-1].toolsets:
+            tool = recorded_tool(state, call)
         if tool is None:
             known = ", ".join(sorted(up[-1].tools)) or "none"
             return Refuse(f"there is no tool {call.tool!r}; the tools are: {known}", "unknown")
@@ -238,7 +241,7 @@ class Conversations:
         if step.kind == "summary":
             return await model_call.summary(self._agent(desk.state, step.path), step, desk)
         assert step.call is not None
-        tool = self._agent(desk.state, step.call.path).tools[step.call.tool]
+        tool = await tool_for(self._agent(desk.state, step.call.path), step.call, desk)
         return await perform_body(ToolBody(tool, step.call), step, desk)
 
 

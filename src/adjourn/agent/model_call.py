@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from adjourn.agent.tool import drawn_for
+from adjourn.agent.toolset import find_tools, with_findings
 from adjourn.bodies.runner import retry_at
 from adjourn.core.codec import encode, legible, plain, text_of
 from adjourn.core.messages import ModelRequest, Reply, ReplyPart, Text, TextDelta, Thinking, ToolCall
@@ -32,18 +33,19 @@ async def reply(agent: "Agent[Any]", step: Step, desk: Desk) -> Fact:
     started = desk.now()
     thread = desk.state.threads[step.path]
     try:
-        terms = agent.terms(agent.instructions_for(desk))
+        found = await find_tools(agent, desk, step.path)
+        terms = agent.terms(agent.instructions_for(desk), found)
         request = ModelRequest(
             _prepared(agent, terms, step, desk),
             terms.instructions,
-            agent.specs,
+            (*agent.specs, *(tool.spec for tool in found.values())),
             agent.settings,
             thread.requests,
             run=desk.run_id,
             path=step.path,
             session=desk.state.started.session,
         )
-        answer = recordable(await _stream(agent.model, request, desk, step.path))
+        answer = with_findings(recordable(await _stream(agent.model, request, desk, step.path)), found)
     except (asyncio.CancelledError, LeaseLost, StoreError):
         raise
     except Exception as e:
@@ -51,7 +53,7 @@ async def reply(agent: "Agent[Any]", step: Step, desk: Desk) -> Fact:
         return _fault(step, e, desk.now())
     final, output, invalid = agent.output.take(answer)
     spoken = final and output == answer.text  # the words stand in the parts already
-    drawn = await drawn_for(agent.tools, answer)
+    drawn = await drawn_for({**agent.tools, **found}, answer)
     return Replied(
         drawn=drawn,
         path=step.path, upto=desk.upto, heard=desk.heard, parts=answer.parts, usage=answer.usage, model=answer.model,

@@ -27,6 +27,8 @@ def changes(name: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> list[
     found += _tools(word, then.get("tools", {}), now.get("tools", {}), extended)
     found += _policy(then.get("policy", []), now.get("policy", []))
     found += _weaker(then.get("strictness", {}), now.get("strictness", {}))
+    kept = now.get("toolsets", [])
+    found += [f"the toolset {toolset!r} is gone" for toolset in then.get("toolsets", []) if toolset not in kept]
     for child, fingerprint in then.get("agents", {}).items():
         if child in now.get("agents", {}):
             found += [f"agent {child!r}: {what}" for what in changes(child, fingerprint, now["agents"][child])]

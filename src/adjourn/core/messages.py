@@ -5,6 +5,9 @@ from typing import Any
 
 import msgspec
 
+FOUND = "found_tool"
+"""In the details of a call: what was found out about its tool, where that was not known beforehand. It is not for providers."""
+
 
 class Part(msgspec.Struct, frozen=True, omit_defaults=True, gc=False, kw_only=True):
     """Whatever a provider needs to get back unchanged travels in `details`; nobody else looks at it."""

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from adjourn.agent.agent import Agent
 from adjourn.agent.tool import EffectName, Tool
+from adjourn.agent.toolset import Toolset
 from adjourn.core.policy import Policy, Rule
 from adjourn.core.stop import MaxSteps, Stop
 from adjourn.errors import InvalidDefinition
@@ -22,7 +23,7 @@ class Guest(NamedTuple):
 
     name: str
     model: Model
-    tools: tuple[Tool, ...]
+    tools: tuple[Tool | Toolset, ...]
     output_type: Any = str
     marks: tuple[Rule, ...] = ()
     ungoverned: tuple[str, ...] = ()
@@ -136,6 +137,8 @@ def _reader(agent: Any) -> Reader:
 
 
 def _check_terms(guest: Guest, terms: Terms) -> None:
+    if not all(isinstance(tool, Tool) for tool in guest.tools):
+        return  # what is found later may be meant
     known = {tool.name for tool in guest.tools}
     if unknown := sorted(terms.named - known):
         raise InvalidDefinition(

@@ -18,10 +18,20 @@ from pydantic_ai.models.test import TestModel
 from pydantic_ai.run import AgentRunResultEvent
 from pydantic_ai.tool_manager import ToolManager
 from pydantic_ai.tools import DeferredToolRequests, RunContext, ToolDefinition
-from pydantic_ai.toolsets import AbstractToolset, CombinedToolset
+from pydantic_ai.toolsets import (
+    AbstractToolset,
+    ApprovalRequiredToolset,
+    CombinedToolset,
+    ExternalToolset,
+    FunctionToolset,
+    PrefixedToolset,
+    RenamedToolset,
+    SetMetadataToolset,
+)
 from pydantic_ai.usage import RunUsage
 from pydantic_core import ValidationError, to_json, to_jsonable_python
 
+from adjourn.agent.toolset import ToolsetContext
 from adjourn.bodies.tool_context import ToolContext
 from adjourn.core.messages import (
     Delta,
@@ -222,14 +232,30 @@ class TheirTools:
     def __init__(self, agent: AbstractAgent[Any, Any], deps: Any) -> None:
         self._agent, self._deps = agent, deps
         self._toolset: AbstractToolset[Any] = CombinedToolset(agent.toolsets)
+        self._terms = Terms({}, {}, {})
 
-    def ours(self, terms: Terms) -> list[GuestTool]:
-        """Each as a tool of ours."""
-        found: list[GuestTool] = []
+    def ours(self, terms: Terms) -> "list[GuestTool | TheirTools]":
+        """Each as a tool of ours, if they are known now; else this, which finds them when they are needed."""
+        self._terms = terms
+        if not all(map(_is_known, self._agent.toolsets)) or _prepares(self._agent):
+            return [self]
+        found: list[GuestTool | TheirTools] = []
         for toolset in self._agent.toolsets:
             tools = without_waiting(toolset.get_tools(self._context()))
             found += [self._tool(tool.tool_def, terms) for tool in tools.values()]
         return found
+
+    @property
+    def name(self) -> str:
+        """See `Toolset.name`."""
+        return f"toolsets of {self._agent.name}"
+
+    async def tools(self, context: ToolsetContext) -> list[GuestTool]:
+        """See `Toolset.tools`."""
+        run = self._context()
+        async with self._toolset:
+            found = (await ToolManager(self._toolset, self._agent.root_capability).for_run_step(run)).tools or {}
+        return [self._tool(tool.tool_def, self._terms) for tool in found.values()]
 
     def _tool(self, definition: ToolDefinition, terms: Terms) -> GuestTool:
         name = definition.name
@@ -278,6 +304,24 @@ class TheirTools:
             run_id=context.run_id if context else None,
             run_step=1,
         )
+
+
+def _is_known(toolset: AbstractToolset[Any]) -> bool:
+    """Whether the tools of a toolset are the same whenever one looks."""
+    if isinstance(toolset, PrefixedToolset | RenamedToolset | ApprovalRequiredToolset | SetMetadataToolset):
+        return _is_known(toolset.wrapped)
+    if isinstance(toolset, FunctionToolset):
+        return all(tool.prepare is None for tool in toolset.tools.values())
+    return isinstance(toolset, ExternalToolset)
+
+
+def _prepares(agent: AbstractAgent[Any, Any]) -> bool:
+    """Whether one of the agent's capabilities chooses tools while it runs."""
+    found: list[bool] = []
+    agent.root_capability.apply(
+        lambda one: found.append(type(one).prepare_tools is not AbstractCapability.prepare_tools)
+    )
+    return any(found)
 
 
 def _model(agent: AbstractAgent[Any, Any]) -> TheirModel:

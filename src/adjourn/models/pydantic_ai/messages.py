@@ -21,6 +21,7 @@ from pydantic_ai.tools import ToolDefinition
 
 from adjourn.core import codec
 from adjourn.core.messages import (
+    FOUND,
     AssistantMessage,
     Delta,
     ModelRequest,
@@ -175,7 +176,7 @@ def _read(fields: dict[str, Any]) -> theirs.ModelResponse:
 
 def _part(part: ReplyPart, maker: str | None, systems: set[str]) -> dict[str, Any] | None:
     """A part in pydantic-ai's JSON form, or None if it means nothing to this provider."""
-    details = part.details or {}
+    details = {key: value for key, value in (part.details or {}).items() if key != FOUND}
     maker = details.get("provider_name") or maker
     if isinstance(part, Text):
         return {**details, "part_kind": "text", "content": part.text} if part.text or details else None
