@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Form, type Field } from "../src/inbox/form";
-import { from, Num, parse, write, type Json } from "../src/inbox/json";
+import { from, Num, parse, write, type Json, type Obj } from "../src/inbox/json";
 import { describe, keyOf, placeOf } from "../src/inbox/schema";
 
 const REFUND = parse(`{"type": "object", "additionalProperties": false, "required": ["order_id", "cents", "currency", "memo"],
@@ -161,9 +161,9 @@ test("types are described in words", () => {
 });
 
 test("a refusal of the server is tied to its field", () => {
-  const found = placeOf("edit['to']['cities'][2]: 'x' is too short; nothing was recorded, the question stays open");
+  const found = placeOf(parse(`{"place": ["to", "cities", 2], "reason": "'x' is too short"}`) as Obj);
   assert.deepEqual(found, { path: ["to", "cities", 2], message: "'x' is too short." });
-  assert.equal(placeOf("interrupt 'a' was decided"), null);
+  assert.equal(placeOf(parse('{"detail": "it was decided"}') as Obj), null);
   const form = new Form(REFUND, ARGS);
   form.refuse({ path: ["cents"], message: "Too much." });
   assert.equal(fault(form, "cents"), "Too much.");

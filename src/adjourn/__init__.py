@@ -52,6 +52,7 @@ if TYPE_CHECKING:
         BrokenHistory as BrokenHistory,
         CheckpointInvalid as CheckpointInvalid,
         Conflict,
+        ForkRefused as ForkRefused,
         Halted as Halted,
         InDoubt,
         InterruptClosed as InterruptClosed,
@@ -62,6 +63,7 @@ if TYPE_CHECKING:
         MissingResource as MissingResource,
         Misused as Misused,
         ModelError as ModelError,
+        NoOneToAnswer as NoOneToAnswer,
         NoOutput as NoOutput,
         NotAllowed as NotAllowed,
         NotFound as NotFound,
@@ -179,10 +181,11 @@ _HOMES = {
     "driver.decider_keys": "Deciders SigningKey",
     "runtime.upgraders": "register_upgrader",
     "errors":
-        "AdjournError AlreadyDecided AlreadyResumed AnswerRequired AuditBroken BrokenHistory CheckpointInvalid Conflict Halted "
-        "InDoubt InterruptClosed Invalid InvalidAnswer InvalidDefinition LeaseLost MissingResource Misused ModelError NoOutput "
-        "NotAllowed NotFound NotJSON NotTrusted PauseRequest ProgramChanged Refused RequestReused RunErased RunExists RunFailed "
-        "RunHeld RunPruned SessionMoved StaleDecision StoreError ToolFailed Unauthorised UnknownInterrupt UnknownRun can_resume",
+        "AdjournError AlreadyDecided AlreadyResumed AnswerRequired AuditBroken BrokenHistory CheckpointInvalid Conflict ForkRefused "
+        "Halted InDoubt InterruptClosed Invalid InvalidAnswer InvalidDefinition LeaseLost MissingResource Misused ModelError "
+        "NoOneToAnswer NoOutput NotAllowed NotFound NotJSON NotTrusted PauseRequest ProgramChanged Refused RequestReused RunErased "
+        "RunExists RunFailed RunHeld RunPruned SessionMoved StaleDecision StoreError ToolFailed Unauthorised UnknownInterrupt UnknownRun "
+        "can_resume",
     "flow.flow_context": "FlowContext",
     "flow.execution": "Execution",
     "flow.flow": "Flow",

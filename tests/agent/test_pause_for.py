@@ -331,8 +331,8 @@ async def test_generated_ids_differ_between_runs_and_given_ones_do_not() -> None
         ({"expires_in": float("nan")}, "expires_in must be seconds"),
         ({"answer_schema": {"type": "nonsense"}}, "not a valid JSON Schema"),
         ({"answer_schema": 5}, "answer_schema="),
-        ({"payload": {"callback": print}}, "payload.callback: builtin_function_or_method"),
-        ({"payload": float("inf")}, "payload: inf"),
+        ({"payload": {"callback": print}}, "payload.callback: a value of type builtin_function_or_method"),
+        ({"payload": float("inf")}, "payload: the number inf"),
     ],
 )
 async def test_a_pause_that_cannot_work_is_refused_where_it_stands(wrong: dict[str, Any], said: str) -> None:

@@ -87,5 +87,5 @@ async def test_a_reply_that_is_none_is_refused() -> None:
     wrong: Any = [5]
     with pytest.raises(InvalidDefinition, match="a scripted reply"):
         await said(ScriptedModel(wrong))
-    with pytest.raises(NotJSON, match=r"args\.f: function"):
+    with pytest.raises(NotJSON, match=r"args\.f: a value of type function"):
         call("work", f=lambda: None)

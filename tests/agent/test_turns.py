@@ -62,7 +62,7 @@ async def test_each_turn_counts_its_own_budget() -> None:
 async def test_a_conversation_that_has_not_finished_has_no_next_turn() -> None:
     agent, _ = make_agent(policy=Policy([ask("refund")]))
     outcome = await agent.run("one")
-    with pytest.raises(Refused, match=r"it is waiting; finish or resume it first"):
+    with pytest.raises(Refused, match=r"it is waiting; nothing was changed; finish or resume it first"):
         await agent.run("two", after=outcome.checkpoint)
 
 
@@ -111,7 +111,7 @@ async def test_an_output_that_is_not_the_text_is_recorded_as_it_is(kind: Any, te
 async def test_the_id_of_a_run_without_a_runtime_says_where_it_belongs() -> None:
     agent, _ = make_agent()
     with pytest.raises(
-        CheckpointInvalid, match=r"after='4CZS-P9W9' is no checkpoint.*rt.start\(agent, input, after=run_id\)"
+        CheckpointInvalid, match=r"after= must be a checkpoint, got '4CZS-P9W9'.*rt.start\(agent, input, after=run_id\)"
     ):
         await agent.run("two", after="4CZS-P9W9")
 
@@ -182,5 +182,5 @@ async def test_one_agent_has_any_number_of_runs_at_once() -> None:
 async def test_whoever_continues_an_outcome_is_told_to_give_its_checkpoint() -> None:
     agent = Agent("chat", model=ScriptedModel("one", "two"))
     outcome: Any = await agent.run("a")
-    with pytest.raises(CheckpointInvalid, match=r"not Completed; give its \.checkpoint"):
+    with pytest.raises(CheckpointInvalid, match=r"got Completed; .*pass its \.checkpoint"):
         await agent.run("b", after=outcome)

@@ -73,7 +73,7 @@ def test_signatures_need_the_key(waiting: str, file: str, adjourn: Run, monkeypa
     assert foreign.code == 1 and "key ring" in foreign.out and "✓" not in foreign.out
     monkeypatch.delenv("ADJOURN_SECRET")
     blind = adjourn("checkpoint", "verify", "signed.json")
-    assert blind.code == 1 and "✗ signature" in blind.out and "no secret here" in blind.out
+    assert blind.code == 1 and "✗ signature" in blind.out and "no secret is set" in blind.out
 
 
 def test_approved_it_goes_on_and_its_output_is_the_data(

@@ -21,7 +21,7 @@ def test_a_waiting_run_is_paused_and_resumed(adjourn: Run, waiting: str) -> None
 def test_a_run_that_is_not_paused_cannot_be_resumed(adjourn: Run, waiting: str) -> None:
     said = adjourn("resume", waiting)
     assert said.code == 1
-    assert said.err.startswith(f"✗ Not resumed: cannot resume run '{waiting}': it is waiting.")
+    assert said.err.startswith(f"✗ Not resumed: cannot resume run {waiting}: it is waiting.")
     assert "refused · 409" in said.err and f"adjourn show {waiting}" in said.err
 
 

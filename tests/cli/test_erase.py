@@ -49,7 +49,7 @@ def test_what_needs_its_content_says_that_it_was_erased(adjourn: Run, ended: str
 
 def test_a_run_that_waits_is_not_erased(adjourn: Run, waiting: str) -> None:
     said = adjourn("erase", waiting, *WHY, "--yes")
-    assert said.code == 1 and said.err.startswith("✗ Not erased:") and "cancel it first" in said.err
+    assert said.code == 1 and said.err.startswith("✗ Not erased:") and "Cancel it first" in said.err
     assert "needs approval" in adjourn("show", waiting).out
 
 

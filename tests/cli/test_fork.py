@@ -16,7 +16,7 @@ def test_a_fork_begins_at_a_boundary_and_leaves_the_original_alone(adjourn: Run,
 def test_a_fork_elsewhere_is_refused_naming_the_nearest_boundary(adjourn: Run, waiting: str) -> None:
     said = adjourn("fork", waiting, "--at", "999")
     assert said.code == 2
-    assert "Not forked: cannot fork at record 999" in said.err and "nearest boundary" in said.err
+    assert "Not forked: cannot fork at record 999" in said.err and "Fork at record 7." in said.err
 
 
 def test_the_audit_shows_who_wanted_what_also_what_was_refused(adjourn: Run, waiting: str) -> None:

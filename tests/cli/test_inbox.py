@@ -43,7 +43,7 @@ def test_the_second_decision_is_refused_and_told_who_won(adjourn: Run, process: 
     for command in ("approve", "deny"):
         said = process(command, f"{waiting}:2.0?0", "--by", "ben")
         assert said.code == 1 and said.out == "" and "Traceback" not in said.err
-        assert "was decided by 'ana'" in said.err and "already_decided · 409" in said.err
+        assert "ana has already decided" in said.err and "already_decided · 409" in said.err
     said = adjourn("approve", f"{waiting}:2.0?0", "--by", "ben", "--json")
     assert said.code == 1 and '"code": "already_decided"' in said.err and '"status": 409' in said.err
 
@@ -81,7 +81,7 @@ def test_a_denied_action_does_not_run_and_the_agent_goes_on(
 def test_a_digest_of_something_else_is_stale(adjourn: Run, waiting: str) -> None:
     digest = adjourn("inbox", waiting, "--json").json["call"]["digest"]
     stale = adjourn("approve", waiting, "--digest", "0" * 16)
-    assert stale.code == 1 and "stale_decision · 409" in stale.err and "nothing ran" in stale.err.lower()
+    assert stale.code == 1 and "stale_decision · 409" in stale.err and "nothing was run" in stale.err.lower()
     assert adjourn("approve", waiting, "--digest", digest[:8]).code == 2, "too short to mean anything"
     seen = " ".join(digest[n : n + 4] for n in range(0, 16, 4))
     assert adjourn("approve", waiting, "--digest", seen).code == 0
@@ -92,7 +92,7 @@ def test_a_number_means_what_the_list_showed_even_if_the_list_has_moved(adjourn:
     assert [i["run_id"] for i in adjourn("inbox", "--json").json] == [first, second]
     assert adjourn("deny", first, "--by", "ben").code == 0
     said = adjourn("approve", "1", "--by", "ana")
-    assert said.code == 1 and "was decided by 'ben'" in said.err, "the second has moved up, and was not approved"
+    assert said.code == 1 and "ben has already decided" in said.err, "the second has moved up, and was not approved"
     assert adjourn("approve", "2", "--by", "ana", "--json").json["run_id"] == second
 
 
@@ -128,7 +128,7 @@ def test_a_question_is_answered_with_what_fits(adjourn: Run) -> None:
 
 def test_a_bad_answer_is_refused_and_the_question_stays(adjourn: Run, waiting: str) -> None:
     said = adjourn("answer", waiting, "yes")
-    assert said.code == 2 and "nothing was approved" in said.err and "invalid_answer · 422" in said.err
+    assert said.code == 2 and "Nothing was approved" in said.err and "invalid_answer · 422" in said.err
     assert adjourn("inbox", waiting, "--json").json["open"]
     assert adjourn("answer", "nothing-of-that-name", "1").code == 2
     assert "unknown_interrupt · 404" in adjourn("deny", f"{waiting}:9.9?0").err
@@ -193,7 +193,7 @@ def test_a_person_who_is_late_is_told(terminal: AtTerminal, adjourn: Run, waitin
     adjourn("deny", waiting, "--by", "ben")
     pty.type("a")
     pty.answer("exactly as shown?", "yes")
-    pty.see("was decided by 'ben'")
+    pty.see("ben has already decided")
     assert pty.end() == 1
 
 

@@ -126,7 +126,7 @@ def test_a_database_in_which_a_worker_is_at_work_is_left_alone(adjourn: Run, ref
 
     asyncio.run(beat())
     said = adjourn("db", "restored", "--by", "ann")
-    assert said.code == 1 and "'w1' is at work" in said.err
+    assert said.code == 1 and "worker w1 is running on" in said.err
     assert asyncio.run(status(db, refund)) == "waiting"
 
 

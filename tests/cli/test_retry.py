@@ -38,7 +38,7 @@ def test_the_second_of_two_people_is_told_who_was_first_and_twice_is_once(adjour
     assert first.code == 0 and first.out.startswith("✓ Retried 2 by ana: ")
     assert adjourn("retry", f"{one}:model:?0", "--all", "--by", "ana").code == 0
     late = adjourn("retry", f"{two}:model:?0", "--all", "--by", "ben")
-    assert late.code == 1 and late.out == "" and "was decided by 'ana'" in late.err
+    assert late.code == 1 and late.out == "" and "ana has already decided" in late.err
 
 
 def test_what_was_seen_must_still_be_there(adjourn: Run) -> None:

@@ -82,7 +82,7 @@ def test_show_gives_the_journal_and_the_checkpoint(adjourn: Run, waiting: str) -
 def test_a_run_that_is_not_there_is_wrong_input_and_no_traceback(process: Run, waiting: str) -> None:
     said = process("show", "NOPE")
     assert said.code == 2 and said.out == ""
-    assert said.err.splitlines()[0] == "✗ Not shown: no run 'NOPE' in this store."
+    assert said.err.splitlines()[0] == "✗ Not shown: run NOPE not found."
     assert "unknown_run · 404" in said.err and "adjourn runs" in said.err and "Traceback" not in said.err
 
 

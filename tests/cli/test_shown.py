@@ -85,7 +85,7 @@ def test_what_was_cut_is_not_agreed_to_before_it_was_seen(
         assert "…" in shown and "DROP" not in shown
     item = "1" if listed else run
     refused = said_yes(adjourn, words, item)
-    assert refused.code == 2 and "not all of it was shown" in refused.err and "not_shown · 422" in refused.err
+    assert refused.code == 2 and "only part of it was shown" in refused.err and "not_shown · 422" in refused.err
     assert f"Look first  adjourn inbox '{run}:" in refused.err
     assert adjourn("inbox", "--json", "--run", run).json, "it still waits"
     assert not Path("ledger").exists()

@@ -10,9 +10,10 @@ from tests.control.conftest import Office
 from tests.control.lives import Stage, stage
 from tests.control.world import LIMIT, TOOLS, Ledger, Play, act, boss, call, does, says, script, tell
 
-from adjourn import Agent, Cancelled, Completed, Invalid, Paused, Policy, Run, RunExists, UnknownInterrupt, ask
+from adjourn import Agent, Cancelled, Completed, Paused, Policy, Run, RunExists, UnknownInterrupt, ask
 from adjourn.core.fork import cuts
 from adjourn.core.records import Decided, Forked, Intended, Started
+from adjourn.errors import ForkRefused, Invalid
 
 
 def acts(ledger: Ledger, run: str) -> list[str]:
@@ -52,8 +53,9 @@ async def test_a_fork_at_every_boundary_reuses_what_was_recorded_and_is_refused_
         for at in range(1, len(before) + 1):
             if at not in possible:
                 nearest = min(possible, key=lambda seq: abs(seq - at))
-                with pytest.raises(Invalid, match=f"record {at}.*nearest boundary is {nearest}"):
+                with pytest.raises(ForkRefused, match=f"cannot fork at record {at}.*; fork at record ") as refused:
                     await original.fork(at)
+                assert (refused.value.at, refused.value.nearest) == (at, nearest)
                 continue
             copy = await original.fork(at, run_id=f"f{at}", by="ann")
             await finish(on, copy)
@@ -131,7 +133,7 @@ async def test_a_fork_of_a_cancelled_run_begins_before_the_cancel(office: Office
     at = len(await office.records("k"))
     await run.cancel(by="ann")
     await run.wait(LIMIT)
-    with pytest.raises(Invalid, match="being cancelled"):
+    with pytest.raises(ForkRefused, match="being cancelled"):
         await run.fork(at + 1)
     copy = await run.fork(run_id="k2", by="ann")
     await office.ledger.until("k", "model asked 1")
@@ -184,7 +186,7 @@ async def test_a_fork_where_there_is_no_record_is_refused_and_says_where_it_coul
     name = f"bad-{at}".replace(".", "-")
     run = await office.start("solo", script(name, says("done")))
     await run.wait(LIMIT)
-    with pytest.raises(Invalid, match="record"):
+    with pytest.raises((ForkRefused, Invalid), match="record"):
         await run.fork(at)
 
 

@@ -150,7 +150,7 @@ async def test_a_message_to_a_paused_run_is_read_when_it_goes_on(office: Office)
 async def test_a_message_to_a_run_that_has_ended_is_refused(office: Office) -> None:
     run = await office.start("solo", script("ended", says("done")))
     await run.wait(LIMIT)
-    with pytest.raises(Refused, match="it has ended"):
+    with pytest.raises(Refused, match="it is completed"):
         await run.say("hello?", by="ann")
 
 

@@ -119,19 +119,19 @@ def closure() -> Any:
 @pytest.mark.parametrize(
     ("value", "where"),
     [
-        ({"callback": closure()}, "payload.callback: function"),
-        ({"steps": [1, {"then": closure()}]}, "payload.steps[1].then: function"),
-        (Customer("Ada", ADDRESS, closure()), "payload.note: function"),
-        ({"who": Customer("Ada", ADDRESS, [object()])}, "payload.who.note[0]: object"),
-        (print, "payload: builtin_function_or_method"),
-        ({"amount": math.nan}, "payload.amount: nan"),
-        ([1.0, math.inf], "payload[1]: inf"),
+        ({"callback": closure()}, "payload.callback: a value of type function"),
+        ({"steps": [1, {"then": closure()}]}, "payload.steps[1].then: a value of type function"),
+        (Customer("Ada", ADDRESS, closure()), "payload.note: a value of type function"),
+        ({"who": Customer("Ada", ADDRESS, [object()])}, "payload.who.note[0]: a value of type object"),
+        (print, "payload: a value of type builtin_function_or_method"),
+        ({"amount": math.nan}, "payload.amount: the number nan"),
+        ([1.0, math.inf], "payload[1]: the number inf"),
         ({"text": "\ud800"}, "payload.text: a lone surrogate"),
         ({"\udfff": 1}, "payload: a lone surrogate"),
-        ({"kind": int}, "payload.kind: type"),
-        (ValueError("x"), "payload: ValueError"),
-        (b"\xff", "payload: bytes"),
-        ({1: "a", "1": "b"}, "payload.1: a key that appears twice"),
+        ({"kind": int}, "payload.kind: a value of type type"),
+        (ValueError("x"), "payload: a value of type ValueError"),
+        (b"\xff", "payload: a value of type bytes"),
+        ({1: "a", "1": "b"}, "payload.1: a key that occurs twice"),
         ({object(): 1}, "payload: a key of type object"),
     ],
 )
@@ -146,15 +146,15 @@ def test_a_nan_inside_a_model_is_refused_naming_its_field() -> None:
     class Reading(BaseModel):
         value: float
 
-    with pytest.raises(NotJSON, match=r"^payload\.readings\[0\]\.value: nan"):
+    with pytest.raises(NotJSON, match=r"^payload\.readings\[0\]\.value: the number nan"):
         plain({"readings": [Reading(value=math.nan)]}, "payload")
 
 
 def test_a_socket_and_a_file_are_refused() -> None:
-    with socket.socket() as s, pytest.raises(NotJSON, match=r"^payload\.conn: socket"):
+    with socket.socket() as s, pytest.raises(NotJSON, match=r"^payload\.conn: a value of type socket"):
         plain({"conn": s}, "payload")
     with open(__file__, encoding="utf-8") as file:
-        with pytest.raises(NotJSON, match=r"^payload\.log: TextIOWrapper"):
+        with pytest.raises(NotJSON, match=r"^payload\.log: a value of type TextIOWrapper"):
             plain({"log": file}, "payload")
         assert file.tell() == 0
 

@@ -141,14 +141,14 @@ def test_a_visible_field_cannot_be_changed(field: str, parsed: list[str]) -> Non
     saved = json.loads(signed())
     saved[field] = saved[field] + 1 if field == "seq" else saved[field] + "x"
     for secret in (SECRET, None):
-        with pytest.raises(CheckpointInvalid, match="altered"):
+        with pytest.raises(CheckpointInvalid, match="modified"):
             Checkpoint.from_json(saved, secret=secret)
 
 
 def test_a_new_digest_does_not_help_without_the_key(parsed: list[str]) -> None:
     saved = json.loads(signed())
     lie = forged(saved["records"].replace('"cents":5', '"cents":50000')) | {"kid": saved["kid"], "mac": saved["mac"]}
-    with pytest.raises(CheckpointInvalid, match="altered, or signed with a key that is not in the key ring"):
+    with pytest.raises(CheckpointInvalid, match="modified, or signed with a key that is not in the key ring"):
         Checkpoint.from_json(lie, secret=SECRET)
 
 
@@ -211,7 +211,7 @@ def test_the_secret_of_the_environment_is_read_at_each_call(monkeypatch: pytest.
     monkeypatch.setenv("ADJOURN_SECRET", f"{OTHER},{SECRET}")
     assert Checkpoint.from_json(mine).records == RECORDS
     monkeypatch.delenv("ADJOURN_SECRET")
-    with pytest.raises(CheckpointInvalid, match="no secret here to verify it with"):
+    with pytest.raises(CheckpointInvalid, match="no secret is set to verify it with"):
         Checkpoint.from_json(mine)
 
 
@@ -256,7 +256,9 @@ def test_a_signed_checkpoint_is_refused_where_no_key_is_set(parsed: list[str]) -
     """A missing secret must not turn every signature into an ornament."""
     saved = json.loads(SIGNED)
     for without in (saved, saved | {"mac": ""}, saved | {"kid": ""}):
-        with pytest.raises(CheckpointInvalid, match="no secret here to verify it with: set the one"):
+        with pytest.raises(
+            CheckpointInvalid, match="no secret is set to verify it with.*set the secret it was signed with"
+        ):
             Checkpoint.from_json(without)
 
 
@@ -285,7 +287,7 @@ def test_the_secret_is_nowhere_in_the_checkpoint() -> None:
 
 @pytest.mark.parametrize("version", [4, 0, -1, 10**30])
 def test_a_version_that_is_not_known_is_refused_by_number(version: int, parsed: list[str]) -> None:
-    with pytest.raises(CheckpointInvalid, match=f"version {version} is not known"):
+    with pytest.raises(CheckpointInvalid, match=f"version {version} is not supported"):
         Checkpoint.from_json(json.loads(signed()) | {"version": version}, secret=SECRET)
 
 
@@ -303,7 +305,7 @@ def test_what_is_not_a_checkpoint_is_refused_as_such(data: Any, parsed: list[str
 
 @pytest.mark.parametrize("data", [None, 5, ["a"], object()])
 def test_a_thing_of_another_type_is_refused_by_its_type(data: Any) -> None:
-    with pytest.raises(CheckpointInvalid, match=f"not {type(data).__name__}"):
+    with pytest.raises(CheckpointInvalid, match=f"got {type(data).__name__}"):
         Checkpoint.from_json(data)
 
 
@@ -378,7 +380,7 @@ def test_an_envelope_that_says_another_status_than_its_records_is_refused() -> N
 
 
 def test_a_run_id_in_the_envelope_that_is_not_the_journals_is_refused() -> None:
-    with pytest.raises(CheckpointInvalid, match="not those its envelope names"):
+    with pytest.raises(CheckpointInvalid, match="not the ones its envelope names"):
         Checkpoint.from_json(forged(f"[{STARTED}]", seq=1, status="ready", run_id="R-2"))
 
 

@@ -51,7 +51,7 @@ def test_an_edit_travels_with_its_approval() -> None:
 
 def test_a_decision_about_something_else_is_stale() -> None:
     assert decided(seen(APPROVAL), True, digest="d1gest").digest == "d1gest"
-    with pytest.raises(StaleDecision, match="nothing ran"):
+    with pytest.raises(StaleDecision, match="nothing was run"):
         decided(seen(APPROVAL), True, digest="another")
 
 
@@ -75,11 +75,11 @@ def test_a_decision_that_is_none_is_refused_when_it_is_made(make: Any) -> None:
 
 
 def test_a_decision_holds_json_only() -> None:
-    with pytest.raises(NotJSON, match=r"^answer\.callback: function"):
+    with pytest.raises(NotJSON, match=r"^answer\.callback: a value of type function"):
         Decision.value({"callback": lambda: None})
-    with pytest.raises(NotJSON, match=r"^answer: nan"):
+    with pytest.raises(NotJSON, match=r"^answer: the number nan"):
         Decision("value", value=float("nan"))
-    with pytest.raises(NotJSON, match=r"^edit\.cents: nan"):
+    with pytest.raises(NotJSON, match=r"^edit\.cents: the number nan"):
         Decision.approve(edit={"cents": float("nan")})
 
 

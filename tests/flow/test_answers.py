@@ -25,7 +25,8 @@ async def test_a_wrong_id_lists_the_pending_ones() -> None:
     one = await started(flow, [1, 2])
     ids = list(one.pending_interrupts)
     with pytest.raises(
-        UnknownInterrupt, match=f"'nope'; pending: '{ids[0]}', '{ids[1]}'".replace("?", r"\?").replace("[", r"\[")
+        UnknownInterrupt,
+        match=f"nope not found; open interrupts: {ids[0]}, {ids[1]}".replace("?", r"\?").replace("[", r"\["),
     ):
         await one.continue_with("nope", 1)
     assert list(one.pending_interrupts) == ids
@@ -39,7 +40,7 @@ async def test_a_second_answer_is_told_whose_was_first() -> None:
     one = await started(flow, [1, 2])
     first, second = one.pending_interrupts
     await one.continue_with(first, "ann's", by="ann")
-    with pytest.raises(AlreadyDecided, match="'ann'"):
+    with pytest.raises(AlreadyDecided, match="^ann has already decided"):
         await one.continue_with(first, "bob's", by="bob")
     await one.continue_with(second, "x")
     assert await one.close() == {"kept": [["ann's", "x"]]}
@@ -86,7 +87,7 @@ async def test_nothing_goes_on_after_the_end() -> None:
         one.resume,
         one.cancel,
     ):
-        with pytest.raises(Refused, match="completed"):
+        with pytest.raises(Refused, match="it is (closed|completed)"):
             await verb()
     assert await one.close() == {}
 
@@ -95,7 +96,7 @@ async def test_an_answer_that_is_no_json_names_the_path_and_the_question_stays_o
     flow = Flow("f")
     flow.to(ask).to(keep)
     one = await started(flow)
-    with pytest.raises(NotJSON, match="answer.lock: lock"):
+    with pytest.raises(NotJSON, match="answer.lock: a value of type lock"):
         import threading
 
         await one.continue_with(only(one), {"lock": threading.Lock()})
@@ -111,7 +112,7 @@ async def test_a_payload_that_is_no_json_names_the_path_and_the_execution_stays_
 
     flow.to(ask).to(keep)
     one = execution(flow)
-    with pytest.raises(RunFailed, match="payload.callback: builtin_function_or_method") as failed:
+    with pytest.raises(RunFailed, match="payload.callback: a value of type builtin_function_or_method") as failed:
         await one.start()
     assert isinstance(failed.value.__cause__, NotJSON)
     await one.resume("write it as a text")
@@ -123,7 +124,7 @@ async def test_an_input_that_is_no_json_is_refused_and_the_execution_can_still_b
     flow = Flow("f")
     flow.to(keep)
     one = execution(flow)
-    with pytest.raises(NotJSON, match="input.f: function"):
+    with pytest.raises(NotJSON, match="input.f: a value of type function"):
         await one.start({"f": lambda: None})
     assert one.status == "created"
     await one.start("x")

@@ -264,7 +264,7 @@ class Bank:
 async def test_resources_are_declared_by_name_injected_again_and_checked_before_an_answer_is_consumed() -> None:
     flow = bank()
     resources: dict[str, Any] = {"bank": Bank(), "clerk": object()}
-    with pytest.raises(MissingResource, match="'bank', 'clerk' for flow 'f'"):
+    with pytest.raises(MissingResource, match="flow f needs the resources bank, clerk"):
         await started(flow, 1)
     saved = (await started(flow, 1, resources=resources)).save().to_json()
 
@@ -272,7 +272,7 @@ async def test_resources_are_declared_by_name_injected_again_and_checked_before_
     assert blind.missing_resources == {"bank"}
     seq = blind.save().seq
     for verb in (lambda: blind.continue_with(only(blind), "x"), lambda: blind.emit("x"), blind.resume):
-        with pytest.raises(MissingResource, match="'bank'"):
+        with pytest.raises(MissingResource, match="needs the resource bank"):
             await verb()
     assert blind.save().seq == seq
 

@@ -206,7 +206,9 @@ async def test_a_result_that_is_no_json_fails_and_says_that_the_chunk_ran() -> N
         return {"socket": object()}
 
     flow.to(work)
-    with pytest.raises(RunFailed, match="work ran, but what it made cannot be recorded: result.socket: object"):
+    with pytest.raises(
+        RunFailed, match="work ran, but what it made cannot be recorded: result.socket: a value of type object"
+    ):
         await started(flow)
 
 

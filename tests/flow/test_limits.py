@@ -32,7 +32,7 @@ async def test_an_endless_loop_is_stopped_by_a_limit() -> None:
 
 
 async def test_start_without_a_handle_says_that_it_was_stopped() -> None:
-    with pytest.raises(RunFailed, match=r"flow 'endless' was stopped by MaxSteps\(5\): raise the limit"):
+    with pytest.raises(RunFailed, match=r"flow endless was stopped by MaxSteps\(5\); raise the limit"):
         await endless(MaxSteps(5)).start()
 
 

@@ -59,7 +59,7 @@ TOLD: dict[Callable[[Any], Any], str] = {
     no_such_target: r"resume_to is 'next', 'self' or \{'event': name\}",
     two_ways: "resume_event= is short for",
     sets_an_attribute: "no attribute 'count'",
-    undeclared: r"missing resource\(s\) 'db' for this chunk \(declare it: @flow.chunk\(resources=\[…\]\)\)",
+    undeclared: r"this chunk needs the resource db; .*declare it with @flow.chunk\(resources=\[…\]\)",
 }
 
 
@@ -121,7 +121,7 @@ async def test_a_second_answer_to_an_answer_without_a_name() -> None:
     one = await started(approval(), "T-1")
     id = only(one)
     await one.continue_with(id, True)
-    with pytest.raises(AlreadyDecided, match=f"interrupt '{id[:4]}.*' was decided; reload the run to see how"):
+    with pytest.raises(AlreadyDecided, match=f"interrupt {id[:4]}.* was already decided"):
         await one.continue_with(id, False)
 
 

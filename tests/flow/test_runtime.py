@@ -34,6 +34,7 @@ from adjourn import (
     tool,
 )
 from adjourn.core.records import Intended
+from adjourn.errors import ForkRefused
 from adjourn.stores.memory import MemoryStore
 from adjourn.testing import env
 from adjourn.testing.scripted import ScriptedModel, call
@@ -295,7 +296,7 @@ async def test_a_fork_reuses_what_was_done_and_goes_its_own_way() -> None:
         await rt.answer(interrupt.id, "one", by="ann")
         assert await completed(run) == {"kept": ["one"]}
         assert ran == [1, 5]
-        with pytest.raises(Invalid, match="cannot fork at record 3"):
+        with pytest.raises(ForkRefused, match="cannot fork at record 3"):
             await run.fork(at=3)
 
 
@@ -421,7 +422,7 @@ async def test_a_changed_flow_and_a_missing_resource_keep_the_answer_for_a_worke
         with pytest.raises(ProgramChanged, match="chunk 'store' is gone"):
             await (await rt.get("r")).wait(LIMIT)
     async with Runtime(store, [needy("store")]) as rt:
-        with pytest.raises(MissingResource, match="'db'"):
+        with pytest.raises(MissingResource, match="needs the resource db"):
             await (await rt.get("r")).wait(LIMIT)
     assert rows == []
     async with Runtime(store, [needy("store")], resources={"db": rows}) as rt:

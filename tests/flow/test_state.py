@@ -252,7 +252,7 @@ async def test_a_state_that_is_no_json_names_the_path_and_the_execution_stays_us
     flow.to(ask)
     one = await started(flow)
     error = next(i for i in one.pending_interrupts.values() if i.kind == "error")
-    assert "state.config.callback: builtin_function_or_method" in error.payload["error"]
+    assert "state.config.callback: a value of type builtin_function_or_method" in error.payload["error"]
     assert one.state == {}
     await one.say("a text, please")
     await one.continue_with(error.id, "retry")
@@ -264,7 +264,7 @@ async def test_an_assignment_that_is_no_json_is_refused_where_it_is_written() ->
     flow = Flow("f")
 
     async def store(ctx: FlowContext) -> None:
-        with pytest.raises(NotJSON, match=r"state.x\[0\]: function"):
+        with pytest.raises(NotJSON, match=r"state.x\[0\]: a value of type function"):
             ctx.state["x"] = [lambda: None]
         ctx.state["x"] = "fine"
 

@@ -125,7 +125,7 @@ async def test_a_checkpoint_of_another_history_is_refused_although_it_is_as_long
             await rt.store.create(histories[0].started, histories[0].records[1:])
             same = histories[0]
         assert same.seq == histories[1].seq
-        with pytest.raises(AlreadyResumed, match="the records differ: it is of another history"):
+        with pytest.raises(AlreadyResumed, match="has another history: .*with other records"):
             await rt.resume(histories[1].to_json(), "yes, of course", by="ana")
         done = await completed(await rt.resume(same, "no", by="ana"))
         assert done.output == "they said no"
@@ -157,7 +157,7 @@ async def test_a_checkpoint_of_a_cancelled_run_is_refused(address: str, ledger: 
         await run.wait(LIMIT)
         with pytest.raises(AlreadyResumed, match="cancelled"):
             await rt.resume(old.checkpoint, approved=True)
-        with pytest.raises(Refused, match="ended"):
+        with pytest.raises(Refused, match="it is cancelled"):
             await rt.resume(await run.checkpoint(), approved=True)
     assert ledger.lines() == []
 
@@ -255,13 +255,13 @@ async def test_what_has_no_next_turn_is_refused_by_name(address: str, ledger: Le
         await walked.wait(LIMIT)
         talked = await rt.start(agent, "go")
         await talked.wait(LIMIT)
-        with pytest.raises(UnknownRun, match="no run 'nobody'"):
+        with pytest.raises(UnknownRun, match="run nobody not found"):
             await rt.start(agent, "again", after="nobody")
         with pytest.raises(Conflict, match="of the flow 'steps', which has no conversation"):
             await rt.start(agent, "again", after=walked)
         with pytest.raises(Conflict, match="'steps' is a flow, which has no conversation"):
             await rt.start(flow, "again", after=talked)
-        with pytest.raises(CheckpointInvalid, match="not int"):
+        with pytest.raises(CheckpointInvalid, match="got int"):
             await rt.start(agent, "again", after=5)  # pyright: ignore[reportArgumentType]
         waits = await rt.start(refunds(ledger), "go")
         await paused(waits)
@@ -277,5 +277,5 @@ async def test_a_runtime_reads_with_its_own_secret_what_it_signed(address: str, 
         signed = first.checkpoint.to_json()
         second = await rt.start(notes(ledger), "again", after=signed)
         assert len(await second.messages()) > len(first.checkpoint.messages)
-    with pytest.raises(CheckpointInvalid, match="no secret here"):
+    with pytest.raises(CheckpointInvalid, match="no secret is set"):
         await notes(ledger).run("again", after=signed, resources={"ledger": ledger})

@@ -76,7 +76,7 @@ async def test_a_run_that_was_begun_before_and_taken_after_the_erasure_of_a_turn
         second = await talk(rt, agent, "b", after=first)
         await elsewhere.erase(first.id, **WHO)
         third = await elsewhere.start(agent, "c", after=second.id)
-        with pytest.raises(Refused, match="which goes on with its conversation, has not ended"):
+        with pytest.raises(Refused, match="which continues its conversation, has not ended"):
             await elsewhere.erase(second.id, **WHO)
         await third.wait(LIMIT)
         assert "secret" not in sent(model) and "[erased]" in sent(model)

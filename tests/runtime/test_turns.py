@@ -215,7 +215,7 @@ async def test_a_turn_whose_history_was_changed_is_refused_and_nothing_is_sent(a
         rt._register(agent)  # pyright: ignore[reportPrivateUsage]
         [interrupt] = await rt.inbox()
         await rt.approve(interrupt, by="ana")
-        with pytest.raises(BrokenHistory, match="are others"):
+        with pytest.raises(BrokenHistory, match="are different"):
             await (await rt.get(third.id)).wait(LIMIT)
         with pytest.raises(BrokenHistory):
             await (await rt.get(third.id)).messages()
@@ -344,7 +344,7 @@ async def test_a_session_whose_last_run_has_not_ended_is_not_gone_on_with(addres
         agent = chat([call("pay", n=1)], "done", "next")
         first = await rt.start(agent, "a", session="s", run_id="first")
         await first.wait(LIMIT)
-        with pytest.raises(Refused, match="cannot continue run 'first': it is waiting; wait for it"):
+        with pytest.raises(Refused, match="cannot continue run first: it is waiting; .*wait for it"):
             await rt.start(agent, "b", session="s")
         assert (await rt.start(agent, "a", session="s", run_id="first")).id == "first"  # the same start again
         assert len(await rt.runs()) == 1

@@ -41,7 +41,7 @@ async def test_only_the_version_that_was_shown_is_accepted() -> None:
         assert seen.status_code == 200 and seen.json()["misfit"]["why"] == "a later version"
         refused = await admin.post(f"runs/{case.run}/accept", json={"digest": case.item["digest"]})
         assert (refused.status_code, refused.json()["code"]) == (409, "refused")
-        assert "look again" in refused.json()["detail"]
+        assert "review the changes again" in refused.json()["detail"]
 
 
 async def test_accepting_twice_is_once_and_the_same_request_has_the_same_answer() -> None:

@@ -80,7 +80,7 @@ async def test_an_action_that_was_edited_and_ran_shows_what_ran(server: Serving,
     assert (said["by"], said["how"], said["next"]) == ("lena", "edit", None)
     assert (said["was"]["arguments"]["cents"], said["now"]["arguments"]["cents"]) == (500, 7)
     assert said["now"]["digest"] not in ("", said["was"]["digest"])
-    assert repr("lena") in said["detail"]
+    assert "lena" in said["detail"]
 
 
 @pytest.mark.parametrize(("verb", "how"), [("approve", "approve"), ("deny", "deny")])

@@ -7,7 +7,7 @@ from tests.server.world import Client, at
 
 from adjourn import errors
 from adjourn.server import Serving
-from adjourn.server.problem import code_of, respond
+from adjourn.server.problem import respond
 
 
 def is_problem(answer: Any, status: int, code: str) -> None:
@@ -130,7 +130,7 @@ def test_every_error_owns_its_status(kind: type[errors.AdjournError]) -> None:
     Exception.__init__(error, "what happened \ud800")
     answer = respond(error)
     assert answer.status_code == kind.status
-    assert code_of(error).replace("_", "") == kind.__name__.lower()
+    assert error.code.replace("_", "") == kind.__name__.lower()
 
 
 async def test_details_are_not_longer_than_a_page(admin: Client) -> None:

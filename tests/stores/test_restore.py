@@ -99,7 +99,7 @@ async def test_a_database_in_use_is_refused_and_the_process_is_named(path: Path,
     await two_runs(path)
     back_up(path, backup)
     user = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "tests.stores.process", "talk", str(path), "p", "1",
+        sys.executable, "-m", "tests.stores.process", "talk", f"sqlite:///{path}", "p", "1",
         stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
     )  # fmt: skip
     try:

@@ -111,7 +111,7 @@ async def test_while_a_worker_is_at_work_nothing_is_copied(addresses: tuple[str,
     store = open_store(source)
     await begin(store)
     await store.close()
-    with pytest.raises(Conflict, match="'w1' is at work"):
+    with pytest.raises(Conflict, match="worker w1 is running on"):
         await transfer(source, target, by="ana")
     store = open_store(source)
     assert await store.halt("") == []

@@ -230,7 +230,7 @@ export class Deciding {
 
   private refused(e: Refusal, value?: Json): void {
     if (e.status === 409) return this.conflict(e);
-    const fault = e.status === 422 || e.status === 400 ? placeOf(e.detail) : null;
+    const fault = e.status === 422 || e.status === 400 ? placeOf(e.facts) : null;
     const form = this.edit.peek() ?? this.answer.peek();
     if (fault && form && value !== undefined) form.refuse(fault);
     this.refusal.value = e;

@@ -234,13 +234,11 @@ export function nameOfPath(path: Path): string {
   return path.map((p, n) => (typeof p === "number" ? `[${p}]` : `${n ? "." : ""}${p}`)).join("");
 }
 
-/** The place and the reason in a refusal of the server: `edit['cents']: 5 is less than the minimum of 10; nothing was …`. */
-export function placeOf(detail: string): Fault | null {
-  const found = /^[\w ]*?((?:\[(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|\d+)\])+): (.*)$/s.exec(detail);
-  if (!found) return null;
-  const path = [...found[1]!.matchAll(/\[(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|(\d+))\]/g)].map((m) =>
-    m[3] !== undefined ? Number(m[3]) : (m[1] ?? m[2] ?? "").replace(/\\(.)/g, "$1"),
-  );
-  const reason = found[2]!.split("; nothing was")[0]!;
+/** The place and the reason in a refusal of the server, from its facts. */
+export function placeOf(facts: Obj): Fault | null {
+  const place = facts.get("place");
+  const reason = text(facts.get("reason"));
+  if (!Array.isArray(place) || !place.length || !reason) return null;
+  const path = place.map((part) => (typeof part === "string" ? part : num(part)));
   return { path, message: reason.charAt(0).toUpperCase() + reason.slice(1) + (/[.!?]$/.test(reason) ? "" : ".") };
 }

@@ -68,9 +68,9 @@ export function ForkDialog({ run, step, close }: { run: Run; step: Step | null; 
   const [text, setText] = useState("");
   const [record, setRecord] = useState(step?.record ?? 0);
   const [busy, setBusy] = useState(false);
-  const [wrong, setWrong] = useState("");
+  const [wrong, setWrong] = useState<Problem | null>(null);
   const [key, setKey] = useState(intent);
-  const near = Number(/nearest boundary is (\d+)/.exec(wrong)?.[1] ?? 0);
+  const near = Number(wrong?.more.nearest ?? 0);
   const send = (): void => {
     if (busy || offline.value) return;
     setBusy(true);
@@ -88,7 +88,7 @@ export function ForkDialog({ run, step, close }: { run: Run; step: Step | null; 
       (e: unknown) => {
         setBusy(false);
         setKey(intent());
-        if (e instanceof Problem && e.status === 422) setWrong(e.detail);
+        if (e instanceof Problem && (e.status === 422 || e.code === "fork_refused")) setWrong(e);
         else refused("Not forked", e);
       },
     );
@@ -130,14 +130,14 @@ export function ForkDialog({ run, step, close }: { run: Run; step: Step | null; 
         </label>
         {wrong ? (
           <p class="fail sm" role="alert">
-            Not forked: <Visible text={wrong} />.{" "}
+            Not forked: <Visible text={String(wrong.more.what ?? wrong.detail)} />.{" "}
             {near ? (
               <button
                 type="button"
                 class="link"
                 onClick={() => {
                   setRecord(near);
-                  setWrong("");
+                  setWrong(null);
                 }}
               >
                 Take record {near}

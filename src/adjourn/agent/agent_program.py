@@ -366,7 +366,8 @@ def family(agent: "Agent[Any]", above: "tuple[Agent[Any], ...]" = ()) -> "dict[s
             for name, child in family(tool.agent, way).items():
                 if not _is_same(found.setdefault(name, child), child):
                     raise InvalidDefinition(
-                        f"two different agents below {agent.name!r} are named {name!r}; a run finds them by name: rename one"
+                        f"two different agents below {agent.name!r} are named {name!r}",
+                        advice="a run finds them by name: rename one",
                     )
     return found
 

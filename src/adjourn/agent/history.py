@@ -223,7 +223,8 @@ class History:
         if isinstance(one, type) or not callable(one) or inspect.iscoroutinefunction(one) or not _takes_one(one):
             raise InvalidDefinition(
                 f"agent {self.agent!r}: a history processor is a plain function of one argument, the messages, which gives "
-                f"the messages to send; {_name(one)} is not"
+                "the messages to send",
+                advice=f"{_name(one)} is not",
             )
 
     def __bool__(self) -> bool:

@@ -20,7 +20,7 @@ class Output:
         self.plain = type_ is str
         if secret_in(type_) is not None:
             raise InvalidDefinition(
-                f"output_type={type_!r:.80} holds a secret, and outputs are shown and recorded; leave it out"
+                f"output_type={type_!r:.80} holds a secret, and outputs are shown and recorded", advice="leave it out"
             )
 
     @cached_property

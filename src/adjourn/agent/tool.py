@@ -107,7 +107,7 @@ class Tool:
             raise InvalidDefinition(f"tool {name!r}: env= takes the names of environment variables, not {env!r:.80}")
         if self.env and not isolate:
             raise InvalidDefinition(
-                f"tool {name!r}: env= is for isolate=True; other tools have the worker's environment"
+                f"tool {name!r}: env= is for isolate=True", advice="other tools have the worker's environment"
             )
         if isolate:
             self._check_isolated()
@@ -216,7 +216,7 @@ class Tool:
                 check(self.schema, args, "arguments", steps)
                 problem = ""
             except InvalidAnswer as e:
-                problem = str(e).partition("; nothing was recorded")[0]
+                problem = e.what
             if len(self._problems) >= KNOWN:
                 self._problems.pop(next(iter(self._problems)))
             self._problems[name] = problem
@@ -290,7 +290,9 @@ def _check_name(name: Any) -> None:
     if not isinstance(name, str) or not name or len(name) > 64 or not all(c.isalnum() or c in "_-." for c in name):
         raise InvalidDefinition(f"a tool's name has up to 64 letters, digits, '_', '-' and '.', not {name!r:.80}")
     if name == OUTPUT_TOOL:
-        raise InvalidDefinition(f"the tool name {OUTPUT_TOOL!r} is reserved for structured output; choose another")
+        raise InvalidDefinition(
+            f"the tool name {OUTPUT_TOOL!r} is reserved for structured output", advice="choose another"
+        )
 
 
 @overload

@@ -43,7 +43,8 @@ def in_thread(desk: Desk) -> bool:
         return True
     if running is not desk.loop:
         raise Misused(
-            "this is another event loop than the run's; make the tool `async def`, or call ctx.sync outside asyncio.run"
+            "this is another event loop than the run's",
+            advice="make the tool `async def`, or call ctx.sync outside asyncio.run",
         )
     return False
 

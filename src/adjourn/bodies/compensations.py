@@ -30,11 +30,13 @@ def compensation(
     found = _registered.get((run, call.id), {}).get(n) or there.get(value["fn"])
     if not callable(found) and not by_name:
         raise Misused(
-            f"the compensation {value['fn']!r} was registered by a process that is gone; where decisions are signed, a "
-            "function is not run because a record names it: run it by hand"
+            f"the compensation {value['fn']!r} was registered by a process that is gone",
+            advice="where decisions are signed, a function is not run because a record names it: run it by hand",
         )
     if not callable(found):
-        raise Misused(f"the compensation {value['fn']!r} is not a function of the tool's module; run it by hand")
+        raise Misused(
+            f"the compensation {value['fn']!r} is not a function of the tool's module", advice="run it by hand"
+        )
     return found, value["args"]
 
 

@@ -63,7 +63,9 @@ class Signature(msgspec.Struct, frozen=True, dict=True):
             elif marks:
                 resources[p.name] = marks[0].name
             elif p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD, p.POSITIONAL_ONLY):
-                raise InvalidDefinition(f"tool {name!r}: a model cannot pass {str(p)!r}; use plain named parameters")
+                raise InvalidDefinition(
+                    f"tool {name!r}: a model cannot pass {str(p)!r}", advice="use plain named parameters"
+                )
             else:
                 parameters[p.name] = p
         return cls(function, name, context, resources, parameters, hints, _described(function.__doc__ or ""))
@@ -113,8 +115,9 @@ class Signature(msgspec.Struct, frozen=True, dict=True):
             if (where := secret_in(self.hints.get(name, parameter.annotation))) is not None:
                 raise InvalidDefinition(
                     f"tool {self.name!r}: {name + where!r} is a secret, and arguments are shown to people and recorded in "
-                    "the journal; give the tool what it needs as a resource: "
-                    "Annotated[Vault, Resource('vault')], and run(resources={'vault': …})"
+                    "the journal",
+                    advice="give the tool what it needs as a resource: "
+                    "Annotated[Vault, Resource('vault')], and run(resources={'vault': …})",
                 )
 
     @cached_property
@@ -177,7 +180,7 @@ class Signature(msgspec.Struct, frozen=True, dict=True):
         try:
             shown = plain(model.model_dump(mode="json", by_alias=True), "arguments")
         except NotJSON as e:  # the text "NaN" is a float to pydantic
-            raise ArgumentError(str(e).partition("; ")[0]) from None
+            raise ArgumentError(e.what) from None
         if (sets := self._schema.sets) is not None:
             shown = self._in_order(sets, sets.root, shown)
         return values, shown
@@ -192,7 +195,8 @@ def _hints(function: Callable[..., Any]) -> dict[str, Any]:
         raw = getattr(function, "__annotations__", {})
         if any(isinstance(v, str) for v in raw.values()):
             raise InvalidDefinition(
-                f"tool {getattr(function, '__name__', function)!r}: an annotation cannot be resolved ({e}); define its type at module level"
+                f"tool {getattr(function, '__name__', function)!r}: an annotation cannot be resolved ({e})",
+                advice="define its type at module level",
             ) from None
         return dict(raw)
 
@@ -300,8 +304,8 @@ def answer_schema(given: Any) -> dict[str, Any] | bool | None:
         return schema
     if secret_in(given) is not None:
         raise InvalidDefinition(
-            f"answer_schema={given!r:.80} asks for a secret, and answers are recorded in the journal; "
-            "ask for a reference to it, and let the tool look it up"
+            f"answer_schema={given!r:.80} asks for a secret, and answers are recorded in the journal",
+            advice="ask for a reference to it, and let the tool look it up",
         )
     from pydantic import TypeAdapter
 

@@ -46,6 +46,7 @@ class SyncVerbs:
     def _called(self, name: str, verb: Callable[..., Any], *args: Any) -> Any:
         if not in_thread(self._context._desk):  # pyright: ignore[reportPrivateUsage]
             raise Misused(
-                f"ctx.sync.{name} is for sync bodies, which have a thread of their own; here: await ctx.{name}(…)"
+                f"ctx.sync.{name} is for sync bodies, which have a thread of their own",
+                advice=f"here: await ctx.{name}(…)",
             )
         return verb(*args)

@@ -261,7 +261,7 @@ class ToolContext:
                 n += 1
             interrupt_id = again_id(interrupt_id, n)
         if interrupt_id is not None and interrupt_id in self._desk.state.ids:
-            raise Misused(f"interrupt id {interrupt_id!r} is used already in this run; choose another")
+            raise Misused(f"interrupt id {interrupt_id!r} is used already in this run", advice="choose another")
         expires = 0.0 if expires_in is None else self._desk.now() + seconds(expires_in, "expires_in")
         raise self._stop(
             type=type, payload=payload, key=key, i=interrupt_id or "", resume_to=resume_to,
@@ -281,8 +281,9 @@ class ToolContext:
         if memo["type"] == type:
             return False
         self.refused = Misused(
-            f"the person was asked {memo['type']!r}; the body now asks {type!r} in its place: "
-            "the answer is not for it. Restore the order of the questions, or give each an interrupt_id="
+            f"the person was asked {memo['type']!r}",
+            advice=f"the body now asks {type!r} in its place: "
+            "the answer is not for it. Restore the order of the questions, or give each an interrupt_id=",
         )
         raise self.refused
 
@@ -303,7 +304,7 @@ class ToolContext:
         if self.paused is not None:  # swallowed, or a sibling task's: nothing more happens in this body
             raise self.paused
         if key in self._used:
-            raise Misused(f"{what} was used twice in one body; give each its own key or interrupt_id")
+            raise Misused(f"{what} was used twice in one body", advice="give each its own key or interrupt_id")
         self._used.add(key)
         return key
 

@@ -25,7 +25,11 @@ def database_of(db: str | None) -> Database:
     """The database, to be looked at; raises `NoDatabase` or `StoreError` if there is none of ours."""
     found = database_at(address_of(db))
     if not found.schema:
-        raise StoreError(f"{found.where!r} is not an Adjourn database; nothing was changed; name another with --db")
+        raise StoreError(
+            f"{found.where!r} is not an Adjourn database",
+            consequence="nothing was changed",
+            advice="name another with --db",
+        )
     return found
 
 

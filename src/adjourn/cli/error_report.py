@@ -1,7 +1,6 @@
 """What a person reads when something did not happen: what and why, what to do, the code."""
 
 import functools
-import re
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -15,41 +14,38 @@ from adjourn.core.ids import split_ref
 from adjourn.errors import (
     AdjournError,
     AlreadyDecided,
-    Conflict,
+    ForkRefused,
     InterruptClosed,
     Invalid,
-    InvalidAnswer,
     NotFound,
     Refused,
     StaleDecision,
     UnknownInterrupt,
     UnknownRun,
+    bare,
 )
 from adjourn.views.visible import visible
 
 F = TypeVar("F", bound=Callable[..., Any])
-_MASK = "\ue000"
 
 
 class NotShown(Invalid):
-    """A person says yes to something of which not all was shown to them. Nothing was decided."""
+    """A person approves something of which only part was shown to them. Nothing was decided."""
+
+    interrupt_id: str
 
     def __init__(self, ref: str) -> None:
-        self.interrupt_id = ref
         super().__init__(
-            f"{ref!r} does not fit into a line, so not all of it was shown; nothing was decided; "
-            "look at it whole, or say what you saw with --digest"
+            f"{bare(ref)} does not fit on one line, so only part of it was shown",
+            consequence="nothing was decided",
+            advice="show all of it first, or pass what you saw with --digest",
+            interrupt_id=ref,
         )
-
-
-def code_of(error: AdjournError) -> str:
-    """`AlreadyDecided` → `already_decided`."""
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", type(error).__name__).lower()
 
 
 def exit_code(error: AdjournError) -> int:
     """2 for input that will fail again, 1 otherwise."""
-    return 2 if isinstance(error, Invalid | NotFound) else 1
+    return 2 if isinstance(error, Invalid | NotFound | ForkRefused) else 1
 
 
 def report(error: AdjournError, what: str, *, as_json: bool = False, db: str | None = None) -> int:
@@ -61,35 +57,37 @@ def report(error: AdjournError, what: str, *, as_json: bool = False, db: str | N
         as_json: as data, on one line.
         db: the database as it was named, for the command that shows how things are.
     """
-    code, message = code_of(error), str(error)
     if as_json:
-        said = {"error": {"code": code, "status": error.status, "what": what, "message": message}}
-        say(to_json(said, indent=None))
+        say(to_json({"error": error_json(error, what)}, indent=None))
         return exit_code(error)
-    why, *advice = _parts(error)
     terminal = err()
-    terminal.print(Text.assemble(("✗ ", "red"), (f"{what}: ", "red"), why.rstrip(".") + "."))
-    if isinstance(error, Conflict) and "othing" not in message:
-        terminal.print("  Nothing was changed.")
-    for part in advice:
-        end = "" if ": adjourn " in part else "."  # what is typed ends where it ends
-        terminal.print("  " + part[:1].upper() + part[1:].rstrip(".") + end)
+    terminal.print(Text.assemble(("✗ ", "red"), (f"{what}: ", "red"), _sentence(str(error.what) or str(error))))
+    for part in (error.consequence, error.advice):
+        if part:
+            terminal.print("  " + _sentence(part[:1].upper() + part[1:]))
     if typed := _next(error, db):
         word = "Look first" if isinstance(error, NotShown) else "Look again"
         terminal.print(Text.assemble("  ", (f"{word}  ", DIM), typed))
-    terminal.print(Text(f"  {code} · {error.status}", style=DIM))
+    terminal.print(Text(f"  {error.code} · {error.status}", style=DIM))
     return exit_code(error)
 
 
-def _parts(error: AdjournError) -> list[str]:
-    """A message is what happened, then what to do; a list of choices, and an id, has semicolons of its own."""
-    message = str(error)
-    if isinstance(error, InvalidAnswer):
-        return [visible(message)]
-    for name in ("run_id", "interrupt_id"):
-        if id := getattr(error, name, ""):
-            message = message.replace(id, id.replace("; ", f";{_MASK}"))
-    return [visible(part.replace(_MASK, " ")) for part in message.split("; ") if part]
+def error_json(error: AdjournError, title: str = "") -> dict[str, Any]:
+    """An error as data: its parts, the whole as `message`, and its facts.
+
+    Args:
+        error: the error.
+        title: what did not happen, for example "Not approved".
+    """
+    return {**error.fields, "status": error.status, "title": title, "message": str(error)}
+
+
+def _sentence(part: str) -> str:
+    """A part of an error with its full stop, except behind a command: what is typed ends where it ends."""
+    text = visible(part)
+    if ": adjourn " in text or text[-1:] == "?":
+        return text
+    return text.rstrip(".") + "."
 
 
 def _next(error: AdjournError, db: str | None) -> str:

@@ -14,7 +14,7 @@ def seconds_until(text: str, now: float) -> float:
     left = _time(text) - now if span is None else span
     if not 0 < left < LONGEST:
         raise Invalid(
-            f"{text!r:.40} is not in the future, or too far in it; write 12h, 30d or a date such as 2031-01-31"
+            f"{text!r:.40} is not in the future, or too far in it", advice="write 12h, 30d or a date such as 2031-01-31"
         )
     return left
 

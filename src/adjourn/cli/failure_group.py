@@ -6,7 +6,7 @@ from typing import Any
 from rich.text import Text
 
 from adjourn.cli.database import address_of
-from adjourn.cli.error_report import code_of
+from adjourn.cli.error_report import error_json
 from adjourn.cli.interrupt_lookup import find, full_digest
 from adjourn.cli.person import Person
 from adjourn.cli.terminal.console import err, out, print_json, say
@@ -79,5 +79,5 @@ def report_retried(done: list[Retried], by: str, like: Interrupt, as_json: bool)
 
 
 def _as_json(one: Retried) -> dict[str, Any]:
-    problem = {"code": code_of(one.refused), "message": str(one.refused)} if one.refused else None
+    problem = error_json(one.refused) if one.refused else None
     return {"ref": one.interrupt.ref, "run_id": one.interrupt.run_id, "seq": one.seq or None, "refused": problem}

@@ -41,7 +41,7 @@ async def find_run(rt: Runtime, given: str) -> RunRow:
         return fitting[0]
     more = " and more" if len(fitting) > LISTED else ""
     listed = ", ".join(repr(row.id) for row in fitting[:LISTED])
-    raise Invalid(f"several runs have an id that begins with {given!r}; name one: {listed}{more}")
+    raise Invalid(f"several runs have an id that begins with {given!r}", advice=f"name one: {listed}{more}")
 
 
 async def find(rt: Runtime, address: str, item: str) -> Found:
@@ -67,7 +67,7 @@ async def _by_number(rt: Runtime, address: str, number: int) -> Found | None:
     if number == len(items) == 1:
         return Found(items[0], shown.of(items[0].ref) if shown else None)
     if 0 < number <= len(items):
-        raise Invalid(f"which item is number {number}? No list was shown yet; look first: adjourn inbox")
+        raise Invalid(f"which item is number {number}? No list was shown yet", advice="look first: adjourn inbox")
     return None
 
 
@@ -99,7 +99,7 @@ async def _only(rt: Runtime, run_id: str, item: str, call: str = "") -> Interrup
         if closed:
             return await rt.interrupt(closed[-1].ref)
         raise UnknownInterrupt(item, [i.ref for i in await rt.inbox(run=run_id, limit=20)])
-    raise Invalid(f"{item!r} has {len(items)} open; name one: {', '.join(i.ref for i in items)}")
+    raise Invalid(f"{item!r} has {len(items)} open", advice=f"name one: {', '.join(i.ref for i in items)}")
 
 
 def address_in_run(interrupt: Interrupt) -> str:

@@ -107,7 +107,7 @@ def sealing_key(file: str) -> "list[AuditKey] | None":
         keys = audit_keys(file)
     if not any(key.can_sign for key in keys):
         raise Invalid(
-            f"{file!r} has public keys only, which cannot sign; give the private one, or leave --audit-key out"
+            f"{file!r} has public keys only, which cannot sign", advice="give the private one, or leave --audit-key out"
         )
     return list(keys)
 

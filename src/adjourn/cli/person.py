@@ -53,14 +53,17 @@ def person(
         return Person(who(by), tuple(groups))
     if not key:
         raise NotAllowed(
-            f"this database has users, so {what} needs a key; set {KEY} to yours; an admin makes one: adjourn user key NAME"
+            f"this database has users, so {what} needs a key",
+            advice=f"set {KEY} to yours; an admin makes one: adjourn user key NAME",
         )
     if known is None or known.run:
-        raise NotAllowed(f"the key in {KEY} is not the key of a user of this database; set {KEY} to yours")
+        raise NotAllowed(f"the key in {KEY} is not the key of a user of this database", advice=f"set {KEY} to yours")
     if by and by != known.name:
-        raise NotAllowed(f"the key in {KEY} belongs to {known.name!r}, not to {by!r}; leave --by out")
+        raise NotAllowed(f"the key in {KEY} belongs to {known.name!r}, not to {by!r}", advice="leave --by out")
     if foreign := sorted(set(groups) - set(known.groups)):
-        raise NotAllowed(f"{known.name!r} is not in the group {foreign[0]!r}; leave --group out: the key says which")
+        raise NotAllowed(
+            f"{known.name!r} is not in the group {foreign[0]!r}", advice="leave --group out: the key says which"
+        )
     if right is not None and not known.may(right):
         raise NotAllowed(f"{known.name!r} is {known.role}: {what} needs the right to {right}")
     return Person(known.name, known.groups, known.role)
@@ -78,7 +81,9 @@ def _recognised(address: str, key: str) -> "tuple[bool, Identity | None]":
     try:
         users = Users(path)
     except (OSError, sqlite3.Error) as e:  # somebody else's file: who may decide is known there only
-        raise NotAllowed(f"the users of this database cannot be read here ({e}); decide through its server") from None
+        raise NotAllowed(
+            f"the users of this database cannot be read here ({e})", advice="decide through its server"
+        ) from None
     try:
         found = users.by_key(key) if key else None
         known = Identity(found.name, found.role, found.groups, run=found.run) if found else None

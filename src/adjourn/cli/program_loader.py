@@ -32,7 +32,9 @@ def load(reference: str) -> Any:
     for name in path.split("."):
         if not hasattr(thing, name):
             known = [k for k, v in vars(module).items() if isinstance(v, Agent | Flow)]
-            raise InvalidDefinition(f"{place} has no {path!r}; its agents and flows are: {', '.join(known) or 'none'}")
+            raise InvalidDefinition(
+                f"{place} has no {path!r}", advice=f"its agents and flows are: {', '.join(known) or 'none'}"
+            )
         thing = getattr(thing, name)
     return thing
 
@@ -79,7 +81,7 @@ def programs_of(reference: str) -> list[Agent[Any] | Flow]:
     found: list[Any] = list(thing) if isinstance(thing, list | tuple) else [thing]  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
     for one in found:
         if not isinstance(one, Agent | Flow):
-            raise InvalidDefinition(f"{reference} is {type(one).__name__}; a worker advances agents and flows")
+            raise InvalidDefinition(f"{reference} is {type(one).__name__}", advice="a worker advances agents and flows")
     return found
 
 
@@ -88,7 +90,7 @@ def program_of(reference: str) -> Agent[Any] | Flow:
     found = programs_of(reference)
     if len(found) != 1:
         names = ", ".join(one.name for one in found) or "none"
-        raise InvalidDefinition(f"{reference} is {len(found)} programs ({names}); name one of them")
+        raise InvalidDefinition(f"{reference} is {len(found)} programs ({names})", advice="name one of them")
     return found[0]
 
 

@@ -37,7 +37,7 @@ def _plain(value: Any, path: str, depth: int) -> Any:
     if kind is float:
         if math.isfinite(value):
             return value
-        raise NotJSON(path, repr(value))
+        raise NotJSON(path, f"the number {value}")
     if depth > MAX_DEPTH:
         raise NotJSON(path, f"nesting deeper than {MAX_DEPTH} (or a cycle)")
     if kind is dict:
@@ -80,7 +80,7 @@ def _plain_dict(value: dict[Any, Any], path: str, depth: int) -> dict[str, Any]:
     for key, item in value.items():
         name = key if type(key) is str else _key(key, path)
         if name in out:
-            raise NotJSON(f"{path}.{name}", "a key that appears twice once written as JSON")
+            raise NotJSON(f"{path}.{name}", "a key that occurs twice as JSON")
         out[_text(name, path)] = item if _easy(item) else _plain(item, f"{path}.{name}", depth + 1)
     return out
 
@@ -99,9 +99,9 @@ def _foreign(value: Any, path: str, depth: int) -> Any:
     from pydantic_core import to_jsonable_python
 
     if callable(value) and not isinstance(value, type) and not hasattr(value, "__pydantic_serializer__"):
-        raise NotJSON(path, type(value).__name__)
+        raise NotJSON(path, f"a value of type {type(value).__name__}")
     if hasattr(value, "fileno"):  # a file would be read, line by line
-        raise NotJSON(path, type(value).__name__)
+        raise NotJSON(path, f"a value of type {type(value).__name__}")
     try:
         if isinstance(value, msgspec.Struct):
             turned = msgspec.to_builtins(value)
@@ -110,7 +110,7 @@ def _foreign(value: Any, path: str, depth: int) -> Any:
     except Exception:
         for name, part in _parts(value):
             _plain(part, f"{path}.{name}", depth + 1)  # names the part that is to blame
-        raise NotJSON(path, type(value).__name__) from None
+        raise NotJSON(path, f"a value of type {type(value).__name__}") from None
     return _plain(turned, path, depth + 1)
 
 
@@ -156,7 +156,7 @@ def loads(
     if has_more_parts(raw, MAX_PARTS):
         raise Invalid(f"{what} has over {MAX_PARTS:,} lists and objects")
     if values and _has_more_values(raw, values):
-        raise Invalid(f"{what} has more than {values:,} values; send less at once, or send it as one text")
+        raise Invalid(f"{what} has more than {values:,} values", advice="send less at once, or send it as one text")
     if _deeper_than(raw, depth):
         raise Invalid(f"{what} is nested deeper than {depth} levels")
     try:
@@ -172,7 +172,7 @@ def loads(
 
 def _bytes(data: str | bytes, what: str, limit: int) -> bytes:
     if len(data) > limit:
-        raise Invalid(f"{what} has {len(data):,} bytes; at most {limit:,} are read")
+        raise Invalid(f"{what} has {len(data):,} bytes", advice=f"at most {limit:,} are read")
     if isinstance(data, bytes):
         try:
             data.decode()

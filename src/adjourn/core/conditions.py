@@ -82,7 +82,8 @@ def _plain(value: Any, name: str) -> Any:
         return plain(value, name)
     except NotJSON:
         raise InvalidDefinition(
-            f"{name}({value!r:.80}): arguments are JSON, and this is not; compare with a string, a number, a list …"
+            f"{name}({value!r:.80}): arguments are JSON, and this is not",
+            advice="compare with a string, a number, a list …",
         ) from None
 
 
@@ -218,8 +219,9 @@ def _entry(given: Any, name: str, *, ports: bool) -> tuple[str, str, int | None]
         return kind, _host(text), port
     except ValueError as e:
         raise InvalidDefinition(
-            f"{name}({given!r:.80}): {e}; write 'example.com', '*.example.com' (whatever is below it) or '.example.com' "
-            "(both), an international name as xn--…"
+            f"{name}({given!r:.80}): {e}",
+            advice="write 'example.com', '*.example.com' (whatever is below it) or '.example.com' "
+            "(both), an international name as xn--…",
         ) from None
 
 

@@ -22,5 +22,5 @@ def optional_seconds(value: Duration | None, what: str) -> float:
         return 0.0
     length = seconds(value, what)
     if not length:
-        raise InvalidDefinition(f"{what} must be longer than 0; leave it out for none")
+        raise InvalidDefinition(f"{what} must be longer than 0", advice="leave it out for none")
     return length

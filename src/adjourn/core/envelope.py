@@ -26,6 +26,9 @@ UPGRADERS: dict[int, Callable[[list[dict[str, Any]]], list[dict[str, Any]]]] = {
     2: lambda records: records,
 }
 """From each older version to the next: what turns its records into those of the version after it."""
+_OTHER_RECORDS = "the checkpoint's records are not the ones its envelope names"
+_NOT_MADE = "no checkpoint was made"
+_AGAIN = "get it again from its source"
 AROUND = 20
 """How deep records wrap a value: what was accepted into a journal must come out of it again."""
 
@@ -74,9 +77,17 @@ def seal(
     fields["before"] = msgspec.json.encode(tuple(before)).decode() if before else ""
     for name, what in (("records", "the run's records"), ("before", "the turns before the run")):
         if (length := len(fields[name])) > MAX_BYTES:
-            raise CheckpointInvalid(f"{what} have {length:,} bytes; at most {MAX_BYTES:,} can be read back")
+            raise CheckpointInvalid(
+                f"{what} have {length:,} bytes, and at most {MAX_BYTES:,} can be loaded",
+                "records",
+                consequence=_NOT_MADE,
+            )
         if has_more_parts(fields[name].encode(), MAX_PARTS):
-            raise CheckpointInvalid(f"{what} have over {MAX_PARTS:,} lists and objects: they cannot be read back")
+            raise CheckpointInvalid(
+                f"{what} have over {MAX_PARTS:,} lists and objects, too many to be loaded",
+                "records",
+                consequence=_NOT_MADE,
+            )
     covered = _bytes(fields)
     fields["digest"] = "sha256:" + hashlib.sha256(covered).hexdigest()
     if keys:
@@ -97,35 +108,38 @@ def unseal(data: str | bytes | Mapping[str, Any], keys: Sequence[bytes]) -> Open
     """What is in the envelope, once nothing is wrong with it; raises `CheckpointInvalid` saying what is."""
     envelope = _outside(data)
     if envelope.format != FORMAT:
-        raise CheckpointInvalid(f"this is not a checkpoint: its format is {envelope.format!r:.60}, not {FORMAT!r}")
+        raise CheckpointInvalid(f"this is not a checkpoint: its format must be {FORMAT!r}, got {envelope.format!r:.60}")
     if not 1 <= envelope.version <= VERSION:
         raise CheckpointInvalid(
-            f"checkpoint version {envelope.version} is not known (newest: {VERSION}); use a newer Adjourn"
+            f"checkpoint version {envelope.version} is not supported (newest: {VERSION})",
+            advice="upgrade Adjourn" if envelope.version > VERSION else "",
         )
     _verify(envelope, keys)
     records = _inside(envelope)
     first = records[0] if records else None
     if not isinstance(first, Started) or first.run != envelope.run_id or len(records) != envelope.seq:
-        raise CheckpointInvalid("the checkpoint's records are not those its envelope names")
+        raise CheckpointInvalid(_OTHER_RECORDS, "records")
     return Opened(envelope, records, _before(envelope, first))
 
 
 def _before(envelope: Envelope, first: Started) -> list[Message]:
     named = first.before is not None
     if envelope.version < WITH_BEFORE and (envelope.before or named):
-        raise CheckpointInvalid(f"a checkpoint of version {envelope.version} has its whole conversation in its records")
+        raise CheckpointInvalid(
+            f"a checkpoint of format {envelope.version} has its whole conversation in its records", "records"
+        )
     if bool(envelope.before) != named:
-        what = "are missing" if named else "are more than its records know of"
-        raise CheckpointInvalid(f"the turns before the checkpoint's run {what}")
+        what = "are missing" if named else "are not named by its records"
+        raise CheckpointInvalid(f"the turns before the checkpoint's run {what}", "records")
     if not named:
         return []
     try:
         plain = loads(envelope.before, what="the turns before the checkpoint's run", depth=MAX_DEPTH + AROUND)
         return messages_from(plain)
     except Invalid as e:
-        raise CheckpointInvalid(str(e)) from None
+        raise CheckpointInvalid(e.what, "records", advice=e.advice) from None
     except (msgspec.ValidationError, RecursionError) as e:
-        raise CheckpointInvalid(f"the turns before the checkpoint's run are not valid: {e}") from None
+        raise CheckpointInvalid(f"the turns before the checkpoint's run are not valid: {e}", "records") from None
 
 
 def _outside(data: str | bytes | Mapping[str, Any]) -> Envelope:
@@ -133,7 +147,7 @@ def _outside(data: str | bytes | Mapping[str, Any]) -> Envelope:
         try:
             data = loads(data, what="the checkpoint", limit=2 * MAX_BYTES, strings=2 * len(Envelope.__struct_fields__))
         except Invalid as e:
-            raise CheckpointInvalid(str(e)) from None
+            raise CheckpointInvalid(e.what, "json", advice=e.advice) from None
     try:
         return msgspec.convert(data, Envelope)
     except (msgspec.ValidationError, RecursionError) as e:
@@ -153,22 +167,24 @@ def _verify(envelope: Envelope, keys: Sequence[bytes]) -> None:
         covered = _bytes(msgspec.structs.asdict(envelope))
         given, kid, signature = envelope.digest.encode(), envelope.kid.encode(), envelope.mac.encode()
     except UnicodeEncodeError:  # only a dict can bring one here; text with one is refused as such
-        raise CheckpointInvalid("the checkpoint has a lone surrogate") from None
+        raise CheckpointInvalid("the checkpoint has a lone surrogate", "json") from None
     if not compare_digest(given, b"sha256:" + hashlib.sha256(covered).hexdigest().encode()):
-        raise CheckpointInvalid("the checkpoint was altered or damaged: its digest does not match")
+        raise CheckpointInvalid("the checkpoint was modified: its digest does not match", "digest", advice=_AGAIN)
     if not keys and (envelope.mac or envelope.kid):
         raise CheckpointInvalid(
-            "the checkpoint is signed, and there is no secret here to verify it with: set the one it was signed with "
-            "(ADJOURN_SECRET, or secret=); it was not read further"
+            "the checkpoint is signed, and no secret is set to verify it with",
+            "signature",
+            advice="set the secret it was signed with (ADJOURN_SECRET, or secret=)",
         )
     if not keys:
         return
     if not envelope.mac:
-        raise CheckpointInvalid("a secret is set, but the checkpoint is not signed; it was not read further")
+        raise CheckpointInvalid("a secret is set, but the checkpoint is not signed", "signature")
     for key in keys:
         if compare_digest(kid, key_id(key).encode()) and compare_digest(signature, _mac(key, covered).encode()):
             return
-    raise CheckpointInvalid("the checkpoint was altered, or signed with a key that is not in the key ring")
+    what = "the checkpoint was modified, or signed with a key that is not in the key ring"
+    raise CheckpointInvalid(what, "signature", advice=_AGAIN)
 
 
 class _Tagged(msgspec.Struct):
@@ -184,12 +200,12 @@ def _inside(envelope: Envelope) -> list[AnyRecord]:
     try:
         # Before anything is built of it: so many objects with a tag. Fast, and it keeps nothing.
         if len(envelope.records) <= MAX_BYTES and len(_shape.decode(envelope.records)) != envelope.seq:
-            raise CheckpointInvalid("the checkpoint's records are not those its envelope names")
+            raise CheckpointInvalid(_OTHER_RECORDS, "records")
         plain = loads(envelope.records, what="the checkpoint's records", depth=MAX_DEPTH + AROUND)
         for version in range(envelope.version, VERSION):
             plain = UPGRADERS[version](plain)
         return parse_list(encode(plain))
     except Invalid as e:
-        raise CheckpointInvalid(str(e)) from None
+        raise CheckpointInvalid(e.what, "records", advice=e.advice) from None
     except (msgspec.ValidationError, msgspec.DecodeError, RecursionError) as e:
-        raise CheckpointInvalid(f"the checkpoint's records are not valid: {e}") from None
+        raise CheckpointInvalid(f"the checkpoint's records are not valid: {e}", "records") from None

@@ -31,7 +31,7 @@ from adjourn.core.state import State
 from adjourn.core.status import CANCELS
 from adjourn.core.upgrade_rule import carried
 from adjourn.core.upgraded_journal import as_upgraded
-from adjourn.errors import Invalid
+from adjourn.errors import ForkRefused, Invalid
 
 Answers = Literal["keep", "reopen"]
 
@@ -141,7 +141,7 @@ def _upgrades(records: Sequence[AnyRecord], at: int) -> list[Upgraded]:
         return carried(records, at)
     except ValueError as e:
         raise Invalid(
-            f"cannot fork at record {at}: the run was upgraded later, and there {e}; fork it after that"
+            f"cannot fork at record {at}: the run was upgraded later, and there {e}", advice="fork it after that"
         ) from None
 
 
@@ -151,7 +151,7 @@ def _check_boundary(at: Any, possible: Sequence[int], length: int) -> None:
     if at in possible:
         return
     nearest = min(possible, key=lambda seq: abs(seq - at))
-    why = "there is no such record"
+    why = "the run has no such record"
     if 0 < at <= length:
-        why = "something was in flight there, or the run was being cancelled"
-    raise Invalid(f"cannot fork at record {at}: {why}; the nearest boundary is {nearest}")
+        why = "a call was in progress, or the run was being cancelled"
+    raise ForkRefused(at, nearest, why)

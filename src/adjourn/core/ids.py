@@ -66,7 +66,7 @@ def check_chosen(id: Any, name: str) -> str:
 def check_imported(run: str) -> str:
     """A run's id as earlier versions allowed it, for journals from elsewhere; raises `Invalid`."""
     if not 0 < len(run) <= 200 or not run.isprintable() or any(c in _RESERVED for c in run):
-        raise Invalid(f"{run!r:.80} cannot be the id of a run; nothing was imported")
+        raise Invalid(f"{run!r:.80} cannot be the id of a run", consequence="nothing was imported")
     return run
 
 

@@ -263,7 +263,8 @@ def _approval(interrupt: Interrupt, answer: Any, by: str, digest: str) -> Decide
     if not isinstance(answer, Decision) or answer.verdict == "value":
         raise InvalidAnswer(
             f"interrupt {interrupt.id!r} is an approval: answer with Decision.approve(...), Decision.deny(...), "
-            f"True or False, not {answer!r:.80}; nothing was approved"
+            f"True or False, not {answer!r:.80}",
+            consequence="nothing was approved",
         )
     shown = interrupt.call.digest if interrupt.call else ""
     if digest and shown and digest != shown:
@@ -281,7 +282,7 @@ def _choice(interrupt: Interrupt, value: Any) -> dict[str, Any]:
     if not isinstance(choice, str) or choice not in interrupt.choices:
         listed = "; ".join(f"{name!r}: {what}" for name, what in interrupt.choices.items())
         raise InvalidAnswer(
-            f"interrupt {interrupt.id!r} ({interrupt.kind}) takes one of these: {listed}; got {value!r:.80}"
+            f"interrupt {interrupt.id!r} ({interrupt.kind}) takes one of these: {listed}", advice=f"got {value!r:.80}"
         )
     amount = chosen.get("amount")
     if amount is not None and (type(amount) not in (int, float) or not 0 < amount < float("inf")):

@@ -214,7 +214,8 @@ def _read(when: Any, pattern: str) -> When | None:
     for key in given:
         if not isinstance(key, str) or not all(key.split(".")):
             raise InvalidDefinition(
-                f"the rule for {pattern!r}: when= has the key {key!r:.80}; keys are names of arguments, 'a.b' for a field of one"
+                f"the rule for {pattern!r}: when= has the key {key!r:.80}",
+                advice="keys are names of arguments, 'a.b' for a field of one",
             )
     return MappingProxyType({key: condition(value) for key, value in given.items()})
 

@@ -38,14 +38,23 @@ def check(schema: Any, value: Any, what: str, steps: int = STEPS) -> None:
         if steps < STEPS:
             raise
         raise InvalidAnswer(
-            f"{what} takes too much work to check against its schema; make it smaller; nothing was recorded"
+            f"{what} takes too much work to check against its schema",
+            consequence="nothing was recorded",
+            advice="make it smaller",
         ) from None
     except (Unchecked, RecursionError, ArithmeticError, ValueError, TypeError, LookupError, AttributeError) as e:
         reason = str(e) if isinstance(e, Unchecked | ValueError) else type(e).__name__
-        raise InvalidAnswer(f"{what} cannot be checked against its schema ({reason}); nothing was recorded") from None
+        raise InvalidAnswer(
+            f"{what} cannot be checked against its schema ({reason})", consequence="nothing was recorded"
+        ) from None
     if problem is not None:
         where = "".join(f"[{name!r:.80}]" for name in reversed(problem.way))[:300]
-        raise InvalidAnswer(f"{what}{where}: {problem.text[:300]}; nothing was recorded, the question stays open")
+        raise InvalidAnswer(
+            f"{what}{where}: {problem.text[:300]}",
+            consequence="nothing was recorded, the question stays open",
+            place=tuple(reversed(problem.way)),
+            reason=problem.text[:300],
+        )
 
 
 def check_schema(schema: Any, what: str) -> None:
@@ -68,7 +77,7 @@ def check_schema(schema: Any, what: str) -> None:
 def check_size(schema: Any, what: str) -> None:
     """Raise `InvalidDefinition` for a schema that is too large to be checked."""
     if (size := len(encode(schema))) > MAX_BYTES:
-        raise InvalidDefinition(f"{what} has {size:,} bytes as JSON; at most {MAX_BYTES:,} are checked")
+        raise InvalidDefinition(f"{what} has {size:,} bytes as JSON", advice=f"at most {MAX_BYTES:,} are checked")
 
 
 def _check_part(schema: dict[str, Any], document: SchemaDocument, what: str) -> None:
@@ -77,7 +86,7 @@ def _check_part(schema: dict[str, Any], document: SchemaDocument, what: str) -> 
 
     for name, said in schema.items():
         if name == "$dynamicRef":
-            raise InvalidDefinition(f"{what}: $dynamicRef is not supported; use $ref")
+            raise InvalidDefinition(f"{what}: $dynamicRef is not supported", advice="use $ref")
         makes_sense, wanted = SAYS.get(name, (None, ""))
         if makes_sense is not None and not makes_sense(said):
             raise InvalidDefinition(f"{what} is not a valid JSON Schema: {name!r} is {wanted}, not {said!r:.80}")
@@ -87,8 +96,8 @@ def _check_part(schema: dict[str, Any], document: SchemaDocument, what: str) -> 
             anywhere(pattern)
         except InvalidPattern as e:
             raise InvalidDefinition(
-                f"{what}: the pattern {pattern!r:.80} cannot be matched in linear time ({e}); write one without "
-                "look-around and backreferences, or leave it out and check in the tool"
+                f"{what}: the pattern {pattern!r:.80} cannot be matched in linear time ({e})",
+                advice="write one without look-around and backreferences, or leave it out and check in the tool",
             ) from None
     try:
         if "$ref" in schema:

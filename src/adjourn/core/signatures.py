@@ -133,23 +133,27 @@ def read_ring(text: str, source: str) -> Ring:
     ring: Ring = {}
     if "PRIVATE KEY" in text:
         raise InvalidDefinition(
-            f"{source} holds a signing key, which is for whoever decides; deciders are public lines: "
-            "`adjourn keys show FILE` prints a key's"
+            f"{source} holds a signing key, which is for whoever decides",
+            advice="deciders are public lines: `adjourn keys show FILE` prints a key's",
         )
     for number, line in enumerate(text.splitlines(), 1):
         where = f"{source}, line {number}"
         try:
             words = split(line, comments=True)
         except ValueError as e:
-            raise InvalidDefinition(f"{where}: {e}; write it as {_FORM}") from None
+            raise InvalidDefinition(f"{where}: {e}", advice=f"write it as {_FORM}") from None
         if not words:
             continue
         decider = _decider(words, where)
         if decider.kid in ring:
-            raise InvalidDefinition(f"{where}: the key of {ring[decider.kid].name!r} is there already; keep one line")
+            raise InvalidDefinition(
+                f"{where}: the key of {ring[decider.kid].name!r} is there already", advice="keep one line"
+            )
         ring[decider.kid] = decider
     if not ring:
-        raise InvalidDefinition(f"{source} names nobody, so no decision would count; add lines such as {_FORM}")
+        raise InvalidDefinition(
+            f"{source} names nobody, so no decision would count", advice=f"add lines such as {_FORM}"
+        )
     return ring
 
 
@@ -161,7 +165,9 @@ _FORM = (
 def _decider(words: list[str], where: str) -> Decider:
     algorithm, *rest = words
     if algorithm != ALGORITHM:
-        raise InvalidDefinition(f"{where}: {algorithm!r:.40} is no kind of key that is known; write it as {_FORM}")
+        raise InvalidDefinition(
+            f"{where}: {algorithm!r:.40} is no kind of key that is known", advice=f"write it as {_FORM}"
+        )
     if len(rest) < 2:
         raise InvalidDefinition(f"{where}: there is more to a decider: {_FORM}")
     public = _public(rest[0], where)
@@ -170,10 +176,12 @@ def _decider(words: list[str], where: str) -> Decider:
     for word in options:
         key, given, value = word.partition("=")
         if not given or key not in ("until", "groups") or key in found or not value:
-            raise InvalidDefinition(f"{where}: {word!r:.60} is not understood; write it as {_FORM}")
+            raise InvalidDefinition(f"{where}: {word!r:.60} is not understood", advice=f"write it as {_FORM}")
         found[key] = value
     if "groups" in found and role == "authority":
-        raise InvalidDefinition(f"{where}: groups= is for a person; an authority signs for its users with theirs")
+        raise InvalidDefinition(
+            f"{where}: groups= is for a person", advice="an authority signs for its users with theirs"
+        )
     groups = tuple(group.strip() for group in found.get("groups", "").split(",") if group.strip())
     until = _time(found["until"], where) if "until" in found else 0.0
     return Decider(key_id(public), public, name, role == "person", groups, until)
@@ -197,14 +205,18 @@ def _named(words: list[str], where: str) -> tuple[str, str, list[str]]:
     name = first.removeprefix("person=")
     if first != name and name and not name.startswith("@"):
         return "person", name, rest
-    raise InvalidDefinition(f"{where}: it says neither `authority NAME` nor `person=NAME`; write it as {_FORM}")
+    raise InvalidDefinition(
+        f"{where}: it says neither `authority NAME` nor `person=NAME`", advice=f"write it as {_FORM}"
+    )
 
 
 def _time(text: str, where: str) -> float:
     try:
         found = datetime.fromisoformat(text)
     except ValueError:
-        raise InvalidDefinition(f"{where}: until={text!r:.40} is no date; write it as until=2027-01-01") from None
+        raise InvalidDefinition(
+            f"{where}: until={text!r:.40} is no date", advice="write it as until=2027-01-01"
+        ) from None
     return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
 
 

@@ -69,11 +69,11 @@ class SigningKey:
             private = load_pem_private_key(data, None)
         except (ValueError, TypeError) as e:
             raise InvalidDefinition(
-                f"{str(path)!r} is no signing key ({e}); `adjourn keys new FILE` makes one"
+                f"{str(path)!r} is no signing key ({e})", advice="`adjourn keys new FILE` makes one"
             ) from None
         if not isinstance(private, Ed25519PrivateKey):
             raise InvalidDefinition(
-                f"{str(path)!r} is a key of another kind, not Ed25519; `adjourn keys new FILE` makes one"
+                f"{str(path)!r} is a key of another kind, not Ed25519", advice="`adjourn keys new FILE` makes one"
             )
         return cls(private)
 
@@ -91,7 +91,9 @@ class SigningKey:
         try:
             handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         except FileExistsError:
-            raise Invalid(f"{str(path)!r} exists already, and a key is never replaced; choose another name") from None
+            raise Invalid(
+                f"{str(path)!r} exists already, and a key is never replaced", advice="choose another name"
+            ) from None
         except OSError as e:
             raise Invalid(f"{str(path)!r} cannot be written: {e.strerror or e}") from None
         with os.fdopen(handle, "wb") as file:

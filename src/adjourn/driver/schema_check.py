@@ -20,7 +20,7 @@ async def check_value(schema: Any, value: Any, what: str) -> None:
         check_size(schema, f"the schema of {what}")
         check(schema, value, what, INLINE)
     except InvalidDefinition as e:
-        raise InvalidAnswer(f"{e}; nothing was recorded") from None
+        raise InvalidAnswer(str(e), consequence="nothing was recorded") from None
     except TooMuchWork:
         await _in_time(schema, value, what)
 
@@ -30,5 +30,7 @@ async def _in_time(schema: Any, value: Any, what: str) -> None:
         await asyncio.wait_for(in_thread(lambda: check(schema, value, what)), DEADLINE)
     except TimeoutError:
         raise InvalidAnswer(
-            f"{what} could not be checked against its schema within {DEADLINE:g} s; make it smaller; nothing was recorded"
+            f"{what} could not be checked against its schema within {DEADLINE:g} s",
+            consequence="nothing was recorded",
+            advice="make it smaller",
         ) from None

@@ -38,9 +38,11 @@ def check_outside(what: str) -> None:
     """Raise `NotAllowed` inside of a run: in a body, or in a process that a worker's process started."""
     pid = os.environ.get(MARK, "")
     if body.get() is not None:
-        raise NotAllowed(f"a run cannot {what}: this is a tool's own code; people decide, from outside of the run")
+        raise NotAllowed(
+            f"a run cannot {what}: this is a tool's own code", advice="people decide, from outside of the run"
+        )
     if pid and pid != str(os.getpid()):
         raise NotAllowed(
-            f"a run cannot {what}: this process was started by a worker (process {pid}), perhaps by one of its tools; "
-            "people decide from a terminal of their own"
+            f"a run cannot {what}: this process was started by a worker (process {pid}), perhaps by one of its tools",
+            advice="people decide from a terminal of their own",
         )

@@ -32,7 +32,9 @@ class Chunk:
         resources: Iterable[str] = (),
     ) -> None:
         if isinstance(run, str):
-            raise InvalidDefinition(f"a chunk is a function; its name is given with @flow.chunk(name={run!r:.80})")
+            raise InvalidDefinition(
+                "a chunk is a function", advice=f"its name is given with @flow.chunk(name={run!r:.80})"
+            )
         checked_name(name, "a chunk's name (give one with flow.chunk(name=…))")
         for what, function in (("the chunk", run), ("undo", undo), ("verify", verify)):
             if function is not None and not callable(function):
@@ -42,7 +44,8 @@ class Chunk:
         _takes(verify, 2, f"chunk {name!r}: verify takes the context and the chunk's input")
         if inspect.isasyncgenfunction(run):
             raise InvalidDefinition(
-                f"chunk {name!r} is an async generator; return its result, and ctx.publish what comes on the way"
+                f"chunk {name!r} is an async generator",
+                advice="return its result, and ctx.publish what comes on the way",
             )
         try:
             self.effect = Effect(effect)
@@ -90,4 +93,4 @@ def _takes(function: Callable[..., Any] | None, count: int, promise: str) -> Non
         signature.bind(*[None] * count)
     except TypeError:
         name = getattr(function, "__name__", "")
-        raise InvalidDefinition(f"{promise}; {name}{signature} does not") from None
+        raise InvalidDefinition(f"{promise}", advice=f"{name}{signature} does not") from None

@@ -12,7 +12,7 @@ from adjourn.core.codec import legible, plain, text_of
 from adjourn.core.effect import Effect
 from adjourn.core.records import Fact, Faulted, Returned, Suspended
 from adjourn.driver.program import Desk
-from adjourn.errors import Misused, PauseRequest
+from adjourn.errors import Misused, NoOneToAnswer, PauseRequest
 from adjourn.flow.chunk import Chunk
 from adjourn.flow.flow_context import FlowContext
 
@@ -20,16 +20,6 @@ NO_HANDLE = "no_handle"
 """The kind of fault of a chunk that paused although nobody can answer."""
 
 PLAIN_CALLS = "; pause_for, emit and publish of the context are plain calls, without await"
-
-
-class NoHandle(Misused):
-    """`flow.start` came to a `pause_for`."""
-
-    def __init__(self, chunk: str) -> None:
-        super().__init__(
-            f"chunk {chunk!r} uses pause_for, but flow.start() has no handle to answer with: use "
-            f"flow.create_execution(), flow.start_execution() or a Runtime"
-        )
 
 
 class ChunkBody:
@@ -110,7 +100,7 @@ class ChunkBody:
         assert isinstance(context, FlowContext)
         pause = context.paused
         if not self.handle and isinstance(pause, PauseRequest) and pause.fields.get("kind") != "timer":
-            refusal = NoHandle(self.name)
+            refusal = NoOneToAnswer(self.name)
             desk.failed(refusal)
             return Faulted(step=self.call.id, error=str(refusal), kind=NO_HANDLE)
         if isinstance(fact, Returned):  # its interrupt id is taken

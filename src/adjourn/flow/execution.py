@@ -19,7 +19,7 @@ from adjourn.driver.feed import Feed
 from adjourn.driver.identity import new_run_id
 from adjourn.driver.loop import Drive
 from adjourn.driver.watch import Event, watch
-from adjourn.errors import Invalid, MissingResource, Misused, Refused, RunFailed, UnknownInterrupt
+from adjourn.errors import Invalid, MissingResource, Misused, Refused, RunFailed, UnknownInterrupt, bare
 from adjourn.runtime.answers import answered, check_event
 from adjourn.runtime.checkpoint import Checkpoint, taken_over
 from adjourn.runtime.local import TTL, check_program
@@ -73,7 +73,7 @@ class Execution:
             value: the input.
         """
         if self._run:
-            raise Misused("this execution was started already; create another one")
+            raise Misused("this execution was started already", advice="create another one")
         self._need_resources()
         flow = self.flow
         started = Started(
@@ -306,14 +306,14 @@ class Execution:
     def _may_close(self, cancel: bool) -> None:
         state, pending = self._now(), self.pending_interrupts
         if state.status in (Status.PAUSED, Status.PAUSING, Status.STUCK):
-            stuck = state.status == Status.STUCK
-            hint = "its cancel waits for a person" if stuck else "resume it first, or cancel it"
-            raise Refused(self._run, "close", self.status, hint)
+            advice = "" if state.status == Status.STUCK else "resume it first, or cancel it"
+            raise Refused(self._run, "close", self.status, advice=advice)
         if pending and not cancel:
             if state.failed:
                 raise self._failure()
-            hint = f'answer its interrupts ({", ".join(map(repr, pending))}), or close(pending_interrupts="cancel")'
-            raise Refused(self._run, "close", self.status, hint)
+            listed = ", ".join(map(bare, pending))
+            advice = f'answer its interrupts ({listed}), or call close(pending_interrupts="cancel")'
+            raise Refused(self._run, "close", self.status, advice=advice)
 
     # Driving
 
@@ -331,7 +331,7 @@ class Execution:
 
     def _need_resources(self) -> None:
         if missing := self.missing_resources:
-            raise MissingResource(missing, f"flow {self.flow.name!r}")
+            raise MissingResource(missing, f"flow {bare(self.flow.name)}")
 
     async def _tell(self, command: Command, request_id: str = "", *, raises: bool = True) -> None:
         await self._store.deliver(self._id(), command, request=request_id)

@@ -15,11 +15,11 @@ from adjourn.core.graph import FlowItem, Graph, agent_names, chunk_names, flows_
 from adjourn.core.graph import GraphChain as ChainShape
 from adjourn.core.ids import checked_event, checked_name, label_of
 from adjourn.core.stop import MaxSteps, Stop
-from adjourn.errors import InvalidDefinition, RunFailed
+from adjourn.errors import InvalidDefinition, NoOneToAnswer, RunFailed, bare
 from adjourn.flow.builder import Chain, Node, Opened
 from adjourn.flow.chunk import Chunk, EffectName, names
 from adjourn.flow.execution import Execution
-from adjourn.flow.flow_program import FlowProgram, NoHandle
+from adjourn.flow.flow_program import FlowProgram
 from adjourn.flow.graph_check import check_graph
 from adjourn.runtime.definition import Definition, Kind
 
@@ -91,8 +91,8 @@ class Flow(Definition[dict[str, Any]]):
     def _new(self, chunk: Chunk) -> Chunk:
         if self.chunks.setdefault(chunk.name, chunk) is not chunk:
             raise InvalidDefinition(
-                f"flow {self.name!r} has two chunks named {chunk.name!r}; give one another name: "
-                f"flow.chunk(name='…')(function)"
+                f"flow {self.name!r} has two chunks named {chunk.name!r}",
+                advice="give one another name: flow.chunk(name='…')(function)",
             )
         self.revision += 1
         return chunk
@@ -102,13 +102,15 @@ class Flow(Definition[dict[str, Any]]):
         if isinstance(chunk, str):
             if chunk not in self.chunks:
                 have = ", ".join(self.chunks) or "none"
-                raise InvalidDefinition(f"flow {self.name!r} has no chunk {chunk!r}; it has {have}")
+                raise InvalidDefinition(f"flow {self.name!r} has no chunk {chunk!r}", advice=f"it has {have}")
             return self.chunks[chunk]
         if isinstance(chunk, Chunk):
             return self._new(chunk)
         if inspect.iscoroutine(chunk):
             chunk.close()
-            raise InvalidDefinition(f"{chunk.__name__!r} was called; pass the function itself: to({chunk.__name__})")
+            raise InvalidDefinition(
+                f"{chunk.__name__!r} was called", advice=f"pass the function itself: to({chunk.__name__})"
+            )
         if not callable(chunk):
             raise InvalidDefinition(f"a chunk is a function, its name, an Agent or a Flow, not {chunk!r:.80}")
         old = self.chunks.get(getattr(chunk, "__name__", ""))
@@ -311,7 +313,9 @@ class Flow(Definition[dict[str, Any]]):
         for flow in self.flows.values():
             for name, one in flow._all_flows().items():
                 if found.setdefault(name, one) is not one:
-                    raise InvalidDefinition(f"two different flows in {self.name!r} are named {name!r}; rename one")
+                    raise InvalidDefinition(
+                        f"two different flows in {self.name!r} are named {name!r}", advice="rename one"
+                    )
         return found
 
     def _all_agents(self) -> dict[str, Agent[Any]]:
@@ -392,14 +396,14 @@ class Flow(Definition[dict[str, Any]]):
             await execution.start(value)
             state = await execution.close()
         except RunFailed as e:
-            if isinstance(e.__cause__, NoHandle):
+            if isinstance(e.__cause__, NoOneToAnswer):
                 raise e.__cause__ from None
             raise
         if execution.status == "stopped":
             raise RunFailed(
-                f"flow {self.name!r} was stopped by {execution.stopped_by}: raise the limit with Flow(stop=…), or see "
-                f".checkpoint for what it had",
+                f"flow {bare(self.name)} was stopped by {execution.stopped_by}",
                 execution.save(), run_id=execution.run_id,
+                advice="raise the limit with Flow(stop=…); error.checkpoint has what was done so far",
             )  # fmt: skip
         return state
 

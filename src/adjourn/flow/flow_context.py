@@ -132,7 +132,7 @@ class Resources(dict[str, Any]):
     """The live objects that were passed; one that was not is missed by its name."""
 
     def __missing__(self, name: str) -> Any:
-        raise MissingResource([name], "this chunk (declare it: @flow.chunk(resources=[…]))")
+        raise MissingResource([name], "this chunk", declare="declare it with @flow.chunk(resources=[…]) and ")
 
 
 class FlowContext(ToolContext):
@@ -228,11 +228,14 @@ class FlowContext(ToolContext):
         """
         if not isinstance(type, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidDefinition(
-                f"pause_for takes a type, a word of your own such as 'approval', and then the payload; not {type!r:.80}"
+                "pause_for takes a type, a word of your own such as 'approval', and then the payload",
+                advice=f"not {type!r:.80}",
             )
         if resume_event is not None:
             if resume_to != "next":
-                raise InvalidDefinition("resume_event= is short for resume_to={'event': name}; pass one of them")
+                raise InvalidDefinition(
+                    "resume_event= is short for resume_to={'event': name}", advice="pass one of them"
+                )
             resume_to = {"event": resume_event}
         if isinstance(resume_to, dict):
             if set(resume_to) != {"event"}:
@@ -246,7 +249,9 @@ class FlowContext(ToolContext):
         if self._call.kind == "test" and resume_to == "next" and not self._event:
             # The answer is what the condition says: then it has to be True or False, whoever gives it.
             if answer_schema not in (None, bool):
-                raise InvalidDefinition('a condition is answered with True or False; else use resume_to="self"')
+                raise InvalidDefinition(
+                    "a condition is answered with True or False", advice='else use resume_to="self"'
+                )
             answer_schema = bool
         return super().pause_for(
             type, payload, resume_to=resume_to, interrupt_id=interrupt_id, answer_schema=answer_schema,

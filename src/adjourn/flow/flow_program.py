@@ -15,14 +15,12 @@ from adjourn.core.records import Asked, Fact, Faulted, Intended, Returned, RunCo
 from adjourn.core.state import State
 from adjourn.core.stop import External, Progress, TextMention, ToolCalled, Tripped
 from adjourn.driver.program import Desk
-from adjourn.flow.chunk_body import NO_HANDLE, ChunkBody, NoHandle
+from adjourn.flow.chunk_body import NO_HANDLE, ChunkBody
 
 if TYPE_CHECKING:
     from adjourn.agent.agent import Agent
     from adjourn.flow.chunk import Chunk
     from adjourn.flow.flow import Flow
-
-__all__ = ["FlowProgram", "NoHandle"]
 
 
 class FlowProgram:

@@ -28,11 +28,13 @@ def check_graph(graph: Graph, registered: set[str]) -> None:
     if not graph.chains:
         raise InvalidDefinition(f"flow {name!r} has no chain: begin one with flow.to(chunk) or flow.when(event)")
     if lost := sorted(registered - chunk_names(graph)):
-        raise InvalidDefinition(f"flow {name!r}: no chain reaches {', '.join(map(repr, lost))}; place it, or remove it")
+        raise InvalidDefinition(
+            f"flow {name!r}: no chain reaches {', '.join(map(repr, lost))}", advice="place it, or remove it"
+        )
     for item in items_of(graph):
         if isinstance(item, FlowItem) and not any(chain.root for chain in item.graph.chains):
             raise InvalidDefinition(
-                f"flow {name!r}: nothing in {item.name!r} begins with the flow itself; give it a to()"
+                f"flow {name!r}: nothing in {item.name!r} begins with the flow itself", advice="give it a to()"
             )
     _check_meetings(name, graph)
     _check_loops(name, graph)
@@ -60,7 +62,7 @@ def _check_meetings(name: str, graph: Graph) -> None:
     for meeting in certain:
         if not any(chain.collected == meeting for chain in graph.chains):
             raise InvalidDefinition(
-                f"flow {name!r}: nothing goes on from collect({meeting!r}); write flow.collected({meeting!r})"
+                f"flow {name!r}: nothing goes on from collect({meeting!r})", advice=f"write flow.collected({meeting!r})"
             )
 
 

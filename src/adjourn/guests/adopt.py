@@ -132,7 +132,8 @@ def _reader(agent: Any) -> Reader:
     kind = f"{type(agent).__module__}.{type(agent).__qualname__}"
     raise InvalidDefinition(
         "adopt takes an agent of Pydantic AI, the OpenAI Agents SDK or the Microsoft Agent Framework, or a LangGraph graph, "
-        f"not an object of type {kind}; another framework's agent can be given as model=, see adjourn.testing.GuestContract"
+        f"not an object of type {kind}",
+        advice="another framework's agent can be given as model=, see adjourn.testing.GuestContract",
     )
 
 
@@ -142,8 +143,8 @@ def _check_terms(guest: Guest, terms: Terms) -> None:
     known = {tool.name for tool in guest.tools}
     if unknown := sorted(terms.named - known):
         raise InvalidDefinition(
-            f"effects=, undo= or verify= name {', '.join(map(repr, unknown))}, and {guest.name!r} has no such tool; it has "
-            f"{', '.join(map(repr, sorted(known))) or 'none'}"
+            f"effects=, undo= or verify= name {', '.join(map(repr, unknown))}, and {guest.name!r} has no such tool",
+            advice=f"it has {', '.join(map(repr, sorted(known))) or 'none'}",
         )
 
 

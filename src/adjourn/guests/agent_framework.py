@@ -79,7 +79,7 @@ def _check(agent: Any) -> None:
         )
     if any(isinstance(one, HistoryProvider) for one in agent.context_providers):
         raise InvalidDefinition(
-            "the agent has a history provider; the conversation is kept in the journal: take it out"
+            "the agent has a history provider", advice="the conversation is kept in the journal: take it out"
         )
 
 

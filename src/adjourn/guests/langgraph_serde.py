@@ -84,13 +84,13 @@ class JsonSerde:
         if is_dataclass(value) and not isinstance(value, type):
             given = {field.name: getattr(value, field.name) for field in fields(value)}
             return {"$data": [self._named(value), self.plain(given)]}
-        raise Invalid(f"a graph's state holds a {_name(cast('type[Any]', type(value)))}; {_ADVICE}")
+        raise Invalid(f"a graph's state holds a {_name(cast('type[Any]', type(value)))}", advice=f"{_ADVICE}")
 
     def message(self, message: lc.BaseMessage) -> Any:
         """A message as JSON."""
         kind = type(message).__name__
         if MESSAGES.get(kind) is not type(message):
-            raise Invalid(f"a graph's state holds a message of type {_name(type(message))}; {_ADVICE}")
+            raise Invalid(f"a graph's state holds a message of type {_name(type(message))}", advice=f"{_ADVICE}")
         dumped = {key: value for key, value in message.model_dump(exclude_defaults=True).items() if key != "type"}
         return {"$message": [kind, self.plain(dumped)]}
 
@@ -106,12 +106,12 @@ class JsonSerde:
     def _named(self, value: Any) -> str:
         name = _name(cast("type[Any]", type(value)))
         if self._known.get(name) is not type(value):
-            raise Invalid(f"a graph's state holds a {name}; {_ADVICE}")
+            raise Invalid(f"a graph's state holds a {name}", advice=f"{_ADVICE}")
         return name
 
     def _kind(self, name: str) -> type[Any]:
         if name not in self._known:
-            raise Invalid(f"a graph's state holds a {name!r:.200}, which is not allowed here; {_ADVICE}")
+            raise Invalid(f"a graph's state holds a {name!r:.200}, which is not allowed here", advice=f"{_ADVICE}")
         return self._known[name]
 
     def value(self, plain: Any) -> Any:

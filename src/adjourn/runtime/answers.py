@@ -55,7 +55,7 @@ def _completed(schema: Any, edit: dict[str, Any]) -> dict[str, Any]:
     try:
         return filled(schema, edit)
     except EndlessDefaults as e:
-        raise InvalidAnswer(f"edit: {e}; nothing was recorded") from None
+        raise InvalidAnswer(f"edit: {e}", consequence="nothing was recorded") from None
 
 
 async def check_event(state: State, event: str, value: Any, by: str = "", *, named: bool = True) -> None:

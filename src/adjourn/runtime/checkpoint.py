@@ -16,7 +16,7 @@ from adjourn.core.messages import Message, Usage
 from adjourn.core.records import AnyRecord, Started, dump
 from adjourn.core.state import State
 from adjourn.core.transcript import Transcript
-from adjourn.errors import CheckpointInvalid, InvalidDefinition
+from adjourn.errors import CheckpointInvalid, InvalidDefinition, bare
 
 if TYPE_CHECKING:
     from adjourn.core.sent_request import SentRequest
@@ -47,7 +47,9 @@ def key_ring(secret: str | None = None) -> tuple[bytes, ...]:
             f"{name} is set, but empty: nothing would be signed or verified. Give it a key ({_MAKE}), or do not set it"
         )
     if short := [len(key) for key in keys if len(key) < KEY_BYTES]:
-        raise InvalidDefinition(f"{name} has a key of {short[0]} bytes; a key has at least {KEY_BYTES}: {_MAKE}")
+        raise InvalidDefinition(
+            f"{name} has a key of {short[0]} bytes", advice=f"a key has at least {KEY_BYTES}: {_MAKE}"
+        )
     return keys
 
 
@@ -79,9 +81,10 @@ class Checkpoint:
         if isinstance(data, Checkpoint):
             return data
         if not isinstance(data, str | bytes | Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
-            hint = "; give its .checkpoint" if hasattr(data, "checkpoint") else ""
             raise CheckpointInvalid(
-                f"a checkpoint is its JSON text, the parsed dict, or a Checkpoint, not {type(data).__name__}{hint}"
+                f"a checkpoint must be its JSON string, the parsed dict or a Checkpoint, got {type(data).__name__}",
+                "json",
+                advice="pass its .checkpoint" if hasattr(data, "checkpoint") else "",
             )
         opened = unseal(data, key_ring(secret))
         envelope, before = opened.envelope, Transcript(opened.before) if opened.before else None
@@ -89,9 +92,11 @@ class Checkpoint:
         try:
             status = checkpoint.status
         except Exception as e:  # whatever a forged journal makes the fold stumble over
-            raise CheckpointInvalid(f"the checkpoint's records do not make a run: {e}") from None
+            raise CheckpointInvalid(f"the checkpoint's records are not a run: {e}", "records") from None
         if status != envelope.status:
-            raise CheckpointInvalid(f"the checkpoint says {envelope.status!r:.40}, its records say {status!r}")
+            raise CheckpointInvalid(
+                f"the checkpoint says {envelope.status!r:.40}, its records say {status!r}", "records"
+            )
         return checkpoint
 
     def to_json(self) -> str:
@@ -113,7 +118,9 @@ class Checkpoint:
         if self.started.before is None:
             return ()
         if self.before is None:
-            raise CheckpointInvalid(f"run {self.run_id!r} goes on with another, whose conversation is not at hand here")
+            raise CheckpointInvalid(
+                f"run {bare(self.run_id)} continues another run, whose conversation is not available here", "records"
+            )
         return self.before
 
     def by_itself(self) -> "Checkpoint":

@@ -27,6 +27,7 @@ from adjourn.errors import (
     Misused,
     ProgramChanged,
     Refused,
+    bare,
 )
 from adjourn.runtime.answers import MISSING, answers_for, describe, is_answer_needed
 from adjourn.runtime.checkpoint import Checkpoint, Saved, taken_over
@@ -53,7 +54,7 @@ class Conversation:
         self.state = State()
         self.drive: Drive | None = None
         if missing := agent.program.missing(self.resources):
-            raise MissingResource(missing, f"agent {agent.name!r}")
+            raise MissingResource(missing, f"agent {bare(agent.name)}")
 
     @classmethod
     async def begin(
@@ -97,7 +98,7 @@ class Conversation:
                 self.run,
                 "resume",
                 state.view,
-                "its run has ended; start the next turn with run(input, after=checkpoint)",
+                advice="start the next turn with run(input, after=checkpoint)",
             )
         decisions = await answers_for(state, answer, answers, approved, by or "", self.store.now())
         nothing = not decisions and not instruction
@@ -183,8 +184,9 @@ def next_turn(after: Saved | None, secret: str | None = None) -> dict[str, Any]:
         return {"history": [], "session": "", "requesters": ()}
     if isinstance(after, str) and not after.lstrip().startswith("{"):
         raise CheckpointInvalid(
-            f"after={after!r:.80} is no checkpoint. The id of a run is for a runtime, which has its journal: "
-            "rt.start(agent, input, after=run_id); without one pass outcome.checkpoint"
+            f"after= must be a checkpoint, got {after!r:.80}",
+            consequence="no run was started",
+            advice="pass outcome.checkpoint; only a runtime has the journal of a run: rt.start(agent, input, after=run_id)",
         )
     checkpoint = taken_over(after, secret=secret)
     return {**going_on(checkpoint.state), "history": msgspec.to_builtins(checkpoint.messages)}
@@ -197,7 +199,10 @@ def going_on(state: State) -> dict[str, Any]:
         raise Conflict(f"run {started.run!r} is of the flow {started.program!r}, which has no conversation")
     if state.status not in ENDED:
         raise Refused(
-            started.run, "continue", state.view, "finish or resume it first; after= takes a finished conversation"
+            started.run,
+            "continue",
+            state.view,
+            advice="finish or resume it first: after= continues a finished conversation",
         )
     shaped = tuple(sorted(state.requesters))
     return {"session": started.session, "requesters": shaped, "summary": state.threads[""].summary}

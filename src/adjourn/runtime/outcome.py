@@ -10,7 +10,7 @@ from adjourn.core.interrupt import Interrupt
 from adjourn.core.messages import Usage
 from adjourn.core.records import RunCancelled, RunCompleted
 from adjourn.core.state import State
-from adjourn.errors import NoOutput, RunFailed
+from adjourn.errors import NoOutput, RunFailed, bare
 from adjourn.runtime.checkpoint import Checkpoint
 
 if TYPE_CHECKING:
@@ -67,7 +67,10 @@ class Paused(Ending, frozen=True, kw_only=True):
     def output(self) -> Never:
         """There is none yet."""
         raise NoOutput(
-            f"run {self.run_id!r} is {self.status}: answer its interrupts and resume it; until then there is no output"
+            f"run {bare(self.run_id)} is {self.status} and has no output yet",
+            self.run_id,
+            self.status,
+            advice="answer its interrupts and resume it",
         )
 
 
@@ -91,7 +94,10 @@ class Stopped(Ending, frozen=True, kw_only=True):
     def output(self) -> Never:
         """There is none."""
         raise NoOutput(
-            f"run {self.run_id!r} was stopped by {self.by}: see .partial for what it had, or raise the limit"
+            f"run {bare(self.run_id)} was stopped by {self.by} and has no output",
+            self.run_id,
+            self.status,
+            advice="see .partial for its last text, or raise the limit",
         )
 
 
@@ -114,7 +120,12 @@ class Cancelled(Ending, frozen=True, kw_only=True):
     @property
     def output(self) -> Never:
         """There is none."""
-        raise NoOutput(f"run {self.run_id!r} was cancelled; see .undone and .residue")
+        raise NoOutput(
+            f"run {bare(self.run_id)} was cancelled and has no output",
+            self.run_id,
+            self.status,
+            advice="see .undone and .residue",
+        )
 
 
 Outcome = Completed[T] | Paused | Stopped | Cancelled
@@ -156,8 +167,10 @@ def failure(state: State, checkpoint: Checkpoint) -> RunFailed:
     resumable = all(p.get("can_resume", True) for p in payloads)
     how = "agent.resume(error.checkpoint)" if state.flow is None else "resume()"
     return RunFailed(
-        f"run {state.run!r} failed: {errors}. {how} goes on at that step",
+        f"run {bare(state.run)} failed: {errors}",
         checkpoint,
         run_id=state.run,
         resumable=resumable,
+        consequence="finished calls will not run again",
+        advice=f"call {how} to retry the failed step",
     )

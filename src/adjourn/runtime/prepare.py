@@ -21,6 +21,7 @@ from adjourn.errors import (
     ProgramChanged,
     Refused,
     RunExists,
+    bare,
 )
 from adjourn.runtime.answers import MISSING, answers_for, describe, is_answer_needed
 from adjourn.runtime.arguments import check_same
@@ -133,10 +134,8 @@ def going_on(state: State, instruction: str | None, by: str) -> list[Command]:
 
 async def _commands(state: State, wanted: Continuation, now: float) -> tuple[Command, ...]:
     if state.status in ENDED:
-        hint = "it has ended"
-        if state.started.kind == "agent":
-            hint = "it has ended; start the next turn with after=checkpoint"
-        raise Refused(state.run, "resume", state.view, hint)
+        advice = "start the next turn with after=checkpoint" if state.started.kind == "agent" else ""
+        raise Refused(state.run, "resume", state.view, advice=advice)
     decisions = await answers_for(state, wanted.answer, wanted.answers, wanted.approved, wanted.by, now)
     silent = not decisions and not wanted.instruction and not wanted.attended
     if silent and is_answer_needed(state, now):
@@ -153,7 +152,7 @@ def _check_resources(definition: Definition[Any], resources: Mapping[str, Any] |
     if resources is None:
         return
     if missing := definition.program.missing(resources):
-        raise MissingResource(missing, f"{definition.kind} {definition.name!r}")
+        raise MissingResource(missing, f"{definition.kind} {bare(definition.name)}")
 
 
 def _level_of_caller() -> int:

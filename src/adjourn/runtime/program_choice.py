@@ -15,7 +15,7 @@ from adjourn.core.status import CANCELS
 from adjourn.driver.cold_start import folded
 from adjourn.driver.decider_keys import StoreTrust
 from adjourn.driver.program import Program
-from adjourn.errors import AdjournError, BrokenHistory, MissingResource, NotTrusted, ProgramChanged, Refused
+from adjourn.errors import AdjournError, BrokenHistory, MissingResource, NotTrusted, ProgramChanged, Refused, bare
 from adjourn.runtime.upgraders import Upgrade, upgrade_of, upgrader_of
 from adjourn.stores.misfit import Misfit
 from adjourn.stores.protocol import Lease, RunRow, Store
@@ -107,7 +107,7 @@ class Fitness:
         if program is None or program.kind != started.kind:
             return None
         if missing := program.missing(self._resources):
-            raise MissingResource(missing, f"{program.kind} {program.name!r}")
+            raise MissingResource(missing, f"{program.kind} {bare(program.name)}")
         state = await self._fitting(state, program)
         if state.status not in CANCELS:
             self._check_children(state, program)

@@ -57,7 +57,9 @@ def folder_of(archive: Folder | None) -> str:
     if archive is None:
         return ""
     if not isinstance(archive, str | os.PathLike) or not os.fspath(archive):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidDefinition(f"archive= is a folder, not {archive!r:.80}; leave it out to prune without an archive")
+        raise InvalidDefinition(
+            f"archive= is a folder, not {archive!r:.80}", advice="leave it out to prune without an archive"
+        )
     return os.path.abspath(archive)
 
 
@@ -85,7 +87,7 @@ def retained(given: "Span | Mapping[str, Span] | None") -> dict[Status, float]:
 def _kept(given: Span, name: str) -> float:
     """`span`, but a bare number is refused: seconds where days were meant would remove what is to be kept."""
     if isinstance(given, int | float):
-        raise InvalidDefinition(f"{name} needs a unit: '{given}d' is {given} days; or give a timedelta")
+        raise InvalidDefinition(f"{name} needs a unit: '{given}d' is {given} days", advice="or give a timedelta")
     return span(given, name)
 
 

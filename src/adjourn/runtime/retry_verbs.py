@@ -108,7 +108,8 @@ class RetryVerbs:
         one = await self.interrupt(like)
         if likeness("", one) is None:
             raise InvalidAnswer(
-                f"interrupt {one.id!r} ({one.kind}) is decided by itself: only failed steps are retried together; nothing was retried"
+                f"interrupt {one.id!r} ({one.kind}) is decided by itself: only failed steps are retried together",
+                consequence="nothing was retried",
             )
         seen = digest or (like.digest if isinstance(like, Interrupt) else "")
         if seen and seen != one.digest:

@@ -175,12 +175,14 @@ class Run(Generic[T]):
         if note is None or not found:
             if request_id and (done := await self._accepted(by, request_id)):
                 return done
-            raise Refused(
-                self.id, "accept", await self.status(), "no worker has refused it because its program changed"
-            )
+            raise Refused(self.id, "accept", await self.status(), "no worker has refused it because its agent changed")
         if digest and digest != version(note):
             raise Refused(
-                self.id, "accept", await self.status(), "a worker has refused another version since; look again"
+                self.id,
+                "accept",
+                await self.status(),
+                "a worker has refused another version since",
+                advice="review the changes again",
             )
         await self._deliver(Accepted(fingerprint=note.fingerprint, changes=found, by=by), request_id)
         self._rt.worker.refusals.forget(self.id)
@@ -369,7 +371,7 @@ class Run(Generic[T]):
         """The interrupt, or its ref; raises if it is not one of this run's."""
         if isinstance(interrupt, Interrupt):
             if interrupt.run_id != self.id:
-                raise Invalid(f"interrupt {interrupt.ref!r} is of another run; this is {self.id!r}")
+                raise Invalid(f"interrupt {interrupt.ref!r} is of another run", advice=f"this is {self.id!r}")
             return interrupt
         return (await self._rt.interrupt(interrupt, run_id=self.id)).ref
 
@@ -433,7 +435,7 @@ class Child:
         thread = state.threads.get(self.path)
         if thread is None or not self.path:
             known = ", ".join(repr(p) for p in state.threads if p) or "none"
-            raise NotFound(f"run {self.run.id!r} has no nested agent at {self.path!r}; there are: {known}")
+            raise NotFound(f"run {self.run.id!r} has no nested agent at {self.path!r}", advice=f"there are: {known}")
         return state, thread
 
     async def agent(self) -> str:

@@ -205,7 +205,8 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
         known = self.programs.get(program.name)
         if known is not None and known is not program and known.fingerprint != program.fingerprint:
             raise InvalidDefinition(
-                f"two different programs are named {program.name!r}; runs find their program by name: rename one"
+                f"two different programs are named {program.name!r}",
+                advice="runs find their program by name: rename one",
             )
         if self._works:
             self._begin_work()
@@ -317,7 +318,7 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
         """
         known = [shown.value for shown in RunStatus]
         if status and status not in known:
-            raise Invalid(f"no status {status!r}; there are {', '.join(sorted(known))}")
+            raise Invalid(f"no status {status!r}", advice=f"there are {', '.join(sorted(known))}")
         found = Filter(
             status=status, program=agent, session=session, label=label, text=text, since=since, until=until, after=after,
             limit=limited(limit),
@@ -354,7 +355,7 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
                 return found[0]
             if found:
                 refs = ", ".join(repr(i.ref) for i in found)
-                raise Invalid(f"several runs have an interrupt {name!r}; name one by its ref: {refs}")
+                raise Invalid(f"several runs have an interrupt {name!r}", advice=f"name one by its ref: {refs}")
         run = places[0][0] if places else ""
         if run or run_id is not None:
             await self.get(run)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from adjourn.errors import UnknownRun
+from adjourn.errors import UnknownRun, bare
 from adjourn.stores.protocol import AuditLog, Filter, Lists, Store
 from adjourn.stores.rules.prune import PRUNE
 
@@ -42,7 +42,7 @@ async def did_you_mean(store: Store, unknown: UnknownRun) -> UnknownRun:
     if unknown.near or unknown.pruned:
         return unknown
     if pruned := await how_it_was_pruned(store, unknown.run_id):
-        return UnknownRun(unknown.run_id, pruned=f"by {pruned['by']!r}")
+        return UnknownRun(unknown.run_id, pruned=f"by {bare(pruned['by'])}")
     return UnknownRun(unknown.run_id, await near_ids(store, unknown.run_id))
 
 

@@ -73,8 +73,8 @@ async def last_of_session(rt: "Runtime", program: Definition[Any], session: str,
     try:
         return {**await _referring(rt.store, found[0].id), **begun}
     except Refused as e:
-        hint = "wait for it, or start with after=None, which begins a conversation of its own in the session"
-        raise Refused(e.run_id, "continue", e.run_status, hint) from None
+        advice = "wait for it, or start with after=None, which starts a new conversation in the session"
+        raise Refused(e.run_id, "continue", e.run_status, advice=advice) from None
 
 
 async def _referring(store: Store, run: str) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from adjourn.server.auth import Guard, Identity
 from adjourn.server.notifications.sender import Postman
 from adjourn.server.openapi import API, openapi
 from adjourn.server.operation import Operation, answered
-from adjourn.server.problem import Problem, code_of, problem, respond
+from adjourn.server.problem import Problem, problem, respond
 from adjourn.server.routing import Routes, segments
 from adjourn.server.sse import EventStream
 from adjourn.server.static_files import HEADERS, page
@@ -121,7 +121,7 @@ class Door:
         operation, by = getattr(request.state, "operation", ""), getattr(request.state, "by", "")
         if error.status not in REFUSALS.get(operation, (401, 403)):
             return
-        cause = error.code if isinstance(error, Problem) else code_of(error)
+        cause = error.code
         if error.status == 401 and "authorization" in request.headers:
             cause = "unknown_key"
         verb = {"log_in": "login", "start_run": "start"}.get(operation, "request")

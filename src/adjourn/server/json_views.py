@@ -18,7 +18,7 @@ from adjourn.runtime.changed_program import Difference
 from adjourn.runtime.retry_verbs import Retried
 from adjourn.runtime.run import look
 from adjourn.server.auth import Identity
-from adjourn.server.problem import code_of
+from adjourn.server.problem import error_members
 from adjourn.stores.erasure import Hold
 from adjourn.stores.notification import Endpoint, Letter
 from adjourn.stores.protocol import Halt, RunRow
@@ -119,7 +119,7 @@ def identity_json(who: Identity) -> dict[str, Any]:
 def retried_json(one: Retried) -> dict[str, Any]:
     """What came of one of several decisions."""
     refused = one.refused
-    problem = {"code": code_of(refused), "detail": legible(str(refused))} if refused else None
+    problem = {**error_members(refused), "detail": legible(str(refused))} if refused else None
     return {"ref": one.interrupt.ref, "run_id": one.interrupt.run_id, "seq": one.seq or None, "refused": problem}
 
 

@@ -114,7 +114,7 @@ def read_query(wanted: dict[str, Schema], request: Request) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in request.query_params.multi_items():
         if name not in wanted:
-            raise Invalid(f"there is no parameter {name!r:.60}; there are {', '.join(wanted) or 'none'}")
+            raise Invalid(f"there is no parameter {name!r:.60}", advice=f"there are {', '.join(wanted) or 'none'}")
         if name in found:
             raise Invalid(f"the parameter {name!r} is there twice")
         found[name] = _typed(name, value, wanted[name])
@@ -178,4 +178,4 @@ def fits(schema: Schema, value: Any, what: str) -> None:
     try:
         check(schema, value, what)
     except InvalidAnswer as e:
-        raise Invalid(str(e).replace("; nothing was recorded, the question stays open", "; nothing was done")) from None
+        raise Invalid(e.what, consequence="nothing was done", **e.facts) from None

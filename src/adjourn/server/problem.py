@@ -1,13 +1,14 @@
 """Errors as problem+json; the status comes from the error's class."""
 
-import re
-from typing import Any
+from typing import Any, cast
 
 from starlette.responses import Response
 
 from adjourn.core.codec import encode, legible
 from adjourn.errors import AdjournError
 
+MAX_TEXT = 2000
+"""Characters of a string in a problem."""
 TITLES = {
     400: "Bad request", 401: "Who are you?", 403: "Not allowed", 404: "Not found", 405: "No such method", 408: "Too slow", 409: "Conflict",
     413: "Too large", 415: "Not JSON", 422: "Invalid", 423: "Halted", 429: "Too many requests", 500: "Failed", 502: "Model failed",
@@ -30,16 +31,27 @@ class Problem(Exception):
         super().__init__(detail)
 
 
-def code_of(error: AdjournError) -> str:
-    """`AlreadyDecided` → `already_decided`."""
-    return re.sub(r"(?<!^)(?=[A-Z])", "_", type(error).__name__.replace("JSON", "Json")).lower()
-
-
 def respond(error: AdjournError | Problem) -> Response:
     """An error as a response."""
     if isinstance(error, Problem):
         return problem(error.status, error.code, error.detail, error.headers, error.more)
-    return problem(error.status, code_of(error), str(error))
+    return problem(error.status, error.code, str(error), more=error_members(error))
+
+
+def error_members(error: AdjournError) -> dict[str, Any]:
+    """What of an error stands beside its `detail`: its parts and its facts."""
+    return _readable(error.fields)
+
+
+def _readable(value: Any) -> Any:
+    """Data in which every string can be encoded, and is not too long."""
+    if isinstance(value, str):
+        return legible(value[:MAX_TEXT])
+    if isinstance(value, dict):
+        return {name: _readable(part) for name, part in cast("dict[str, Any]", value).items()}
+    if isinstance(value, list | tuple):
+        return [_readable(part) for part in cast("list[Any]", value)]
+    return value
 
 
 def problem(
@@ -47,8 +59,8 @@ def problem(
 ) -> Response:
     """A problem+json response."""
     body: dict[str, Any] = {
-        "type": f"urn:adjourn:{code}", "title": TITLES.get(status, "Refused"), "status": status, "detail": legible(detail[:2000]),
-        "code": code, **(more or {}),
+        "type": f"urn:adjourn:{code}", "title": TITLES.get(status, "Refused"), "status": status, "detail": legible(detail[:MAX_TEXT]),
+        **(more or {}), "code": code,
     }  # fmt: skip
     headers = {"Cache-Control": "no-store", **(headers or {})}
     return Response(encode(body), status, headers, media_type="application/problem+json")

@@ -243,7 +243,7 @@ def _bound(host: str, port: int, users: Users) -> socket.socket:
         sock.bind(where)
     except OSError as e:
         sock.close()
-        raise Misused(f"cannot serve on {host}:{port}: {e.strerror or e}; choose another port") from None
+        raise Misused(f"cannot serve on {host}:{port}: {e.strerror or e}", advice="choose another port") from None
     return sock
 
 

@@ -125,8 +125,10 @@ PROGRAM = answer(name=TEXT, kind=TEXT, picture=maybe(TEXT))
 ME = answer(name=TEXT, role=TEXT, groups=TEXTS, csrf=TEXT, link=FLAG)
 SHOWN = answer(ref=TEXT, digest=TEXT, tool=TEXT, arguments=maybe(OBJECT), payload=ANYTHING)
 PROBLEM = answer(type=TEXT, title=TEXT, status=WHOLE, detail=TEXT, code=TEXT)
+PROBLEM["properties"] |= {"what": TEXT, "consequence": TEXT, "advice": TEXT}  # and the facts of an error, by name
 PROBLEM["properties"] |= {  # of a decision that came too late: what was seen, what is there now, and whose doing it was
-    "was": maybe(ref("Shown")), "now": maybe(ref("Shown")), "by": TEXT, "how": TEXT, "at": maybe(NUMBER), "next": maybe(TEXT),
+    "was": maybe(ref("Shown")), "now": {"anyOf": [ref("Shown"), TEXT, {"type": "null"}]},
+    "by": TEXT, "how": TEXT, "at": maybe(NUMBER), "next": maybe(TEXT),
 }  # fmt: skip
 
 COMPONENTS: dict[str, Schema] = {

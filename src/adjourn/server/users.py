@@ -113,7 +113,7 @@ class Users:
             raise Invalid(f"a user's name is a short text that does not begin with '@', not {name!r:.80}")
         with self._changing_people():
             if (there := self.get(name)) is not None:
-                raise Invalid(f"there is a user {there.name!r} already; remove them first, or make a new key")
+                raise Invalid(f"there is a user {there.name!r} already", advice="remove them first, or make a new key")
             row = (name, _checked_role(role), _checked_groups(groups), self._now())
             self._db.execute("insert into user values (?, ?, ?, ?)", row)
             key = self._new_key(name, expires_in)
@@ -177,7 +177,7 @@ class Users:
             rows = self._db.execute("select hash, user, hint, created_at, expires from key where hash like ?", (like,))
             found = rows.fetchall()
             if len(found) != 1:
-                raise NotFound("this key is not known; `adjourn user keys NAME` lists the keys of a user")
+                raise NotFound("this key is not known", advice="`adjourn user keys NAME` lists the keys of a user")
             [(hash, user, hint, at, expires)] = found
             self._db.execute("delete from session where key = ?", (hash,))
             self._db.execute("delete from key where hash = ?", (hash,))

@@ -56,7 +56,7 @@ def database_at(address: str) -> Database:
 
         return DatabaseFile(path)
     if not is_postgres(address):
-        raise InvalidDefinition(f"{without_password(address)!r} is not a database; name one with --db")
+        raise InvalidDefinition(f"{without_password(address)!r} is not a database", advice="name one with --db")
     try:
         from adjourn.stores.postgres.database import PostgresDatabase
     except ImportError as e:

@@ -40,7 +40,8 @@ class SecretKey:
         """`secret`: at least 32 bytes."""
         if len(secret) < LENGTH:
             raise InvalidDefinition(
-                f'{SECRET} has {len(secret)} bytes; it needs at least {LENGTH}: export {SECRET}="$(openssl rand -hex 32)"'
+                f"{SECRET} has {len(secret)} bytes",
+                advice=f'it needs at least {LENGTH}: export {SECRET}="$(openssl rand -hex 32)"',
             )
         self._secret = secret
         self.kid = self._mac(b"adjourn/audit-kid\0").hex()[:16]
@@ -101,7 +102,7 @@ def audit_keys(given: KeySource | Sequence[KeySource] | None = None) -> tuple[Au
         sources = list(given) if isinstance(given, list | tuple) else [cast("KeySource", given)]
     if secrets and any(isinstance(source, str | os.PathLike) for source in sources):
         raise InvalidDefinition(
-            f"there is an audit key, and {SECRET} is set: a store's seals have one kind of key; unset one"
+            f"there is an audit key, and {SECRET} is set: a store's seals have one kind of key", advice="unset one"
         )
     return tuple(key for source in sources for key in _keys(source)) or secrets
 
@@ -129,7 +130,7 @@ def _keys(source: KeySource) -> list[AuditKey]:
         return [_private(text, os.fspath(source))]
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
     if not lines:
-        raise InvalidDefinition(f"there is no key in {os.fspath(source)!r}; make one: adjourn keys new FILE")
+        raise InvalidDefinition(f"there is no key in {os.fspath(source)!r}", advice="make one: adjourn keys new FILE")
     return [_public(line) for line in lines]
 
 
@@ -142,7 +143,7 @@ def _private(text: str, where: str) -> AuditKey:
     except (ValueError, TypeError) as e:
         raise InvalidDefinition(f"{where!r} is not a private key in PEM without a password: {e}") from None
     if not isinstance(key, Ed25519PrivateKey):
-        raise InvalidDefinition(f"{where!r} is not an Ed25519 key; make one: adjourn keys new FILE")
+        raise InvalidDefinition(f"{where!r} is not an Ed25519 key", advice="make one: adjourn keys new FILE")
     return Ed25519Key(key.public_key(), key)
 
 

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Generator
 from contextlib import AbstractContextManager, contextmanager
 
-from adjourn.errors import Conflict, StoreError
+from adjourn.errors import Conflict, StoreError, bare
 from adjourn.stores.address import database_at, file_of, open_store, without_password
 from adjourn.stores.contents import Contents, Copied, Filling, differences, put
 
@@ -33,11 +33,15 @@ async def transfer(source: str, target: str, *, by: str, origin: str = "") -> Co
         alive = [worker for worker, until in (await store.workers()).items() if until > store.now()]
         if alive:
             raise Conflict(
-                f"worker {alive[0]!r} is at work in it; stop all workers and servers first. Nothing was copied"
+                f"worker {bare(alive[0])} is running on {without_password(source)!r}",
+                consequence="nothing was copied",
+                advice="stop all workers and servers first",
             )
         broken = await store.verify()
         if broken:
-            raise StoreError(f"{without_password(source)!r} is not as it was written: {broken[0]}; nothing was copied")
+            raise StoreError(
+                f"{without_password(source)!r} is not as it was written: {broken[0]}", consequence="nothing was copied"
+            )
         await store.halt(EVERYTHING, by=by, reason=f"copied to {without_password(target)}", origin=origin)
     finally:
         await store.close()
@@ -51,7 +55,8 @@ def _copy(source: str, target: str) -> Copied:
         with _reading(target) as copy:
             for difference in differences(contents, copy):
                 raise StoreError(
-                    f"{without_password(target)!r} is not the same as what was copied: {difference}; do not use it"
+                    f"{without_password(target)!r} differs from what was copied: {difference}",
+                    advice="do not use the copy",
                 )
     return done
 

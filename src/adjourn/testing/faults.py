@@ -65,7 +65,9 @@ class Faulty:
         if self.fault is Fault.LOST:
             self.lost.set()
             await asyncio.Event().wait()
-        raise StoreError(f"{name}: a fault ({self.fault.value}) was planted here; reload before doing anything")
+        raise StoreError(
+            f"{name}: a fault ({self.fault.value}) was planted here", advice="reload before doing anything"
+        )
 
     async def settle(self) -> None:
         """Let what is late happen. That it is refused by now is its own affair."""

@@ -198,7 +198,9 @@ async def _check_key(rt: Runtime, keys: list[AuditKey]) -> None:
     """That there was nothing to seal must not mean that this process could not."""
     last = await rt.store.seals(-1)
     if last and last[0].kid and not any(k.can_sign for k in keys):
-        raise Invalid(f"the seals of this store are signed by {last[0].kid}; give a private key: --audit-key FILE")
+        raise Invalid(
+            f"the seals of this store are signed by {last[0].kid}", advice="give a private key: --audit-key FILE"
+        )
 
 
 def _by(kid: str) -> str:

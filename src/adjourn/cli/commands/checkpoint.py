@@ -56,7 +56,7 @@ def _read(file: str) -> bytes:
     try:
         return Path(file).read_bytes()
     except OSError as e:
-        raise NotFound(f"{file!r} cannot be read: {e.strerror or e}; name the file of a checkpoint") from None
+        raise NotFound(f"{file!r} cannot be read: {e.strerror or e}", advice="name the file of a checkpoint") from None
 
 
 # Show
@@ -136,8 +136,8 @@ def _verified(data: bytes, program: Agent[Any] | Flow | None) -> list[Finding]:
         envelope = unseal(data, keys).envelope
         saved = Checkpoint.from_json(data)
     except CheckpointInvalid as e:
-        name = "digest" if "digest" in str(e) or not (keys or "signed" in str(e)) else "signature"
-        return [wrong(name, str(e), "Do not use it", "get it again from where it was made")]
+        name = e.part if e.part in ("digest", "signature") else "checkpoint"
+        return [wrong(name, str(e), "Do not use it", "get it again from its source")]
     found = [fine("digest", f"{envelope.digest}: nothing was altered"), _signature(envelope, keys)]
     found.append(fine("journal", f"{saved.seq} records of {saved.run_id}, {saved.state.view}"))
     if program is not None:
@@ -187,8 +187,9 @@ class Resumption:
         except AnswerRequired:
             waiting = ", ".join(f"{i.id!r} ({i.kind})" for i in saved.interrupts)
             raise Invalid(
-                f"it waits for {waiting}; say --approve, --deny, --answer VALUE or --instruction TEXT; "
-                f"look first: adjourn checkpoint show"
+                f"it waits for {waiting}",
+                advice="say --approve, --deny, --answer VALUE or --instruction TEXT; "
+                "look first: adjourn checkpoint show",
             ) from None
         return await enter(rt, prepared)
 
@@ -264,7 +265,7 @@ def _its_program(saved: Checkpoint, reference: str) -> Agent[Any] | Flow:
     program = program_of(reference)
     if program.name != saved.started.program:
         raise Invalid(
-            f"it is a run of {saved.started.program!r}, and {reference} is {program.name!r}; name its program"
+            f"it is a run of {saved.started.program!r}, and {reference} is {program.name!r}", advice="name its program"
         )
     return program
 
@@ -281,8 +282,9 @@ def _answers(
     i = _meant(saved, item)
     if not full_digest(i, digest) and not deny and not list_line(i).whole:
         raise Invalid(
-            f"{i.ref!r} does not fit into a line; nothing was decided; look at it with `adjourn checkpoint show`, "
-            "and say what you saw with --digest"
+            f"{i.ref!r} does not fit into a line",
+            consequence="nothing was decided",
+            advice="look at it with `adjourn checkpoint show`, and say what you saw with --digest",
         )
     if approve:
         changed = loads(edit, what="--edit") if edit else None
@@ -300,7 +302,9 @@ def _meant(saved: Checkpoint, item: str) -> Interrupt:
         return named[0]
     if not named:
         raise UnknownInterrupt(item or saved.run_id, [i.ref for i in waiting])
-    raise Invalid(f"it waits for {len(named)} things; name one with --item: {', '.join(i.ref for i in named)}")
+    raise Invalid(
+        f"it waits for {len(named)} things", advice=f"name one with --item: {', '.join(i.ref for i in named)}"
+    )
 
 
 def _call_of(i: Interrupt) -> str:

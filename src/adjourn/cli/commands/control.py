@@ -117,7 +117,9 @@ def _meant(db: str | None, run: str) -> str:
         return id
     if not is_attended():
         raise Invalid(
-            f"{run!r} is only how the id of a run begins; nothing was cancelled; name it whole: {command(db, 'cancel', id)}"
+            f"{run!r} is only how the id of a run begins",
+            consequence="nothing was cancelled",
+            advice=f"name it whole: {command(db, 'cancel', id)}",
         )
     print_preview(preview)
     try:
@@ -125,7 +127,7 @@ def _meant(db: str | None, run: str) -> str:
     except (Later, KeyboardInterrupt):
         agreed = False
     if not agreed:
-        raise Invalid(f"{id!r} was left as it is; nothing was cancelled")
+        raise Invalid(f"{id!r} was left as it is", consequence="nothing was cancelled")
     return id
 
 

@@ -42,7 +42,7 @@ def _file(db: str | None, advice: str) -> DatabaseFile:
     """The file; raises `Invalid`, with what to do, for what is none."""
     found = database_of(db)
     if not isinstance(found, DatabaseFile):
-        raise Invalid(f"{found.where!r} is not a file: {advice}")
+        raise Invalid(f"{found.where!r} is not a file", advice=advice)
     return found
 
 
@@ -130,14 +130,16 @@ def backup(
     """Copy a database as of one moment, while workers continue. The copy is verified, and only its owner can read it."""
     file = _file(db, DUMP)
     if Path(target).exists():
-        raise Conflict(f"there is a file {target!r} already; name another, nothing was copied")
+        raise Conflict(f"file {target!r} already exists", consequence="nothing was copied", advice="name another")
     try:
         file.copy_to(target)
     except OSError as e:
-        raise StoreError(f"{target!r} cannot be written: {e.strerror or e}; name another place") from None
+        raise StoreError(f"{target!r} cannot be written: {e.strerror or e}", advice="name another place") from None
     copy = DatabaseFile(target)
     if damage := copy.damage(deep=True):
-        raise StoreError(f"the copy {target!r} is damaged: {damage[0]}; check the database with `adjourn db check`")
+        raise StoreError(
+            f"the copy {target!r} is damaged: {damage[0]}", advice="check the database with `adjourn db check`"
+        )
     found: dict[str, Any] = {
         "path": target,
         "bytes": copy.size,
@@ -193,7 +195,7 @@ def restore(
     address = address_of(db)
     path = file_of(address)
     if path is None:
-        raise Invalid(f"{without_password(address)!r} is not a file: {PUT_BACK}")
+        raise Invalid(f"{without_password(address)!r} is not a file", advice=PUT_BACK)
     name = person(db, by, right="admin", what="restoring a backup").name
     done = asyncio.run(restored_from(backup, path, by=name))
     if as_json:
@@ -219,7 +221,7 @@ def restored(db: Db = None, by: By = None, as_json: Json = False) -> None:
     """
     address = address_of(db)
     if not is_postgres(address):
-        raise Invalid(f"{address!r} is not in PostgreSQL; a file is restored by: adjourn db restore BACKUP")
+        raise Invalid(f"{address!r} is not in PostgreSQL", advice="restore a file with: adjourn db restore BACKUP")
     database_of(db)
     name = person(db, by, right="admin", what="restoring a backup").name
     done = asyncio.run(_held(address, name))

@@ -74,7 +74,9 @@ def _meant(db: str | None, run: str, reason: str, yes: bool, whole: bool) -> str
     if yes or not is_attended():
         options = ("--reason", reason, *(("--whole",) if whole else ()), "--yes")
         again = command(db, "erase", id, options=options)
-        raise Invalid(f"nothing was erased; it cannot be undone, so name the run whole, and say --yes: {again}")
+        raise Invalid(
+            "nothing was erased", advice=f"it cannot be undone, so name the run whole, and say --yes: {again}"
+        )
     tell(f"  {visible(id)}  {visible(title)}")
     try:
         what = "it, and in every run of its conversation" if whole else "it"
@@ -82,7 +84,7 @@ def _meant(db: str | None, run: str, reason: str, yes: bool, whole: bool) -> str
     except (Later, KeyboardInterrupt):
         agreed = False
     if not agreed:
-        raise Invalid(f"{id!r} was left as it is; nothing was erased")
+        raise Invalid(f"{id!r} was left as it is", consequence="nothing was erased")
     return id
 
 

@@ -258,9 +258,9 @@ def retry(
         )
         return
     if wait is not None:
-        raise Invalid("--wait is for one run; leave it out, or leave --all out")
+        raise Invalid("--wait is for one run", advice="leave it out, or leave --all out")
     alike = with_runtime(db, lambda rt: look_alike(rt, db, item, digest))
     if is_attended() and alike.count and not alike.is_meant():
-        raise Invalid("they were left as they are; nothing was retried")
+        raise Invalid("they were left as they are", consequence="nothing was retried")
     done = with_runtime(db, lambda rt: alike.retry(rt, decider, note, request_id), signing_key=signing_key or None)
     raise typer.Exit(report_retried(done, decider.name, alike.like, as_json))

@@ -62,7 +62,8 @@ def requests(
     one = next((one for one in found if one.seq == at), None)
     if one is None:
         raise NotFound(
-            f"record {at} of run {run_id!r} is no model's reply; {command(db, 'requests', run_id)} lists those that are"
+            f"record {at} of run {run_id!r} is no model's reply",
+            advice=f"{command(db, 'requests', run_id)} lists those that are",
         )
     if exactly:
         sys.stdout.buffer.write(one.lines())

@@ -81,11 +81,11 @@ class Wanted:
         run = await rt.get(row.id)
         if row.program != self.program.name:
             raise Invalid(
-                f"{run.id!r} is a run of {row.program!r}, and this is {self.program.name!r}; name its program"
+                f"{run.id!r} is a run of {row.program!r}, and this is {self.program.name!r}", advice="name its program"
             )
         if row.status in ENDED:
             raise Refused(
-                run.id, "resume", row.shown(rt.store.now(), ()), "it has ended; `adjourn fork` begins a new run from it"
+                run.id, "resume", row.shown(rt.store.now(), ()), advice="start a new run from it with `adjourn fork`"
             )
         wanted = Continuation(instruction=self.instruction or None, by=by, attended=True)
         prepared = await prepare(await run.checkpoint(), self.program, wanted, rt.store.now())
@@ -143,12 +143,13 @@ def run(
     """
     if resume and (input is not None or run_id or session or label or after):
         raise Invalid(
-            "--resume goes on with a run that has its input already; leave INPUT, --id, --session, --label and --after out"
+            "--resume goes on with a run that has its input already",
+            advice="leave INPUT, --id, --session, --label and --after out",
         )
     if fresh and (after or not session):
         raise Invalid("--fresh goes with --session, and not with --after: it begins a conversation of its own")
     if instruction and not resume:
-        raise Invalid("--instruction goes with --resume; for a new run put it into INPUT")
+        raise Invalid("--instruction goes with --resume", advice="for a new run put it into INPUT")
     try:
         wanted = Wanted(
             program_of(program),

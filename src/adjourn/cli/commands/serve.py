@@ -158,7 +158,9 @@ def serve(
     try:
         event_loop.run(serve_until_signal(address, loaded, host=host, port=port, ready=ready, **options))
     except OSError as e:  # an address that is nobody's, a certificate that is none
-        raise Invalid(f"{host}:{port} cannot be served: {e.strerror or e}; look at --host and --certfile") from e
+        raise Invalid(
+            f"{host}:{port} cannot be served: {e.strerror or e}", advice="look at --host and --certfile"
+        ) from e
     say(Text("Stopped. Nothing is lost.", style=DIM))
 
 

@@ -73,14 +73,14 @@ def _path(db: str | None, file: str, new: bool) -> str:
 
     if file:
         if not new and not Path(file).is_file():
-            raise Invalid(f"there is no file {file!r}; `adjourn user add NAME --users {file}` makes it")
+            raise Invalid(f"there is no file {file!r}", advice=f"`adjourn user add NAME --users {file}` makes it")
         return file
     address = address_of(db)
     if not new:
         check_exists(address)
     path = users_path(address)
     if not path:
-        raise Invalid(f"{address!r} has no file beside which users could be kept; name one with --users")
+        raise Invalid(f"{address!r} has no file beside which users could be kept", advice="name one with --users")
     return path
 
 

@@ -76,7 +76,7 @@ def worker(
     if on_change not in ("refuse", "warn"):
         raise InvalidDefinition(f"--on-change is 'refuse' or 'warn', not {on_change!r}")
     if archive and not retain:
-        raise InvalidDefinition("--archive says where what is pruned is put; say --retain as well")
+        raise InvalidDefinition("--archive says where what is pruned is put", advice="say --retain as well")
     log_to(say)
     rt = Runtime(
         address_of(db), loaded, resources=given, concurrency=concurrency, lease=lease, grace=grace, on_change=on_change,

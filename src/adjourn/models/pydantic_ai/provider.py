@@ -29,7 +29,8 @@ def resolve(model: object) -> Model:
         provider, colon, name = model.partition(":")
         if model != "test" and not (provider and colon and name):
             raise InvalidDefinition(
-                f"model {model!r} does not name its provider; write 'provider:model', for example 'openai:gpt-5-mini'"
+                f"model {model!r} does not name its provider",
+                advice="write 'provider:model', for example 'openai:gpt-5-mini'",
             )
         return PydanticAIModel(model)
     # Whoever holds one of its models has imported pydantic-ai already.
@@ -40,8 +41,9 @@ def resolve(model: object) -> Model:
         return model
     what = f"the class {model.__name__}" if isinstance(model, type) else f"an object of type {type(model).__name__}"
     raise InvalidDefinition(
-        f"{what} is not a model; pass a string such as 'openai:gpt-5-mini', a pydantic-ai Model object, "
-        f"or any object with `name` and `request` (adjourn.Model)"
+        f"{what} is not a model",
+        advice="pass a string such as 'openai:gpt-5-mini', a pydantic-ai Model object, "
+        "or any object with `name` and `request` (adjourn.Model)",
     )
 
 
@@ -151,8 +153,8 @@ def _build(name: str) -> "ProviderModel":
         said = str(e).partition(" To try Pydantic AI")[0]
         if said.startswith("Unknown model"):
             raise InvalidDefinition(
-                f"model {name!r}: no such provider ({said}); write it as 'provider:model', for example "
-                f"'openai:gpt-5-mini' (pip install 'adjourn[openai]')"
+                f"model {name!r}: no such provider ({said})",
+                advice="write it as 'provider:model', for example 'openai:gpt-5-mini' (pip install 'adjourn[openai]')",
             ) from e
         kind = "auth" if re.search(r"api.?key|credential", said, re.IGNORECASE) else "invalid_request"
         raise ModelError(f"{name} cannot be used: {said}", kind=kind) from e

@@ -6,7 +6,7 @@ from adjourn.core.digest import action_digest
 from adjourn.core.interrupt import Interrupt, view
 from adjourn.core.records import Asked, Closed, Decided, Suspended
 from adjourn.errors import AlreadyDecided, Conflict, StaleDecision
-from adjourn.server.problem import Problem, code_of
+from adjourn.server.problem import Problem, error_members
 from adjourn.stores.protocol import Store
 
 
@@ -30,6 +30,7 @@ async def conflict(store: Store, found: Interrupt, digest: str, error: Conflict)
     was = next((v for v in views if v.digest == digest), None)
     edited = isinstance(last, Decided) and last.edit is not None
     more: dict[str, Any] = {
+        **error_members(error),
         "was": shown(was) if was else None,
         "now": shown(later) if later else _edited(records, found, last) if edited else shown(found),
         "by": last.by if isinstance(last, Decided) else "",
@@ -37,7 +38,7 @@ async def conflict(store: Store, found: Interrupt, digest: str, error: Conflict)
         "at": last.at if last else None,
         "next": later.ref if asked_again and later else None,
     }
-    return Problem(error.status, code_of(error), str(error), more=more)
+    return Problem(error.status, error.code, str(error), more=more)
 
 
 def shown(i: Interrupt) -> dict[str, Any]:

@@ -27,9 +27,9 @@ async def add_endpoint(c: Call) -> Any:
     try:
         check_url(b["url"])
     except Invalid as e:  # it is written as it should be, so it is where it leads to
-        raise NotAllowed(str(e)) from None
+        raise NotAllowed(e.what, consequence=e.consequence, advice=e.advice) from None
     if any(e.name == b["name"] for e in await c.rt.store.endpoints()):
-        raise Conflict(f"there is an endpoint {b['name']!r} already; remove it first")
+        raise Conflict(f"there is an endpoint {b['name']!r} already", advice="remove it first")
     put = Endpoint(b["name"], "webhook", b["url"], secret, tuple(b.get("topics", ())))
     await c.rt.store.endpoints(put, by=c.who.name, origin=c.rt.origin)
     return {"name": put.name, "secret": secret}

@@ -47,7 +47,7 @@ async def start_run(c: Call) -> Any:
     program = c.rt.programs.get(b["program"])
     if program is None:
         known = ", ".join(map(repr, c.rt.programs)) or "none"
-        raise NotFound(f"this server has no program {b['program']!r:.80}; it has {known}")
+        raise NotFound(f"this server has no program {b['program']!r:.80}", advice=f"it has {known}")
     run = await c.rt.start(
         program, b["input"], run_id=b.get("run_id") or _derived_id(c), session=b.get("session"), labels=b.get("labels"), by=c.who.name,
         queue=b.get("queue"), after=b.get("after", MISSING),
@@ -121,8 +121,8 @@ async def fork_run(c: Call) -> Any:
     answers = c.body.get("answers", "reopen")
     if answers == "keep" and not c.who.may("decide"):
         raise NotAllowed(
-            f"{c.who.name!r} is {c.who.role}: keeping people's answers in a fork needs the right to decide; "
-            "with answers='reopen' they are asked again"
+            f"{c.who.name!r} is {c.who.role}: keeping people's answers in a fork needs the right to decide",
+            advice="with answers='reopen' they are asked again",
         )
     try:
         made = await run.fork(
@@ -245,7 +245,8 @@ async def unhalt(c: Call) -> Any:
     for halt in await c.rt.halts():
         if halt.scope == c.body["scope"] and not _may_lift(c, halt):
             raise NotAllowed(
-                f"the halt of {halt.scope!r} was set by {halt.by!r}: an admin lifts it; nothing was lifted"
+                f"the halt of {halt.scope!r} was set by {halt.by!r}: an admin lifts it",
+                consequence="nothing was lifted",
             )
     on = await c.rt.unhalt(c.body["scope"], by=c.who.name, reason=c.body["reason"])
     return {"items": [halt_json(h) for h in on], "after": None}

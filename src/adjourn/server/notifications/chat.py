@@ -33,7 +33,9 @@ def _apprise() -> Any:
 def check_address(url: str) -> None:
     """Raise `Invalid` if Apprise does not know such an address."""
     if not _apprise().Apprise().add(url):
-        raise Invalid(f"Apprise knows no service for {url.partition('://')[0]!r:.40}://…; see its list of services")
+        raise Invalid(
+            f"Apprise knows no service for {url.partition('://')[0]!r:.40}://…", advice="see its list of services"
+        )
 
 
 def words(topic: str, data: dict[str, Any], link: str) -> tuple[str, str]:

@@ -85,13 +85,13 @@ def check_url(url: str, allow: Sequence[Network] = ()) -> SplitResult:
     if parts.username is not None or parts.password is not None or parts.fragment or "\\" in url:
         raise Invalid("an endpoint's URL has no user, password or fragment in it")
     if parts.scheme == "http" and not allow:
-        raise Invalid("an endpoint is reached by https; http is for networks that are explicitly allowed")
+        raise Invalid("an endpoint is reached by https", advice="http is for networks that are explicitly allowed")
     try:
         literal = ipaddress.ip_address(host)
     except ValueError:
         return parts
     if not _reachable(literal, allow):
-        raise Invalid(f"{host} is not a public address; allow its network explicitly if it should be reached")
+        raise Invalid(f"{host} is not a public address", advice="allow its network explicitly if it should be reached")
     return parts
 
 

@@ -156,7 +156,7 @@ def filling(address: str, identity: tuple[str, int]) -> Generator[PostgresFillin
             book.read(Ask(audit=("",)))
             messages(db, ["set local idle_in_transaction_session_timeout = 0"], {})
             if not messages(db, [EMPTY], {})[0][0][0]:
-                raise Conflict(f"{where!r} is not empty; name another, nothing was copied")
+                raise Conflict(f"{where!r} is not empty", consequence="nothing was copied", advice="name another")
             _name(db, identity)
             yield found
             book.ending = True

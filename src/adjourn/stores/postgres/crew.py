@@ -55,9 +55,11 @@ class Crew:
 
     def _request(self, work: Any) -> Request:
         if self._closed:
-            raise StoreError("the store is closed; open a new one")
+            raise StoreError("the store is closed", advice="open a new one")
         if os.getpid() != self._pid:
-            raise StoreError(f"this store was opened in process {self._pid}, before a fork; open it again in this one")
+            raise StoreError(
+                f"this store was opened in process {self._pid}, before a fork", advice="open it again in this one"
+            )
         return Request(work, asyncio.get_running_loop())
 
     def _put(self, job: Callable[[], None]) -> None:

@@ -39,7 +39,7 @@ def pending(version: int, where: str) -> list[tuple[int, str]]:
     found = scripts()
     if version > found[-1][0]:
         text = f"its schema is {version}, and this version of Adjourn knows {found[-1][0]}: use a newer one"
-        raise StoreError(f"{where}: {text}. Nothing was changed")
+        raise StoreError(f"{where}: {text}", consequence="nothing was changed")
     return [(number, text) for number, text in found if number > version]
 
 
@@ -70,7 +70,9 @@ def _check_settings(db: Connection, where: str) -> None:
     encoding = db.info.parameter_status("server_encoding")
     if encoding != "UTF8":
         raise StoreError(
-            f"{where}: its encoding is {encoding}; create a database with encoding UTF8. Nothing was changed"
+            f"{where}: its encoding is {encoding}",
+            consequence="nothing was changed",
+            advice="create a database with encoding UTF8",
         )
     if db.info.parameter_status("standard_conforming_strings") != "on":
-        raise StoreError(f"{where}: set standard_conforming_strings = on. Nothing was changed")
+        raise StoreError(f"{where}: set standard_conforming_strings = on", consequence="nothing was changed")

@@ -3,7 +3,7 @@ gone on since."""
 
 from dataclasses import dataclass
 
-from adjourn.errors import Conflict
+from adjourn.errors import Conflict, bare
 from adjourn.stores.postgres.connections import messages
 from adjourn.stores.postgres.store import PostgresStore
 from adjourn.stores.rules import restore
@@ -40,7 +40,9 @@ async def hold_all(store: PostgresStore, *, by: str, origin: str) -> Held:
     alive = await store.rows(ALIVE, now=store.now())
     if alive:
         raise Conflict(
-            f"worker {alive[0][0]!r} is at work in it; stop all workers and servers first. Nothing was changed"
+            f"worker {bare(alive[0][0])} is running on this database",
+            consequence="nothing was changed",
+            advice="stop all workers and servers first",
         )
     [(taken, highest, runs)] = await store.rows(SAID)
     epoch = restore.next_epoch(highest, store.now())

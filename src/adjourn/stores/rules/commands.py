@@ -164,14 +164,10 @@ def admit(sheet: Sheet, row: RunRow, command: Command) -> None:
     if isinstance(command, Accepted) and (command.by.startswith("@") or is_known(command.by, (row.id, row.program))):
         raise NotAllowed(f"{command.by!r} is a run or its agent: people accept a changed program, not what runs")
     if after(row.status, command) is None:
-        hints = {
-            Status.WAITING: "answer its interrupts instead" if isinstance(command, Resumed) else "",
-            Status.READY: "it is not paused" if isinstance(command, Resumed) else "",
-            Status.CANCELLING: "it is being cancelled",
-            Status.STUCK: "its cancel waits for a person",
-        }
-        hint = "it has ended" if row.status in ENDED else hints.get(row.status, "")
-        raise Refused(row.id, name, row.status.value, hint)
+        resuming = isinstance(command, Resumed)
+        advice = "answer its interrupts instead" if resuming and row.status == Status.WAITING else ""
+        why = "it is not paused" if resuming and row.status == Status.READY else ""
+        raise Refused(row.id, name, row.status.value, why, advice=advice)
 
 
 def _admit_decision(sheet: Sheet, row: RunRow, command: Decided) -> None:
@@ -196,9 +192,9 @@ def _admit_decision(sheet: Sheet, row: RunRow, command: Decided) -> None:
     _admit_shape(shown, found, command)
     check_sealed(sheet, row.id, command)
     if agrees and is_known(command.by, found.votes):
-        raise AlreadyDecided(shown, command.by, "approved already")
+        raise AlreadyDecided(shown, command.by, "approved")
     if row.status in (Status.CANCELLING, Status.STUCK) and not found.undoing:
-        raise Refused(row.id, "answer", row.status.value, "it is being cancelled; only its undo can be decided")
+        raise Refused(row.id, "answer", row.status.value, advice="only its undo can be decided")
     if found.kind in ("approval", "in_doubt"):
         _admit_approver(sheet, row, found, command)
     if command.verdict == "approve" or found.kind in ("in_doubt", "error", "limit", "undo"):

@@ -51,11 +51,13 @@ def erase(sheet: Sheet, run: str, by: str, reason: str, origin: str) -> Erasure 
 def _refusal(sheet: Sheet, row: RunRow) -> AdjournError | None:
     """Why a run must not be erased."""
     if row.status not in ENDED:
-        return Refused(row.id, ERASE, row.status.value, "a run is erased when it has ended: cancel it first")
+        return Refused(
+            row.id, ERASE, row.status.value, advice="cancel it first: only a run that has ended can be erased"
+        )
     for run, status in sheet.later():
         if status not in ENDED:
-            why = f"run {run}, which goes on with its conversation, has not ended: finish or cancel that first"
-            return Refused(row.id, ERASE, row.status.value, why)
+            why = f"run {run}, which continues its conversation, has not ended"
+            return Refused(row.id, ERASE, row.status.value, why, advice="finish or cancel that run first")
     return None
 
 

@@ -97,7 +97,7 @@ def acquire(sheet: Sheet, taken: Taken) -> Lease | None:
         return None
     if taken.head and sheet.head_at(taken.after) != taken.head:
         text = f"record {taken.after} is not the one that its worker knows: the store was restored or replaced under it"
-        raise StoreError(f"run {row.id!r}: {text}. Nothing was changed")
+        raise StoreError(f"run {row.id!r}: {text}", consequence="nothing was changed")
     halts = frozenset(h.scope for h in sheet.halts())
     owner, until = row.worker, sheet.until
     if is_held(owner, until, now, taken.replaces, taken.spares):
@@ -133,7 +133,7 @@ def _held(sheet: Sheet, lease: Lease) -> RunRow:
     if row.erased:  # also what a body comes to late is not recorded
         raise RunErased(row.id, row.title)
     if row.epoch != lease.epoch:
-        raise LeaseLost(f"run {lease.run!r} is at epoch {row.epoch}; {lease.worker!r} had {lease.epoch}")
+        raise LeaseLost(f"run {lease.run!r} is at epoch {row.epoch}", advice=f"{lease.worker!r} had {lease.epoch}")
     return row
 
 
@@ -191,7 +191,8 @@ def commit(sheet: Sheet, lease: Lease, facts: Sequence[Fact], moves: Sequence[Mo
     row = _held(sheet, lease)
     if row.seq < seen:
         raise LeaseLost(
-            f"run {lease.run!r} has {row.seq} records; {lease.worker!r} has seen {seen}: the store was restored under it"
+            f"run {lease.run!r} has {row.seq} records",
+            advice=f"{lease.worker!r} has seen {seen}: the store was restored under it",
         )
     halts = frozenset(h.scope for h in sheet.halts())
     tail = sheet.tail(seen) if row.seq > seen else []

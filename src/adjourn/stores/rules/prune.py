@@ -37,16 +37,17 @@ def prune(sheet: Sheet, run: str, wanted: Pruning, origin: str) -> bool | Failed
 def _refusal(row: RunRow, wanted: Pruning) -> Refused | None:
     """Why a run must not be pruned."""
     if row.status not in ENDED:
-        return Refused(row.id, PRUNE, row.status.value, "only a run that has ended is pruned")
+        return Refused(row.id, PRUNE, row.status.value, advice="only a run that has ended can be pruned")
     if row.seq != wanted.seq:
-        return Refused(row.id, PRUNE, row.status.value, f"it is at record {row.seq}, not at {wanted.seq}: look again")
+        why = f"it is at record {row.seq}, not at {wanted.seq}"
+        return Refused(row.id, PRUNE, row.status.value, why, advice="look at it again")
     if row.updated_at > wanted.before:
-        return Refused(row.id, PRUNE, row.status.value, "its last record is too young")
+        return Refused(row.id, PRUNE, row.status.value, "its last record is too recent")
     return None
 
 
 def _followed(sheet: Sheet, row: RunRow) -> Refused | None:
     """A conversation goes from its end: what a later turn begins with is there as long as that turn is."""
     for run, _ in sheet.later():
-        return Refused(row.id, PRUNE, row.status.value, f"run {run} goes on with it, and is still there")
+        return Refused(row.id, PRUNE, row.status.value, f"run {run} continues its conversation and still exists")
     return None

@@ -35,6 +35,8 @@ def check_after(sheet: Sheet, started: Started, *, new: bool) -> None:
     if row.erased:
         raise RunErased(row.id, row.title)
     if row.status not in ENDED:
-        raise Refused(ref.run, "continue", row.status.value, "finish or cancel it first, then start the next turn")
+        raise Refused(
+            ref.run, "continue", row.status.value, advice="finish or cancel it first, then start the next turn"
+        )
     if not before.head or before.head.hex() != ref.head:
         raise BrokenHistory(started.run, ref.run, ref.seq)

@@ -31,9 +31,11 @@ class Worker:
         Cancelling the caller does not stop it: a transaction is never cut in half.
         """
         if self._closed:
-            raise StoreError("the store is closed; open a new one")
+            raise StoreError("the store is closed", advice="open a new one")
         if os.getpid() != self._pid:
-            raise StoreError(f"this store was opened in process {self._pid}, before a fork; open it again in this one")
+            raise StoreError(
+                f"this store was opened in process {self._pid}, before a fork", advice="open it again in this one"
+            )
         request = Request(work, asyncio.get_running_loop())
         self._queue.put(request)
         return await request.future

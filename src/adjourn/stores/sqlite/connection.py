@@ -19,7 +19,7 @@ def connect(path: str) -> Any:  # apsw's types are not complete
     """A connection set up as every one of ours must be; refuses what would break the promises."""
     folder = os.path.dirname(os.path.abspath(path))
     if not os.path.isdir(folder):
-        raise StoreError(f"there is no folder {folder!r} for the database; create it, or use another path")
+        raise StoreError(f"there is no folder {folder!r} for the database", advice="create it, or use another path")
     try:
         new = not os.path.exists(path)
         db: Any = apsw.Connection(path)
@@ -40,7 +40,7 @@ def connect(path: str) -> Any:  # apsw's types are not complete
         if new and os.path.exists(path):  # what waits in it, and the secrets of webhooks, are for its owner
             os.chmod(path, 0o600)
         if _write_ahead(db) != "wal":
-            raise StoreError(f"{path!r} cannot use write-ahead logging; put the database on a local disk")
+            raise StoreError(f"{path!r} cannot use write-ahead logging", advice="put the database on a local disk")
         # NORMAL may lose the last commits with the power; a recorded call would then run again.
         db.pragma("synchronous", "full")
         db.pragma("journal_size_limit", 16 * 1024 * 1024)
@@ -71,7 +71,9 @@ def refuse_foreign(db: Any, path: str) -> None:
     tables = {name for (name,) in db.execute("select name from sqlite_schema where type = 'table'")}
     db.execute("commit")
     if not tables >= {"run", "journal"} if version else tables:
-        raise StoreError(f"{path!r} is a database of something else; use another path. Nothing was changed")
+        raise StoreError(
+            f"{path!r} is a database of something else", consequence="nothing was changed", advice="use another path"
+        )
 
 
 @contextmanager

@@ -115,7 +115,7 @@ class SQLiteFilling:
 def filling(path: str, identity: tuple[str, int]) -> Generator[SQLiteFilling]:
     """A new file, to be filled: all of it, or there is none."""
     if os.path.exists(path):
-        raise Conflict(f"there is a file {path!r} already; name another, nothing was copied")
+        raise Conflict(f"file {path!r} already exists", consequence="nothing was copied", advice="name another")
     db = connect(path)
     try:
         try:

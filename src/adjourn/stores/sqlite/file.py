@@ -44,7 +44,9 @@ class DatabaseFile:
             db.set_busy_timeout(BUSY)
             yield db
         except apsw.Error as e:
-            raise StoreError(f"{self.path!r} cannot be read as a database: {e}; nothing was changed") from e
+            raise StoreError(
+                f"{self.path!r} cannot be read as a database: {e}", consequence="nothing was changed"
+            ) from e
         finally:
             if db is not None:
                 db.close()

@@ -35,7 +35,9 @@ def pending(version: int, where: str) -> list[tuple[int, str]]:
     """What a store at `version` still needs; refuses a store made by a newer Adjourn."""
     if version > (known := newest()):
         raise StoreError(
-            f"{where} has schema {version}; this Adjourn knows {known}: use a newer Adjourn. Nothing was changed"
+            f"{where} has schema {version}",
+            consequence="nothing was changed",
+            advice=f"this Adjourn knows {known}: use a newer Adjourn",
         )
     return migrations(version)
 

@@ -59,7 +59,9 @@ async def restore(
         finally:
             await store.close()
         if broken:
-            raise StoreError(f"the backup {backup!r} is not as it was written: {broken[0]}; nothing was changed")
+            raise StoreError(
+                f"the backup {backup!r} is not as it was written: {broken[0]}", consequence="nothing was changed"
+            )
         origin = origin or f"{socket.gethostname()}:{os.getpid()}"
         return await asyncio.to_thread(_exchange, backup, copy, path, by, origin, now())
     finally:
@@ -73,11 +75,13 @@ def _places(backup: str, path: str) -> tuple[str, str]:
     backup, path = os.path.realpath(backup), os.path.realpath(path)
     folder = os.path.dirname(path)
     if not os.path.isfile(backup):
-        raise NotFound(f"there is no backup {backup!r}; nothing was changed")
+        raise NotFound(f"there is no backup {backup!r}", consequence="nothing was changed")
     if os.path.exists(path) and os.path.samefile(backup, path):
-        raise Invalid(f"{backup!r} is the database itself; name a backup of it. Nothing was changed")
+        raise Invalid(
+            f"{backup!r} is the database itself", consequence="nothing was changed", advice="name a backup of it"
+        )
     if not os.path.isdir(folder):
-        raise StoreError(f"there is no folder {folder!r} for the database; create it, or use another path")
+        raise StoreError(f"there is no folder {folder!r} for the database", advice="create it, or use another path")
     return backup, path
 
 
@@ -99,18 +103,22 @@ def _copy_of(backup: str, copy: str) -> None:
             refuse_foreign(db, backup)
             version = int(db.pragma("user_version"))
             if not version:
-                raise StoreError(f"{backup!r} is not a backup of an Adjourn database. Nothing was changed")
+                raise StoreError(
+                    f"{backup!r} is not a backup of an Adjourn database", consequence="nothing was changed"
+                )
             pending(version, repr(backup))
             found = [str(row[0]) for row in db.execute("pragma integrity_check(1)")]
             if found != ["ok"]:
-                raise StoreError(f"the backup {backup!r} is damaged: {found[0]}; nothing was changed")
+                raise StoreError(f"the backup {backup!r} is damaged: {found[0]}", consequence="nothing was changed")
             copy_database(db, copy)
         finally:
             db.close()
     except apsw.Error as e:
-        raise StoreError(f"the backup {backup!r} cannot be read as a database: {e}; nothing was changed") from e
+        raise StoreError(
+            f"the backup {backup!r} cannot be read as a database: {e}", consequence="nothing was changed"
+        ) from e
     except OSError as e:
-        raise StoreError(f"{copy!r} cannot be written: {e.strerror or e}; nothing was changed") from e
+        raise StoreError(f"{copy!r} cannot be written: {e.strerror or e}", consequence="nothing was changed") from e
 
 
 def _exchange(backup: str, copy: str, path: str, by: str, origin: str, now: float) -> Restoration:
@@ -173,7 +181,9 @@ def _alone(path: str) -> Generator[int]:
 def _in_use(path: str) -> Conflict:
     pids = _holders(path)
     who = f"process {', '.join(map(str, pids))}" if pids else "another process"
-    return Conflict(f"{path!r} is in use by {who}; stop its workers and servers first. Nothing was changed")
+    return Conflict(
+        f"{path!r} is in use by {who}", consequence="nothing was changed", advice="stop its workers and servers first"
+    )
 
 
 def _holders(path: str) -> list[int]:

@@ -164,7 +164,7 @@ class SQLiteStore(SQLiteAudit):
         """What is written into a file that has no name any more is gone when it is closed, so it is not acknowledged."""
         if _file(self.path) != self._file:
             text = "the database was deleted or replaced while it was open; stop this process, and start it again"
-            raise StoreError(f"{self.path}: {text}. Nothing was changed")
+            raise StoreError(f"{self.path}: {text}", consequence="nothing was changed")
 
     def _synchronous(self, level: str) -> None:
         if level != self._level:

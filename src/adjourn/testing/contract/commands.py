@@ -83,8 +83,10 @@ class Commanding(Ground):
     async def test_a_run_refuses_the_command_and_says_what_it_is(self, store: Store, status: str, verb: str) -> None:
         await bring(store, Status(status))
         async with unchanged(store):
-            with pytest.raises(Conflict, match=rf"\b{status}\b"):
+            with pytest.raises(Conflict) as refused:
                 await store.deliver("r1", COMMANDS[verb])
+        error = refused.value
+        assert status in (error.run_status if isinstance(error, Refused) else str(error))
 
     @pytest.mark.parametrize("status", [c[0] for c in cells() if c[1:] == ("undo", "-")])
     async def test_nothing_is_undone_in_a_run_that_is(self, store: Store, status: str) -> None:
@@ -101,7 +103,7 @@ class Commanding(Ground):
 
     async def test_an_unknown_run_takes_no_command(self, store: Store) -> None:
         await store.create(started("r10"))
-        with pytest.raises(UnknownRun, match="'r1'"):
+        with pytest.raises(UnknownRun, match="run r1 not found"):
             await store.deliver("r1", Said(text="hello"))
 
     async def test_a_second_pause_may_raise_it_to_now(self, store: Store) -> None:
@@ -159,7 +161,7 @@ class Following(Ground):
         await wait_for(store, approval())
         await store.deliver("r1", Said(text="meanwhile"))
         async with unchanged(store):
-            with pytest.raises(AlreadyResumed, match="ends at record 4, but the run is at 5"):
+            with pytest.raises(AlreadyResumed, match="ends at record 4, the run is at 5"):
                 await store.deliver("r1", yes(), at=4)
 
     async def test_of_many_commands_for_the_same_record_one_is_taken(self, store: Store) -> None:
@@ -207,7 +209,7 @@ class Requesting(Ground):
         await store.create(started())
         await store.deliver("r1", Said(text="once"), request="q1")
         async with unchanged(store):
-            with pytest.raises(RequestReused, match="'q1'"):
+            with pytest.raises(RequestReused, match="request id q1"):
                 await store.deliver("r1", Said(text="twice"), request="q1")
             with pytest.raises(RequestReused):
                 await store.deliver("r1", PauseAsked(), request="q1")

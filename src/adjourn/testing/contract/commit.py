@@ -278,7 +278,7 @@ class Resting(Ground):
         lease = await begin(store)
         await store.deliver("r1", PauseAsked())
         async with unchanged(store):
-            with pytest.raises(Refused, match="pausing"):
+            with pytest.raises(Refused, match="being paused"):
                 await commit(store, lease, [replied("send")], [approval(), RunCompleted()])
         assert (await commit(store, lease, [replied("send")], [Parked()])).clean
 

@@ -76,7 +76,7 @@ class Creating(Ground):
     async def test_an_id_is_taken_by_another(self, store: Store, other: dict[str, str]) -> None:
         await store.create(started())
         async with unchanged(store):
-            with pytest.raises(RunExists, match="'r1'"):
+            with pytest.raises(RunExists, match="run r1 already exists"):
                 await store.create(started(**other))
 
     async def test_of_many_who_begin_the_same_run_at_once_one_does(self, store: Store) -> None:
@@ -197,11 +197,11 @@ class Loading(Ground):
 
     async def test_loading_an_unknown_run_says_so(self, store: Store) -> None:
         await store.create(started("r10"))
-        with pytest.raises(UnknownRun, match="'r1'"):
+        with pytest.raises(UnknownRun, match="run r1 not found"):
             await store.load("r1")
 
     async def test_an_unknown_run_is_not_got(self, store: Store) -> None:
-        with pytest.raises(UnknownRun, match="'r1'"):
+        with pytest.raises(UnknownRun, match="run r1 not found"):
             await store.get("r1")
 
     @pytest.mark.parametrize(

@@ -49,7 +49,7 @@ class Deciding(Ground):
         await wait_for(store, approval())
         await store.deliver("r1", no(by="ana"))
         async with unchanged(store):
-            with pytest.raises(AlreadyDecided, match="'ana'"):
+            with pytest.raises(AlreadyDecided, match=r"^ana has already"):
                 await store.deliver("r1", yes(by="bo"))
 
     async def test_only_one_of_a_hundred_deciders_wins(self, store: Store) -> None:
@@ -62,12 +62,14 @@ class Deciding(Ground):
     async def test_an_unknown_interrupt_is_refused_with_those_that_are_pending(self, store: Store) -> None:
         await wait_for(store, approval(), approval("1.1?0"))
         async with unchanged(store):
-            with pytest.raises(UnknownInterrupt, match=r"'r1:9\.9\?0'; pending: 'r1:1\.0\?0', 'r1:1\.1\?0'"):
+            with pytest.raises(
+                UnknownInterrupt, match=r"r1:9\.9\?0 not found; open interrupts: r1:1\.0\?0, r1:1\.1\?0"
+            ):
                 await store.deliver("r1", yes("9.9?0"))
 
     async def test_an_unknown_interrupt_of_a_run_that_waits_for_nothing(self, store: Store) -> None:
         await store.create(started())
-        with pytest.raises(UnknownInterrupt, match="pending: none"):
+        with pytest.raises(UnknownInterrupt, match="open interrupts: none"):
             await store.deliver("r1", yes())
 
     @pytest.mark.parametrize(("seconds", "late"), [(59, False), (60, True), (61, True)])
@@ -191,7 +193,7 @@ class Voting(Ground):
         await wait_for(store, approval(approvers=2))
         await store.deliver("r1", yes(by="ana"))
         async with unchanged(store):
-            with pytest.raises(AlreadyDecided, match="'ana'"):
+            with pytest.raises(AlreadyDecided, match=r"^ana has already"):
                 await store.deliver("r1", yes(by="ana"))
 
     async def test_the_first_denial_settles_it(self, store: Store) -> None:
@@ -199,7 +201,7 @@ class Voting(Ground):
         await store.deliver("r1", yes(by="ana"))
         await store.deliver("r1", no(by="bo"))
         assert await open_ids(store) == []
-        with pytest.raises(AlreadyDecided, match="'bo'"):
+        with pytest.raises(AlreadyDecided, match=r"^bo has already"):
             await store.deliver("r1", yes(by="cy"))
 
     async def test_who_approved_may_still_deny(self, store: Store) -> None:

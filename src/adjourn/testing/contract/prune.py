@@ -33,7 +33,7 @@ class Holding(Ground):
         assert (hold.scope, hold.by, hold.reason) == (scope, "ann", "case 7")
         async with unchanged(store):
             for attempt in (store.erase("r1", by="bo", reason="asked to"), pruned(store)):
-                with pytest.raises(RunHeld, match=r"set by 'ann': 'case 7'.*adjourn hold .* --lift") as raised:
+                with pytest.raises(RunHeld, match=r"set by ann: case 7.*adjourn hold .* --lift") as raised:
                     await attempt
                 assert (raised.value.scope, raised.value.by) == (scope, "ann")
         assert "case 7" in (await store.audit("r1"))[-1].entry["refused"]
@@ -108,7 +108,7 @@ class Pruned(Ground):
     async def test_its_id_stays_taken(self, store: Store) -> None:
         await told(store)
         await pruned(store)
-        with pytest.raises(RunPruned, match=r"'r1' was here and was pruned.*choose another"):
+        with pytest.raises(RunPruned, match=r"run r1 was pruned.*use another run_id"):
             await store.create(started("r1", input=f"{CANARY} input"))
         with pytest.raises(UnknownRun):
             await store.deliver("r1", Said(text="more", by="ana"))
@@ -151,9 +151,9 @@ class Pruned(Ground):
         await told(store)
         row = await store.get("r1")
         async with unchanged(store):
-            with pytest.raises(Refused, match="look again"):
+            with pytest.raises(Refused, match="look at it again"):
                 await store.prune("r1", Pruning(row.seq - 1, FOREVER))
-            with pytest.raises(Refused, match="too young"):
+            with pytest.raises(Refused, match="too recent"):
                 await store.prune("r1", Pruning(row.seq, row.updated_at - 0.001))
         assert await store.prune("r1", Pruning(row.seq, row.updated_at))
 

@@ -149,7 +149,7 @@ class Signing(Ground):
         lease = await claim(store)
         await commit(store, lease, [Disowned(seq=seq, i="1.0?0", by="eve")], [Parked()])
         assert await open_ids(store) == ["r1:1.0?0"]
-        with pytest.raises(AlreadyDecided, match="approved already by 'ana'"):
+        with pytest.raises(AlreadyDecided, match=r"^ana has already approved"):
             await store.deliver("r1", yes(by="ana"))
         await store.deliver("r1", yes(by="eve"))  # as herself, this time
         assert await open_ids(store) == []
