@@ -1,8 +1,12 @@
 """The phases of a call, cell by cell: what each record makes of a call in each phase."""
 
+from enum import StrEnum
+
+import msgspec
 import pytest
 
-from adjourn.core.call import OWING, Call, Phase
+from adjourn.core.call import OWING, Call, Phase, UndoState, VerifyAnswer
+from adjourn.core.flow_events import FlowClosing
 from adjourn.core.ids import natural_key, undo_target
 from adjourn.core.messages import ToolCall
 from adjourn.core.records import (
@@ -139,3 +143,25 @@ def test_an_undo_names_what_it_takes_back(undo: str, call: str) -> None:
 
 def test_calls_are_ordered_as_people_count() -> None:
     assert sorted(["2.10", "2.9", "10.0", "2.9/1.0"], key=natural_key) == ["2.9", "2.9/1.0", "2.10", "10.0"]
+
+
+STORED: list[tuple[type[StrEnum], list[str]]] = [
+    (VerifyAnswer, ["", "happened", "not", "unknown", "given up"]),
+    (UndoState, ["", "undone", "undone: a person says so", "left: its undo failed", "in doubt: left"]),
+    (FlowClosing, ["", "wait", "cancel"]),
+]
+"""What snapshots and chapters that are written already have in these fields."""
+
+
+@pytest.mark.parametrize(("kind", "words"), STORED)
+def test_a_state_is_stored_as_the_string_it_always_was(kind: type[StrEnum], words: list[str]) -> None:
+    assert [member.value for member in kind] == words
+    for word in words:
+        read = msgspec.msgpack.decode(msgspec.msgpack.encode(word), type=kind)
+        assert read is kind(word) and bool(read) == bool(word)
+        assert msgspec.msgpack.encode(read) == msgspec.msgpack.encode(word)
+        assert msgspec.json.encode(read) == msgspec.json.encode(word)
+
+
+def test_an_effect_is_gone_if_its_undo_was_done_by_us_or_by_a_person() -> None:
+    assert [state for state in UndoState if state.is_undone] == [UndoState.UNDONE, UndoState.UNDONE_BY_PERSON]

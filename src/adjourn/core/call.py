@@ -29,6 +29,31 @@ OWING = frozenset({Phase.NEW, Phase.APPROVED, Phase.CLEARED, Phase.DOUBT, Phase.
 """Phases in which a call owes the plan a decision."""
 
 
+class VerifyAnswer(StrEnum):
+    """What the world, or a person, says about a call in doubt. The values are those of the records and snapshots."""
+
+    NONE = ""
+    HAPPENED = "happened"
+    NOT_HAPPENED = "not"
+    UNKNOWN = "unknown"
+    GIVEN_UP = "given up"
+
+
+class UndoState(StrEnum):
+    """What became of the undo of a call. The values are the words of a cancelled run's residue."""
+
+    NONE = ""
+    UNDONE = "undone"
+    UNDONE_BY_PERSON = "undone: a person says so"
+    LEFT = "left: its undo failed"
+    LEFT_IN_DOUBT = "in doubt: left"
+
+    @property
+    def is_undone(self) -> bool:
+        """Whether its effect is gone."""
+        return self in (UndoState.UNDONE, UndoState.UNDONE_BY_PERSON)
+
+
 class Grant(msgspec.Struct, gc=False):
     """What people were asked and said about a call. `lives`: the call whose execution lives on it."""
 
@@ -78,7 +103,7 @@ class Call(msgspec.Struct, gc=False):
     inherited: bool = False
     edited: bool = False
     queued: bool = False
-    verified: str = ""
+    verified: VerifyAnswer = VerifyAnswer.NONE
     doubt: str = ""
     doubts: int = 0
     settle: float = 0.0
@@ -91,7 +116,7 @@ class Call(msgspec.Struct, gc=False):
     ran: bool = False
     suspended: str = ""
     resume_to: str = ""
-    undone: str = ""
+    undone: UndoState = UndoState.NONE
     compensated: set[int] = msgspec.field(default_factory=set[int])
     began: tuple[str, Any] | None = None
 

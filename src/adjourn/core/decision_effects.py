@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from adjourn.core import records as r
 from adjourn.core.authority import Vote, gate_of, is_filled, says_yes
-from adjourn.core.call import Phase, is_answer
+from adjourn.core.call import Phase, UndoState, VerifyAnswer, is_answer
 from adjourn.core.digest import action_digest, question_digest
 
 if TYPE_CHECKING:
@@ -66,7 +66,9 @@ def approval(state: State, record: r.Asked, x: r.Decided) -> None:
         return
     if x.verdict == "deny":
         note = f": {x.note}" if x.note else ""
-        begun = call.attempt > 0 and call.verified != "not"  # a body that had paused: what it did stands
+        begun = (
+            call.attempt > 0 and call.verified != VerifyAnswer.NOT_HAPPENED
+        )  # a body that had paused: what it did stands
         what = "It does not go on." if begun else "It was not run."
         state._finish(call, None, f"denied by {x.by or 'a person'}{note}. {what}", ran=begun, kept=begun)
         return
@@ -97,16 +99,16 @@ def doubt(state: State, record: r.Asked, x: r.Decided) -> None:
     if choice == "happened":
         state._finish(call, x.value.get("result"), "", ran=True)
     elif choice == "run":
-        call.verified, call.grant = "not", x.i
+        call.verified, call.grant = VerifyAnswer.NOT_HAPPENED, x.i
         state._phase(call, Phase.CLEARED)
     elif choice == "not":
         state._finish(call, None, "it did not happen", ran=False)
     elif choice == "leave":
-        call.undone = "in doubt: left"
+        call.undone = UndoState.LEFT_IN_DOUBT
         state._effect(call)
         state._finish(call, None, "in doubt", ran=True)
     else:
-        call.verified, state.gave_up = "given up", "@in_doubt"
+        call.verified, state.gave_up = VerifyAnswer.GIVEN_UP, "@in_doubt"
 
 
 def error(state: State, record: r.Asked, x: r.Decided) -> None:
@@ -141,7 +143,7 @@ def undo(state: State, record: r.Asked, x: r.Decided) -> None:
         return
     state.live.pop(undo.id, None)
     state.owed.pop(undo.id, None)
-    state._taken_back(undo.id, "undone: a person says so" if choice == "done" else "left: its undo failed")
+    state._taken_back(undo.id, UndoState.UNDONE_BY_PERSON if choice == "done" else UndoState.LEFT)
 
 
 DECIDED: dict[str, Callable[[State, Any, r.Decided], None]] = {

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from adjourn.core import quarantine
 from adjourn.core import records as r
-from adjourn.core.call import Call, Phase
+from adjourn.core.call import Call, Phase, VerifyAnswer
 from adjourn.core.ids import is_undo
 from adjourn.core.status import Status
 
@@ -83,7 +83,7 @@ def doubted(state: State, _seq: int, x: r.Doubted) -> None:
 
 
 def _in_doubt(state: State, call: Call, why: str, settle: float, at: float) -> None:
-    call.doubt, call.verified, call.denied = why, "", False
+    call.doubt, call.verified, call.denied = why, VerifyAnswer.NONE, False
     call.doubts += 1
     call.settle, call.settles = settle, at + settle if settle else 0.0
     state._phase(call, Phase.DOUBT)
@@ -91,16 +91,16 @@ def _in_doubt(state: State, call: Call, why: str, settle: float, at: float) -> N
 
 def verified(state: State, _seq: int, x: r.Verified) -> None:
     """What the world says. After a timeout a first "not" may only mean "not yet": it is asked once more."""
-    call = state.live[x.call]
-    if x.answer == "happened":
-        call.verified = x.answer
+    call, answer = state.live[x.call], VerifyAnswer(x.answer)
+    if answer == VerifyAnswer.HAPPENED:
+        call.verified = answer
         state._finish(call, x.value, "", ran=True)
-    elif x.answer == "not" and call.settle and not call.denied:
+    elif answer == VerifyAnswer.NOT_HAPPENED and call.settle and not call.denied:
         call.denied, call.settles = True, x.at + call.settle
         state._phase(call, Phase.DOUBT)
     else:
-        call.verified = x.answer
-        again = x.answer == "not" and call.doubts < AGAIN
+        call.verified = answer
+        again = answer == VerifyAnswer.NOT_HAPPENED and call.doubts < AGAIN
         state._phase(call, Phase.CLEARED if again else Phase.DOUBT)
 
 

@@ -7,6 +7,7 @@ takes it, without beginning the event's chains again: they began when it came.
 from __future__ import annotations
 
 from collections.abc import Callable
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -23,6 +24,14 @@ if TYPE_CHECKING:
 
 STEPS = 3_000
 """The work of one look at whether an event fits a question: a few milliseconds."""
+
+
+class FlowClosing(StrEnum):
+    """Whether a flow is to end: as soon as nothing runs or waits, or without what it waits for. The values are a snapshot's."""
+
+    NO = ""
+    WAIT = "wait"
+    CANCEL = "cancel"
 
 
 class Heard(msgspec.Struct):
@@ -125,6 +134,8 @@ def _resolve(state: State, waits: Callable[[r.Suspended], bool], value: Any, hea
 def _closing(state: State, *, cancel: bool) -> None:
     """A flow is to end as soon as nothing runs; with `cancel`, without what it still waits for."""
     assert state.flow is not None
-    state.flow.closing = "cancel" if cancel else state.flow.closing or "wait"
     if cancel:
+        state.flow.closing = FlowClosing.CANCEL
         state.open.clear()
+    elif not state.flow.closing:
+        state.flow.closing = FlowClosing.WAIT

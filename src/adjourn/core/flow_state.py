@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from adjourn.core.flow_events import Heard
+from adjourn.core.flow_events import FlowClosing, Heard
 from adjourn.core.graph import (
     AgentItem,
     AnyItem,
@@ -106,7 +106,7 @@ class FlowFold(msgspec.Struct, dict=True):
     called: set[str] = set()
     done: dict[str, dict[int, int]] = {}
     touched: float = 0.0
-    closing: str = ""
+    closing: FlowClosing = FlowClosing.NO
     events: int = 0
     inherited: int = 0
     heard: list[Heard] = []

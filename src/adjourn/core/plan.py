@@ -10,7 +10,7 @@ import msgspec
 
 from adjourn.core import deadlines
 from adjourn.core.authority import gate_of, people, shown_digest
-from adjourn.core.call import Call, Phase, is_answer
+from adjourn.core.call import Call, Phase, VerifyAnswer, is_answer
 from adjourn.core.digest import action_digest
 from adjourn.core.doubt import AGAIN
 from adjourn.core.failure_likeness import UNAUTHORISED
@@ -333,21 +333,22 @@ def started(state: State) -> list[Call]:
     """Calls whose body ran and stopped to wait: an effect may stand, without a result."""
     return [
         c for c in state.live.values()
-        if c.attempt and not is_undo(c.id) and c.id not in state.effects and c.verified != "not"
+        if c.attempt and not is_undo(c.id) and c.id not in state.effects and c.verified != VerifyAnswer.NOT_HAPPENED
     ]  # fmt: skip
+
+
+_SETTLED = (VerifyAnswer.NOT_HAPPENED, VerifyAnswer.GIVEN_UP)
 
 
 def doubtful(call: Call) -> bool:
     """Whether nobody knows if it happened, also if a person was asked already and has not answered."""
-    asked = call.phase == Phase.ASKED and bool(call.doubt) and call.verified not in ("not", "given up")
-    return (call.phase == Phase.DOUBT and call.verified != "not") or asked
+    asked = call.phase == Phase.ASKED and bool(call.doubt) and call.verified not in _SETTLED
+    return (call.phase == Phase.DOUBT and call.verified != VerifyAnswer.NOT_HAPPENED) or asked
 
 
 def undone(state: State) -> list[str]:
     """The calls that were undone, latest first."""
-    return [
-        c.id for c in [*reversed(started(state)), *reversed(state.effects.values())] if c.undone.startswith("undone")
-    ]
+    return [c.id for c in [*reversed(started(state)), *reversed(state.effects.values())] if c.undone.is_undone]
 
 
 def residue(state: State, alone: Set[str] = frozenset()) -> list[dict[str, Any]]:
@@ -357,10 +358,10 @@ def residue(state: State, alone: Set[str] = frozenset()) -> list[dict[str, Any]]
     """
     left: list[dict[str, Any]] = []
     for call in [*state.effects.values(), *started(state)]:
-        if call.undone.startswith("undone") or call.effect == "read" or call.id in state.threads:
+        if call.undone.is_undone or call.effect == "read" or call.id in state.threads:
             continue
         doubted = call.phase == Phase.DOUBT or (call.phase == Phase.ASKED and call.doubt)
-        why = call.undone or ("in doubt" if doubted else "it has no undo")
+        why = call.undone.value or ("in doubt" if doubted else "it has no undo")
         if call.left:
             why = LEFT
         if call.inherited:

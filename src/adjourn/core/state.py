@@ -14,7 +14,7 @@ from adjourn.core import doubt, replies
 from adjourn.core import flow_events as events
 from adjourn.core import records as r
 from adjourn.core.authority import Vote, goes_on, shapes
-from adjourn.core.call import OWING, Basis, Call, Failures, Grant, OpenInterrupt, Phase
+from adjourn.core.call import OWING, Basis, Call, Failures, Grant, OpenInterrupt, Phase, UndoState, VerifyAnswer
 from adjourn.core.chapter import begun
 from adjourn.core.conversation import PendingMessage, Thread, late_result
 from adjourn.core.decision_effects import DECIDED, LOST, forked, is_settled, memo_of
@@ -197,7 +197,7 @@ class State(msgspec.Struct):
             call = self.live[x.call] = Call(x.call, x.tool, None)
         call.attempt, call.epoch, call.effect = x.attempt, self.epoch, x.effect
         call.undo, call.digest = x.undo, x.digest
-        call.verified, call.doubt, call.at = "", "", x.at
+        call.verified, call.doubt, call.at = VerifyAnswer.NONE, "", x.at
         call.left = call.denied = False
         call.inherited = self.seq <= self.forked_at
         call.basis = None
@@ -358,7 +358,7 @@ class State(msgspec.Struct):
         if call.attempt and call.effect != "read" and not is_undo(call.id):
             self.effects[call.id] = call
 
-    def _taken_back(self, undo: str, how: str = "undone") -> None:
+    def _taken_back(self, undo: str, how: UndoState = UndoState.UNDONE) -> None:
         """An undo, or one of a body's own compensations, is done."""
         target = self.effects.get(undo_target(undo)) or self.live[undo_target(undo)]
         number = compensation_number(undo)
@@ -366,7 +366,7 @@ class State(msgspec.Struct):
             target.compensated.add(number)
             # There may be more to take back: another compensation, or what the tool's own undo is for.
             covered = not target.compensations and not target.undo and not target.undone
-            if how.startswith("undone") and not covered:
+            if how.is_undone and not covered:
                 return
         target.undone = how
 

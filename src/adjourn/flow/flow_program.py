@@ -9,6 +9,7 @@ from adjourn.core.call import Call, Phase
 from adjourn.core.conversation import Thread
 from adjourn.core.digest import action_digest
 from adjourn.core.duration import Duration, seconds
+from adjourn.core.flow_events import FlowClosing
 from adjourn.core.ids import GRAPH
 from adjourn.core.plan import Ask, Go, Judged, Plan, Step
 from adjourn.core.records import Asked, Fact, Faulted, Intended, Returned, RunCompleted
@@ -80,7 +81,7 @@ class FlowProgram:
     def next(self, state: State, now: float, plan: Plan) -> None:
         flow = state.flow
         assert flow is not None
-        if flow.closing == "cancel":
+        if flow.closing == FlowClosing.CANCEL:
             _wind_up(plan, state, RunCompleted(output=flow.data), settle=False)
             return
         if state.stop_now:
