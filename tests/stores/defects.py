@@ -97,7 +97,7 @@ RULES: dict[str, Defect] = {
         rewriting(
             Sheet,
             "wake_if_due",
-            "not row.worker or any(x.epoch != row.epoch for x in journal)",
+            "not row.worker or any(line.epoch != row.epoch for line in journal)",
             "journal[0].epoch == row.epoch",
         ),
         CONTRACT + "a_word_that_leaves_a_run_due_wakes_it[waiting-Said]",

@@ -44,8 +44,8 @@ class AuditRow(msgspec.Struct, frozen=True):
 def placed(place: str) -> tuple[float, str, int]:
     """A line's `place` as (time, scope, number); raises `Invalid` for anything else."""
     try:
-        at, n, scope = place.split("/", 2)
-        return float(at), scope, int(n)
+        at, number, scope = place.split("/", 2)
+        return float(at), scope, int(number)
     except ValueError:
         raise Invalid(f"{place!r:.80} is no place in the audit", advice="take it from the page before") from None
 
@@ -76,15 +76,15 @@ def verify(
 
     It begins with `salt`.
     """
-    n, head = 0, salt
+    count, head = 0, salt
     for number, body, stored in rows:
-        if number != n + 1:
-            return Broken(what, scope, n + 1, f"it is missing: line {number} follows line {n}")
+        if number != count + 1:
+            return Broken(what, scope, count + 1, f"it is missing: line {number} follows line {count}")
         if body is None:
             return Broken(what, scope, number, "its content is gone, and nobody erased it")
-        n, head = number, chain(head, body)
+        count, head = number, chain(head, body)
         if head != stored:
-            return Broken(what, scope, n, "it was edited, or moved here from elsewhere")
-    if (n, head) != last:
-        return Broken(what, scope, n + 1, f"the end is missing: there were {last[0]} lines, there are {n}")
+            return Broken(what, scope, number, "it was edited, or moved here from elsewhere")
+    if (count, head) != last:
+        return Broken(what, scope, count + 1, f"the end is missing: there were {last[0]} lines, there are {count}")
     return None

@@ -4,6 +4,7 @@ import base64
 import hashlib
 import os
 from collections.abc import Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Protocol, cast
 
 from adjourn.errors import InvalidDefinition
@@ -104,7 +105,7 @@ def audit_keys(given: KeySource | Sequence[KeySource] | None = None) -> tuple[Au
         raise InvalidDefinition(
             f"there is an audit key, and {SECRET} is set: a store's seals have one kind of key", advice="unset one"
         )
-    return tuple(key for source in sources for key in _keys(source)) or secrets
+    return tuple(chain.from_iterable(map(_keys, sources))) or secrets
 
 
 def _secrets() -> tuple[AuditKey, ...]:
@@ -131,7 +132,7 @@ def _keys(source: KeySource) -> list[AuditKey]:
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
     if not lines:
         raise InvalidDefinition(f"there is no key in {os.fspath(source)!r}", advice="make one: adjourn keys new FILE")
-    return [_public(line) for line in lines]
+    return list(map(_public, lines))
 
 
 def _private(text: str, where: str) -> AuditKey:

@@ -62,8 +62,9 @@ class MemoryChannel:
         """See `Channel.follow`."""
         self._followed[run] += 1
         if self._followed[run] == 1:
-            for line in [line for end in self._ends if end is not self for line in end._ears.so_far(run)]:
-                self._ears.hear(line)
+            for end in self._ends - {self}:
+                for line in list(end._ears.so_far(run)):
+                    self._ears.hear(line)
         try:
             yield
         finally:

@@ -94,9 +94,11 @@ def put(contents: Contents, filling: Filling) -> Copied:
     done, size, book = Copied(), 0, filling.book
     requests: list[tuple[str, str, int, str]] = []
     for run in contents.runs():
-        size += sum(len(x.body or "") for x in run.journal)
+        for line in run.journal:
+            size += len(line.body or "")
         _put_run(run, book)
-        requests += [(run.row.id, *request) for request in run.requests]
+        for request in run.requests:
+            requests.append((run.row.id, *request))
         done.runs, done.records = done.runs + 1, done.records + len(run.journal)
         if size > AT_ONCE:
             book.flush()
@@ -142,7 +144,10 @@ def _in_parts(lines: Iterable[AuditRow], write: Callable[[list[AuditRow]], None]
 
 
 def _wake(contents: Contents, book: Book) -> None:
-    wakes = {run.row.id: run.wake for run in contents.runs() if run.wake is not None}
+    wakes: dict[str, float] = {}
+    for run in contents.runs():
+        if run.wake is not None:
+            wakes[run.row.id] = run.wake
     book.write(Writes(wakes=wakes))
     book.flush()
 
@@ -155,14 +160,18 @@ def differences(one: Contents, other: Contents) -> Iterator[str]:
             assert found is not None
             yield f"run {found.row.id!r} is not the same"
             return
-    if any(mine != its for mine, its in zip_longest(one.lines(), other.lines())):
+    if not _are_same(one.lines(), other.lines()):
         yield "the audit is not the same"
-    if any(mine != its for mine, its in zip_longest(one.seals(), other.seals())):
+    if not _are_same(one.seals(), other.seals()):
         yield "the seals are not the same"
     if one.identity() != other.identity():
         yield "its id is not the same"
     if _numberless(one.rest()) != _numberless(other.rest()):
         yield "halts, holds, endpoints, notifications or settings are not the same"
+
+
+def _are_same(these: Iterable[object], those: Iterable[object]) -> bool:
+    return all(one == other for one, other in zip_longest(these, those))
 
 
 def _numberless(rest: Rest) -> Rest:

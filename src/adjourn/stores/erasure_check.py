@@ -10,6 +10,7 @@ from adjourn.core.status import ENDED
 from adjourn.core.tombstone import tombstone
 from adjourn.stores.audit import chain
 from adjourn.stores.protocol import RunRow
+from adjourn.stores.rows import present
 
 Line = tuple[int, str | None, bytes]
 """The number, the body and the hash of a record. The body is None if it was erased."""
@@ -37,7 +38,9 @@ def flaws(
     if not isinstance(record, Erased):
         yield last[0], "its content is gone, and no record says who erased it"
         return
-    if (seq := next((seq for seq, body, _ in before if body is not None), 0)) or row.salt:
+    left = present((seq, body) for seq, body, _ in before)
+    if left or row.salt:
+        seq = left[0][0] if left else 0
         yield seq, "it was erased, and is not: its content, or what its hashes began with, is there"
     if len(before) < 1 or chain(before[-1][2], last[1] or "") != last[2] or last[2] != row.head:
         yield last[0], "it was edited, or moved here from elsewhere"

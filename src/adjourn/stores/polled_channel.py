@@ -7,7 +7,7 @@ import asyncio
 import logging
 import os
 from collections import Counter
-from collections.abc import AsyncGenerator, Collection, Sequence
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import NamedTuple, Protocol
 
@@ -84,14 +84,27 @@ class PolledChannel:
                 await asyncio.sleep(POLL)
                 items, self._waiting = self._waiting, []
                 wanted = await self._board.interested()
-                joined = {run for run, asked in wanted.items() if self._wanted.get(run) != asked}
-                fresh = [(run, line) for run in joined for line in self._ears.so_far(run)]
+                fresh = self._so_far(wanted)
                 self._wanted = wanted
                 caught = {run for run, _ in fresh}
-                self._waiting = [x for x in self._waiting if not (x.run in caught and x.in_whole)]  # `fresh` has it
-                rows = [(x.run, x.line()) for x in items if x.run in wanted and x.run not in caught] + fresh
+                # What is said in whole since then, `fresh` has already.
+                self._waiting = [said for said in self._waiting if not (said.run in caught and said.in_whole)]
+                rows: list[tuple[str, str]] = []
+                for said in items:
+                    if said.run in wanted and said.run not in caught:
+                        rows.append((said.run, said.line()))
+                rows += fresh
                 if rows:
                     await self._board.write(rows, self._id)
+
+    def _so_far(self, wanted: Mapping[str, float]) -> list[tuple[str, str]]:
+        """What was said so far of the runs to which somebody has begun to listen."""
+        found: list[tuple[str, str]] = []
+        for run, asked in wanted.items():
+            if self._wanted.get(run) != asked:
+                for line in self._ears.so_far(run):
+                    found.append((run, line))
+        return found
 
     @asynccontextmanager
     async def follow(self, run: str) -> AsyncGenerator[None]:
@@ -128,9 +141,9 @@ class PolledChannel:
             if run in self._followed:
                 self._followed[run] = last
             return
-        for n, body in await self._board.since(run, after, self._id):  # our own were heard already
+        for number, body in await self._board.since(run, after, self._id):  # our own were heard already
             if run in self._followed:
-                self._followed[run] = n
+                self._followed[run] = number
             self._ears.hear(body)
 
     async def forget(self, run: str) -> bool:

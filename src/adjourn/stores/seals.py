@@ -56,9 +56,9 @@ class Seal(msgspec.Struct, frozen=True):
 _read = msgspec.json.Decoder(list[Covered]).decode
 
 
-def seal_hash(store: str, k: int, at: float, prev: bytes, body: str) -> bytes:
+def seal_hash(store: str, number: int, at: float, prev: bytes, body: str) -> bytes:
     """What a seal's signature is for."""
-    return bytes.fromhex(digest("seal/1", store, k, at, prev, body))
+    return bytes.fromhex(digest("seal/1", store, number, at, prev, body))
 
 
 def sealed_head(salt: bytes, head: bytes) -> str:
@@ -117,12 +117,12 @@ class Anchor(msgspec.Struct, frozen=True):
                 f"there {'is no anchor' if not found else 'are several anchors'} in {text!r:.80}: "
                 f"an anchor is the line that `adjourn audit anchor` prints, and begins with {_WORD}"
             )
-        store, k, when, hash, kid, sig = found[0]
+        store, number, when, hash, kid, sig = found[0]
         try:
             at = datetime.fromisoformat(when).timestamp()
         except ValueError:
             raise Invalid(f"an anchor's time is written like 2026-01-31T09:30:00.000Z, not {when!r:.40}") from None
-        return cls(store, int(k), round(at, 3), hash, kid, sig)
+        return cls(store, int(number), round(at, 3), hash, kid, sig)
 
     @property
     def when(self) -> str:
@@ -147,5 +147,6 @@ _ANCHOR = (
 
 def last_covered(seals: Sequence[Seal], known: dict[str, Covered]) -> None:
     """Take in what these seals cover; `known` then has the last of each scope."""
-    for one in seals:
-        known |= {x.scope: x for x in one.covered}
+    for seal in seals:
+        for covered in seal.covered:
+            known[covered.scope] = covered

@@ -4,7 +4,7 @@ One for a run, bound to its chain: it is given out only while the journal has th
 whether they know its format; whoever cannot read it folds the journal.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 import msgspec
@@ -40,6 +40,17 @@ class Snapshots(Protocol):
 
 
 Kept = tuple[Snapshot, dict[SnapshotPart, bytes]]
+
+
+def kept_whole(snapshot: Snapshot, segments: Iterable[tuple[str, str, int, bytes]]) -> Kept | None:
+    """A snapshot with its stretches, from rows (edition, path, k, body); None if one of them is missing."""
+    bodies: dict[tuple[str, str, int], bytes] = {}
+    for edition, path, k, body in segments:
+        bodies[edition, path, k] = body
+    parts: dict[SnapshotPart, bytes] = {}
+    for which in snapshot.stretches:
+        parts[which] = bodies.get((which.edition, which.path, which.k), b"")
+    return (snapshot, parts) if all(parts.values()) else None
 
 
 class MemorySnapshots:

@@ -45,7 +45,7 @@ class Evidence(Protocol):
         ...
 
     def lines(self, scope: str) -> Iterable[Line]: ...
-    def line(self, scope: str, n: int) -> Line | None: ...
+    def line(self, scope: str, number: int) -> Line | None: ...
     def runs(self) -> Iterable[RunRow | Broken]:
         """Every run's row; what cannot be read as one is broken."""
         ...
@@ -88,7 +88,7 @@ class Verification(list[Broken]):
 
     def __str__(self) -> str:
         if self:
-            return "\n".join(str(place) for place in self)
+            return "\n".join(map(str, self))
         return " ".join([self._sealed(), *self._since(), *self._trust()])
 
     def _sealed(self) -> str:
@@ -102,7 +102,12 @@ class Verification(list[Broken]):
         if self.anchor is not None:
             said.append(f"What the anchor of {_when(self.anchor.at)} names is still there.")
         if self.lines or self.records:
-            many = " and ".join(_count(n, word) for n, word in ((self.lines, "line"), (self.records, "record")) if n)
+            counts: list[str] = []
+            if self.lines:
+                counts.append(_count(self.lines, "line"))
+            if self.records:
+                counts.append(_count(self.records, "record"))
+            many = " and ".join(counts)
             since = " since then" if self.seal else ""
             oldest = f" (the oldest line is of {_when(self.oldest)})" if self.lines else ""
             are = "is" if self.lines + self.records == 1 else "are"
@@ -124,8 +129,8 @@ def _when(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
-def _count(n: int, word: str) -> str:
-    return f"{n:,} {word}" if n == 1 else f"{n:,} {word}s"
+def _count(number: int, word: str) -> str:
+    return f"{number:,} {word}" if number == 1 else f"{number:,} {word}s"
 
 
 def verified(evidence: Evidence, keys: Sequence[AuditKey] = (), since: Anchor | None = None) -> Verification:
@@ -150,9 +155,9 @@ class _Check:
         self._pruned: dict[str, dict[str, Any]] = {}  # the last lines of the audits of runs that were pruned
         self._broken: set[tuple[str, str]] = set()
 
-    def _say(self, what: str, scope: str, n: int, why: str) -> None:
+    def _say(self, what: str, scope: str, number: int, why: str) -> None:
         self._broken.add((what, scope))
-        self._found.append(Broken(what, scope, n, why))
+        self._found.append(Broken(what, scope, number, why))
 
     def everything(self) -> None:
         self._audits()
@@ -171,9 +176,9 @@ class _Check:
     # Chains and rows
 
     def _audits(self) -> None:
-        for scope, n, head in self._evidence.scopes():
-            self._lines[scope] = n
-            if broken := verify("audit of", scope, self._listened(scope), (n, head)):
+        for scope, number, head in self._evidence.scopes():
+            self._lines[scope] = number
+            if broken := verify("audit of", scope, self._listened(scope), (number, head)):
                 self._say("audit of", scope, broken.n, broken.why)
 
     def _listened(self, scope: str) -> Iterator[Line]:
@@ -274,7 +279,7 @@ class _Check:
         """With keys, everything from the first signature on must be signed by one of them."""
         if not self._found.keys:
             return
-        key = next((x for x in self._found.keys if x.kid == seal.kid), None)
+        key = self._key(seal.kid)
         if key is not None and key.fits(seal.hash, seal.sig):
             self._found.signed_from = self._found.signed_from or seal
         elif key is not None:
@@ -283,6 +288,12 @@ class _Check:
             self._say("seal", "", seal.k, f"it is signed by {seal.kid:.64}, which is none of the given keys")
         elif self._found.signed_from is not None:
             self._say("seal", "", seal.k, "it is not signed, and those before it are")
+
+    def _key(self, kid: str) -> AuditKey | None:
+        for key in self._found.keys:
+            if key.kid == kid:
+                return key
+        return None
 
     def _anchored(self, store: str, seal: Seal) -> None:
         anchor = self._found.anchor
@@ -293,7 +304,7 @@ class _Check:
         elif anchor.hash != seal.hash.hex() or anchor.at != seal.at:
             why = "the seal of this number is not the one that it names: what was sealed up to then was changed"
             self._say("anchor", "", anchor.k, self._restoration(anchor) or why)
-        key = next((x for x in self._found.keys if x.kid == anchor.kid), None)
+        key = self._key(anchor.kid)
         if key is not None and not key.fits(bytes.fromhex(anchor.hash), _base64(anchor.sig)):
             self._say("anchor", "", anchor.k, f"its signature is not of {anchor.kid}")
 
@@ -312,22 +323,22 @@ class _Check:
         """The chains of this scope still pass through what was sealed."""
         line = self._evidence.line(entry.scope, entry.line)
         record = self._evidence.record_head(entry.scope, entry.record)
-        for what, n, head, sealed in (
+        for what, number, head, sealed in (
             ("audit of", entry.line, line[2] if line else None, entry.line_head),
             ("journal of", entry.record, record, entry.record_head),
         ):
-            if not n or (what, entry.scope) in self._broken:
+            if not number or (what, entry.scope) in self._broken:
                 continue
-            if what == "journal of" and n < self._erased.get(entry.scope, 0):
+            if what == "journal of" and number < self._erased.get(entry.scope, 0):
                 continue  # its hash went with its content
             if what == "journal of" and (pruned := self._pruned.get(entry.scope)) is not None:
                 self._against_pruned(seal, entry, pruned)
                 continue
             if head is None:
-                self._say(what, entry.scope, n, f"it is missing: seal {seal.k} ({_when(seal.at)}) names it")
+                self._say(what, entry.scope, number, f"it is missing: seal {seal.k} ({_when(seal.at)}) names it")
             elif sealed not in self._names(what, entry.scope, head):
                 why = "it is not what seal {} ({}) names: it, or a line before it, was written again"
-                self._say(what, entry.scope, n, why.format(seal.k, _when(seal.at)))
+                self._say(what, entry.scope, number, why.format(seal.k, _when(seal.at)))
 
     def _against_pruned(self, seal: Seal, entry: Covered, pruned: Mapping[str, Any]) -> None:
         """Of a run that was pruned, the audit has where its journal ended: no seal names more, or something else there."""
@@ -344,11 +355,11 @@ class _Check:
     def _unsealed(self) -> None:
         """What came after the last seal; each audit with such lines is marked for the next one."""
         touched, none = {*self._evidence.touched()}, Covered("", 0, "")
-        for scope, n in self._lines.items():
+        for scope, number in self._lines.items():
             sealed = self._covered.get(scope, none).line
-            if n <= sealed:
+            if number <= sealed:
                 continue
-            self._found.lines += n - sealed
+            self._found.lines += number - sealed
             first = self._evidence.line(scope, sealed + 1)
             at = _read(first[1] or "").get("at", 0.0) if first else 0.0
             self._found.oldest = min(self._found.oldest or at, at)
@@ -377,7 +388,9 @@ class _Check:
             else:
                 said = (entry["by"], entry["reason"], entry.get("at", 0.0))  # it may be forged
                 meant.setdefault(entry["scope"], said)
-        there = {x.scope: (x.by, x.reason, round(x.at, 3)) for x in switches}
+        there: dict[str, tuple[str, str, float]] = {}
+        for switch in switches:
+            there[switch.scope] = (switch.by, switch.reason, round(switch.at, 3))
         for scope in sorted({*meant, *there}):
             if scope not in there:
                 self._say(what, scope, 0, "it is off, and nobody lifted it")

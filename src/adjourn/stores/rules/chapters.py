@@ -10,9 +10,10 @@ from typing import Any
 import msgspec
 
 from adjourn.core import chapter
-from adjourn.core.records import AnyRecord, Chapter, parse
+from adjourn.core.records import AnyRecord, Chapter
 from adjourn.core.state import State
 from adjourn.errors import Refused, UnknownRun
+from adjourn.stores.rows import parsed
 from adjourn.stores.rules.journal import append
 from adjourn.stores.rules.names import check_line
 from adjourn.stores.rules.transaction import Failed, Rule, Sheet, stamped
@@ -54,7 +55,7 @@ def begin(sheet: Sheet, run: str, by: str, why: str, origin: str, draft: Draft |
         sheet.audited("", {**what, "refused": f"no run {run!r:.80}"})
         return Failed(UnknownRun(run))
     if draft is None:
-        draft = drafted([(seq, parse(body)) for seq, body in sheet.tail(0)], row.head)
+        draft = drafted(parsed(sheet.tail(0)), row.head)
     elif row.head != draft.head:
         return None
     hindrance = draft.hindrance

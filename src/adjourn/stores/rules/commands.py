@@ -1,6 +1,7 @@
 """People's words: whether a command still applies, and its record."""
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any, cast
 
 import msgspec
@@ -56,7 +57,7 @@ from adjourn.errors import (
 )
 from adjourn.stores.protocol import RunRow
 from adjourn.stores.rules.interrupt_row import InterruptRow
-from adjourn.stores.rules.journal import LISTED, NAMED, VERBS, agreed, append
+from adjourn.stores.rules.journal import LISTED, NAMED, VERBS, append, votes_of
 from adjourn.stores.rules.names import check_names, check_record
 from adjourn.stores.rules.signatures import check_sealed
 from adjourn.stores.rules.transaction import Failed, Rule, Sheet, opened_by, stamped
@@ -143,7 +144,7 @@ def _told(sheet: Sheet, row: RunRow | None, command: Command) -> dict[str, Any]:
         case Accepted():
             return {"changes": [what[:NAMED] for what in command.changes[:LISTED]]}
         case Emitted():
-            answers = [x.i for x in _awaiting(sheet, command)] if row else []
+            answers = [waiting.i for waiting in _awaiting(sheet, command)] if row else []
             return {"event": legible(str(command.event))[:NAMED], "answers": answers}
         case _:
             return {}
@@ -151,7 +152,11 @@ def _told(sheet: Sheet, row: RunRow | None, command: Command) -> dict[str, Any]:
 
 def _awaiting(sheet: Sheet, command: Emitted) -> list[InterruptRow]:
     """The open interrupts that wait for this event."""
-    return [x for x in sheet.open_interrupts() if x.event and local_event(x.event) == command.event]
+    found: list[InterruptRow] = []
+    for interrupt in sheet.open_interrupts():
+        if interrupt.event and local_event(interrupt.event) == command.event:
+            found.append(interrupt)
+    return found
 
 
 def admit(sheet: Sheet, row: RunRow, command: Command) -> None:
@@ -235,11 +240,13 @@ def _admit_approver(sheet: Sheet, row: RunRow, found: InterruptRow, command: Dec
         raise NotAllowed(_why_not(sheet, row, gate, vote, shaped))
     if not agrees:
         return
-    votes = [Vote(x.by, x.groups) for x in agreed(sheet, found)]
+    votes = votes_of(sheet, found)
     if not adds(gate, votes, vote, shaped):
-        free = ", ".join(
-            " or ".join(slot.groups) or "anybody else" for slot, by in seated(gate, votes, shaped) if by is None
-        )
+        empty: list[str] = []
+        for slot, by in seated(gate, votes, shaped):
+            if by is None:
+                empty.append(" or ".join(slot.groups) or "anybody else")
+        free = ", ".join(empty)
         raise NotAllowed(f"{command.by!r} is not needed any more: still to agree: {free}")
     if command.edit is not None and not is_filled(gate, [vote], shaped):
         raise InvalidAnswer(
@@ -249,7 +256,7 @@ def _admit_approver(sheet: Sheet, row: RunRow, found: InterruptRow, command: Dec
 
 
 def _why_not(sheet: Sheet, row: RunRow, gate: Sequence[ApprovalSlot], vote: Vote, shaped: frozenset[str]) -> str:
-    groups = sorted({g for slot in gate for g in slot.groups})
+    groups = sorted(set(chain.from_iterable(slot.groups for slot in gate)))
     if groups and not set(groups) & set(vote.groups):
         return f"{vote.by!r} is in none of the groups that may approve this: {', '.join(groups)}"
     if not shaped:
@@ -278,7 +285,7 @@ def _admit_event(sheet: Sheet, row: RunRow, command: Emitted) -> None:
 
 def _admit_under_halt(sheet: Sheet, row: RunRow, found: InterruptRow) -> None:
     """What lets work go on is refused while that work is halted; a denial is not."""
-    halts = {h.scope: h for h in sheet.halts()}
+    halts = {halt.scope: halt for halt in sheet.halts()}
     if not halts:
         return
     opening = opened_by(sheet, found)

@@ -34,8 +34,16 @@ def shown(
     """An inbox item from the record that opened it, and from those by which people have agreed so far."""
     record = parse(body)
     assert isinstance(record, (Asked, Suspended))  # a union would be made anew for every item
-    votes = [Vote(x.by, x.groups) for x in map(parse, decisions) if isinstance(x, Decided)] if decisions else ()
+    votes: list[Vote] = []
+    for decided in map(parse, decisions):
+        if isinstance(decided, Decided):
+            votes.append(Vote(decided.by, decided.groups))
     return view(run, seq, record, votes, frozenset(requesters), disowned)
+
+
+def given(filter: Filter, names: Iterable[str]) -> list[str]:
+    """Those of some fields of a filter that are not empty."""
+    return [name for name in names if getattr(filter, name)]
 
 
 def fits(row: RunRow, filter: Filter, now: float, halts: Collection[str]) -> bool:

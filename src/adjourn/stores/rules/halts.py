@@ -32,6 +32,6 @@ def halt(sheet: Sheet, scope: str, by: str, reason: str, lift: bool, origin: str
             for row in sheet.asleep():
                 if scope in row.blocked:
                     sheet.wake(row)
-        elif scope not in {h.scope for h in sheet.halts()}:
+        elif scope not in sheet.halted():
             sheet.put_halt(Halt(scope, by, reason, sheet.now))
     return sheet.halts()

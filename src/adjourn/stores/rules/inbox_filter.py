@@ -37,6 +37,6 @@ def belongs(item: Interrupt, title: str, program: str, filter: Filter) -> bool:
     )
 
 
-def briefly(run: str, i: str, seq: int, kind: Any, opened_at: float, expires: float) -> Interrupt:
+def briefly(run: str, id: str, seq: int, kind: Any, opened_at: float, expires: float) -> Interrupt:
     """An interrupt without what only its record says."""
-    return Interrupt(public_id(run, i), run, kind, kind, opened_at=opened_at, expires_at=expires or None, seq=seq)
+    return Interrupt(public_id(run, id), run, kind, kind, opened_at=opened_at, expires_at=expires or None, seq=seq)

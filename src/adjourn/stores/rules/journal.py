@@ -114,18 +114,34 @@ def create(sheet: Sheet, started: Started, rest: Sequence[AnyRecord], origin: st
     sheet.audited(row.id, {"verb": "import" if rest else "start", **told, **_of_fork(started, rest)})
     if rest and (wrong := next(objections((started, *rest)), "")):
         raise Invalid(f"run {started.run!r} is not taken over: {wrong}")
-    kept = next((record for record in reversed(rest) if isinstance(record, Forked)), None)
+    kept = _fork_of(rest)
     if kept is not None and kept.answers == "keep" and not kept.at:  # a fork that is made here and now
         check_sealed(sheet, started.run, kept)
     for record in (started, *rest):
         append(sheet, row, 0, record if record.at else stamped(msgspec.structs.replace(record), sheet.now))
     if rest:  # an imported journal belongs to nobody here, and its epochs are over
         row.worker = ""
-        row.epoch = max([0, *(x.epoch for x in rest if isinstance(x, Claimed | Restored))])
+        row.epoch = _last_epoch(rest)
     sheet.save(row)
     if rest and sheet.endpoints():  # what happened was told elsewhere, but what is open waits for people here
-        tell(sheet, row, [opened_by(sheet, x) for x in sheet.open_interrupts()])
+        tell(sheet, row, [opened_by(sheet, found) for found in sheet.open_interrupts()])
     return True
+
+
+def _fork_of(rest: Sequence[AnyRecord]) -> Forked | None:
+    """The last record that says that the journal was cut."""
+    for record in reversed(rest):
+        if isinstance(record, Forked):
+            return record
+    return None
+
+
+def _last_epoch(rest: Sequence[AnyRecord]) -> int:
+    epoch = 0
+    for record in rest:
+        if isinstance(record, Claimed | Restored):
+            epoch = max(epoch, record.epoch)
+    return epoch
 
 
 def new_row(started: Started) -> RunRow:
@@ -144,12 +160,16 @@ def _of_fork(started: Started, rest: Sequence[AnyRecord]) -> dict[str, Any]:
     if not started.forked_from:
         return {}
     told: dict[str, Any] = {"verb": "fork", "of": started.forked_from}
-    here = next((x for x in reversed(rest) if isinstance(x, Forked)), None)
+    here = _fork_of(rest)
     if here is None:
         return told
     told |= {"cut_at": here.at_seq, "answers": here.answers}
     if here.answers == "keep":
-        told["kept"] = [x.i for x in rest if isinstance(x, Decided) and x.verdict == "value"][:KEPT]
+        kept: list[str] = []
+        for record in rest:
+            if isinstance(record, Decided) and record.verdict == "value":
+                kept.append(record.i)
+        told["kept"] = kept[:KEPT]
     return told
 
 
@@ -239,10 +259,10 @@ def _index(sheet: Sheet, row: RunRow, record: AnyRecord) -> None:
     match record:
         case Asked() | Suspended():
             if isinstance(record, Suspended) and record.emits:
-                _resolve(sheet, row, {e[0] for e in record.emits})
+                _resolve(sheet, row, {name for name, *_ in record.emits})
             opened = _opened(row.seq, record)
-            for i in record.carries if isinstance(record, Asked) else ():
-                if old := sheet.interrupt(i):
+            for carried in record.carries if isinstance(record, Asked) else ():
+                if old := sheet.interrupt(carried):
                     opened.votes |= old.votes
             sheet.put_interrupt(opened)
             row.opens += 1
@@ -269,7 +289,7 @@ def _index(sheet: Sheet, row: RunRow, record: AnyRecord) -> None:
                     if found.kind == "question":
                         close(sheet, row, found, "abandoned", record.by)
         case Returned():
-            _resolve(sheet, row, {e[0] for e in record.emits})
+            _resolve(sheet, row, {name for name, *_ in record.emits})
         case Emitted():
             closing = row.kind == "flow" and record.event == CLOSE and record.value == {"cancel": True}
             for found in sheet.open_interrupts():
@@ -343,7 +363,7 @@ def _vote(sheet: Sheet, row: RunRow, record: Decided) -> None:
         asked = opened_by(sheet, found)
         assert isinstance(asked, Asked)
         if says_yes(asked, record):
-            known = [Vote(x.by, x.groups) for x in agreed(sheet, found)]
+            known = votes_of(sheet, found)
             found.votes[record.by] = row.seq
             votes = [*known, Vote(record.by, record.groups)]
             if not is_filled(gate_of(asked), votes, frozenset(row.requesters)):
@@ -356,7 +376,17 @@ def _vote(sheet: Sheet, row: RunRow, record: Decided) -> None:
 
 def agreed(sheet: Sheet, found: InterruptRow) -> list[Decided]:
     """The decisions that agree so far."""
-    return [x for seq in found.votes.values() if isinstance(x := parse(sheet.record(seq)), Decided)]
+    decisions: list[Decided] = []
+    for seq in found.votes.values():
+        decided = parse(sheet.record(seq))
+        if isinstance(decided, Decided):
+            decisions.append(decided)
+    return decisions
+
+
+def votes_of(sheet: Sheet, found: InterruptRow) -> list[Vote]:
+    """Who agrees so far, and in which groups they are."""
+    return [Vote(decided.by, decided.groups) for decided in agreed(sheet, found)]
 
 
 def close(sheet: Sheet, row: RunRow, found: InterruptRow, state: str, by: str = "") -> None:

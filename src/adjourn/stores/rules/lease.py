@@ -19,7 +19,6 @@ from adjourn.core.records import (
     Suspended,
     Upgraded,
     dump,
-    parse,
 )
 from adjourn.core.signatures import Trust, is_genuine
 from adjourn.core.status import ENDED
@@ -35,6 +34,7 @@ from adjourn.errors import (
 from adjourn.stores.audit import chain
 from adjourn.stores.misfit import Misfit
 from adjourn.stores.protocol import Committed, Lease, RunRow
+from adjourn.stores.rows import parsed
 from adjourn.stores.rules.journal import LISTED, NAMED, agreed, append, needs
 from adjourn.stores.rules.names import check_names, check_record
 from adjourn.stores.rules.outbox import tell
@@ -98,7 +98,7 @@ def acquire(sheet: Sheet, taken: Taken) -> Lease | None:
     if taken.head and sheet.head_at(taken.after) != taken.head:
         text = f"record {taken.after} is not the one that its worker knows: the store was restored or replaced under it"
         raise StoreError(f"run {row.id!r}: {text}", consequence="nothing was changed")
-    halts = frozenset(h.scope for h in sheet.halts())
+    halts = sheet.halted()
     owner, until = row.worker, sheet.until
     if is_held(owner, until, now, taken.replaces, taken.spares):
         raise LeaseBusy(f"run {row.id!r} is being advanced by {row.worker!r}")
@@ -113,7 +113,7 @@ def acquire(sheet: Sheet, taken: Taken) -> Lease | None:
     if owner and owner != taken.worker:
         sheet.forget_worker(owner)
     tail = sheet.tail(taken.after) if taken.whole else []
-    records = [(seq, parse(body)) for seq, body in tail]
+    records = parsed(tail)
     return Lease(
         row.id, taken.worker, row.epoch, row.seq, records, halts, None, row.head, _size(tail), now, sheet.erasures
     )
@@ -194,14 +194,14 @@ def commit(sheet: Sheet, lease: Lease, facts: Sequence[Fact], moves: Sequence[Mo
             f"run {lease.run!r} has {row.seq} records",
             advice=f"{lease.worker!r} has seen {seen}: the store was restored under it",
         )
-    halts = frozenset(h.scope for h in sheet.halts())
+    halts = sheet.halted()
     tail = sheet.tail(seen) if row.seq > seen else []
     if tail and (landed := _landed(sheet, tail, facts, moves, seen, halts)):
         return landed
     if row.status in ENDED and (moves or not facts or not all(type(fact) is Late for fact in facts)):
         raise Refused(lease.run, "commit to", row.status.value)
-    unseen = [(seq, parse(body)) for seq, body in tail]
-    clean = not unseen and not (halts and any(halted(m, row.program, halts) for m in moves))
+    unseen = parsed(tail)
+    clean = not unseen and not (halts and any(halted(move, row.program, halts) for move in moves))
     appended = (*facts, *moves) if clean else facts
     for record in appended:
         record = stamped(record, sheet.now)
@@ -237,7 +237,7 @@ def _landed(
     first = bodies.index(lines[0])
     clean = bodies[first : first + len(lines)] == lines
     last = first + len(lines if clean else facts) - 1
-    seq, unseen = tail[last][0], [(seq, parse(body)) for seq, body in tail[:first]]
+    seq, unseen = tail[last][0], parsed(tail[:first])
     head = sheet.head_at(seen)
     for body in bodies[: last + 1]:
         head = chain(head, body)
@@ -246,7 +246,8 @@ def _landed(
 
 def _admit_upgrade(sheet: Sheet, row: RunRow, upgraded: Upgraded, worker: str) -> None:
     """An upgrade changes nothing that has happened: asked of the whole journal, here and now. The audit says what it is."""
-    if why := flaw([parse(body) for _, body in sheet.tail(0)], upgraded):
+    records = [record for _, record in parsed(sheet.tail(0))]
+    if why := flaw(records, upgraded):
         raise Refused(row.id, UPGRADE, row.status.value, why)
     told = [what[:NAMED] for what in upgraded.changes[:LISTED]]
     sheet.audited(row.id, {"verb": UPGRADE, "by": worker, "from": "", "seq": row.seq + 1, "changes": told})
@@ -262,7 +263,7 @@ def _authorised(sheet: Sheet, row: RunRow, intended: Intended, now: float, trust
         raise Unauthorised(row.id, intended.call, intended.tool, "people were asked something else")
     decisions = agreed(sheet, found)
     again = found.lives == intended.call and intended.effect in ("read", "idempotent")
-    spent = bool(found.lives) and not again and not all(x.scope == "run" for x in decisions)
+    spent = bool(found.lives) and not again and not all(decided.scope == "run" for decided in decisions)
     why = objection(
         row.id, intended, asked, decisions, frozenset(row.requesters), now, spent,
         lambda decided: is_genuine(trust, row.id, asked, decided),

@@ -38,8 +38,9 @@ def check_record(record: AnyRecord) -> None:
     check_names(by=getattr(record, "by", ""), interrupt_id=getattr(record, "i", ""))
     if isinstance(record, Started):
         check_names(run_id=record.run, program=record.program, session=record.session)
-        for text in (text for pair in record.labels.items() for text in pair):
-            check_names(label=text)
+        for name, value in record.labels.items():
+            check_names(label=name)
+            check_names(label=value)
 
 
 def cleaned(text: str) -> str:

@@ -1,6 +1,6 @@
 """What the rules make of a journal: its rows once more, from the records alone, to be compared with those in the store."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from msgspec.structs import replace
@@ -60,22 +60,17 @@ def disagreements(row: RunRow, interrupts: Iterable[InterruptRow], replay: Repla
     row = replace(row, title=cleaned(row.title))  # as titles are written now
     if replay.row.status in ENDED:
         replay.row.requesters = replay.row.requesters if row.requesters else ()
-        interrupts = [_like(x, replay.interrupts.get(x.i)) for x in interrupts]
-    wrong = [
-        f"{name} is {has!r:.80}, its journal means {means!r:.80}" for name, has, means in _unequal(row, replay.row, ROW)
-    ]
-    rows = {x.i: x for x in interrupts}
-    for i in sorted({*rows, *replay.interrupts}):
-        if i not in rows:
-            wrong.append(f"interrupt {i!r:.80} is missing")
-        elif i not in replay.interrupts:
-            wrong.append(f"interrupt {i!r:.80} was never asked")
+        interrupts = [_like(found, replay.interrupts.get(found.i)) for found in interrupts]
+    wrong = list(_unequal(row, replay.row, ROW))
+    rows = {found.i: found for found in interrupts}
+    for id in sorted({*rows, *replay.interrupts}):
+        if id not in rows:
+            wrong.append(f"interrupt {id!r:.80} is missing")
+        elif id not in replay.interrupts:
+            wrong.append(f"interrupt {id!r:.80} was never asked")
         else:
-            unequal = _unequal(rows[i], replay.interrupts[i], INTERRUPT)
-            wrong += [
-                f"interrupt {i!r:.80}: {name} is {has!r:.80}, its journal means {means!r:.80}"
-                for name, has, means in unequal
-            ]
+            for unequal in _unequal(rows[id], replay.interrupts[id], INTERRUPT):
+                wrong.append(f"interrupt {id!r:.80}: {unequal}")
     return wrong
 
 
@@ -87,6 +82,8 @@ def _like(has: InterruptRow, means: InterruptRow | None) -> InterruptRow:
     return has
 
 
-def _unequal(has: Any, means: Any, names: Iterable[str]) -> list[tuple[str, Any, Any]]:
-    pairs = ((name, getattr(has, name), getattr(means, name)) for name in names)
-    return [(name, one, other) for name, one, other in pairs if one != other]
+def _unequal(row: Any, meant: Any, names: Iterable[str]) -> Iterator[str]:
+    for name in names:
+        has, means = getattr(row, name), getattr(meant, name)
+        if has != means:
+            yield f"{name} is {has!r:.80}, its journal means {means!r:.80}"

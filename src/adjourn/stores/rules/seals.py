@@ -39,9 +39,9 @@ def seal(sheet: Sheet, key: AuditKey | None, after: Seal | None) -> Seal | None:
     covered = sheet.touched()
     if not covered and (last is None or key is None or last.kid):
         return None
-    k, at = (last.k + 1 if last else 1), round(sheet.now, 3)
+    number, at = (last.k + 1 if last else 1), round(sheet.now, 3)
     prev, body = (last.hash if last else b""), encode(covered).decode()
-    hash = seal_hash(store, k, at, prev, body)
-    made = Seal(k, at, prev, body, hash, key.kid if key else "", key.sign(hash) if key else b"")
+    hash = seal_hash(store, number, at, prev, body)
+    made = Seal(number, at, prev, body, hash, key.kid if key else "", key.sign(hash) if key else b"")
     sheet.put_seal(made, covered[-1].scope if covered else None)
     return made

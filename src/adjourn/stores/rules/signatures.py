@@ -3,12 +3,15 @@
 No cryptography here: who stands behind a seal is for workers to say, whose deciders are not in the database.
 """
 
+from collections.abc import Sequence
+
 from adjourn.core.authority import says_yes
-from adjourn.core.records import Asked, Decided, Forked, disowned, parse
+from adjourn.core.records import AnyRecord, Asked, Decided, Forked, disowned
 from adjourn.core.signatures import LEEWAY, Sealed, unsigned
 from adjourn.core.state import State
 from adjourn.errors import Invalid, NotAllowed
 from adjourn.stores.protocol import RunRow
+from adjourn.stores.rows import parsed
 from adjourn.stores.rules.transaction import Rule, Sheet
 from adjourn.stores.rules.values import Ask
 
@@ -44,25 +47,32 @@ def check_sealed(sheet: Sheet, run: str, record: Sealed) -> None:
         )
 
 
+def _votes(about: Sequence[str], asked: Asked, records: Sequence[tuple[int, AnyRecord]]) -> dict[str, int]:
+    """By which records people agree to what was asked under these ids."""
+    votes: dict[str, int] = {}
+    for seq, record in records:
+        if isinstance(record, Decided) and record.i in about and says_yes(asked, record):
+            votes[record.by] = seq
+    return votes
+
+
 def taken_back(sheet: Sheet, row: RunRow) -> None:
     """A record was disowned: the rows are once more what the journal means without it."""
-    records = [(seq, parse(body)) for seq, body in sheet.tail(0)]
+    records = parsed(sheet.tail(0))
     state = State().fold_all(records)
     void = disowned(record for _, record in records)
     for found in sheet.open_interrupts():
         if found.i not in state.open:
             found.state = "decided"
             sheet.put_interrupt(found)
-    for i, opened in state.open.items():
-        found = sheet.interrupt(i)
+    for id, opened in state.open.items():
+        found = sheet.interrupt(id)
         assert found is not None
         found.state, found.by, found.disowned = "open", "", opened.disowned
-        about = (i, *(opened.record.carries if isinstance(opened.record, Asked) else ()))
-        found.votes = {
-            record.by: seq for seq, record in records
-            if isinstance(record, Decided) and record.i in about and seq not in void
-            and isinstance(opened.record, Asked) and says_yes(opened.record, record)
-        }  # fmt: skip
+        found.votes = {}
+        if isinstance(opened.record, Asked):
+            valid = [(seq, record) for seq, record in records if seq not in void]
+            found.votes = _votes((id, *opened.record.carries), opened.record, valid)
         sheet.put_interrupt(found)
     row.opens = len(state.open)
     row.errors = sum(opened.record.kind == "error" for opened in state.open.values())

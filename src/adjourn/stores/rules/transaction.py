@@ -25,7 +25,7 @@ from adjourn.stores.rules.names import check_line
 from adjourn.stores.rules.values import Appended, Ask, Before, Seen, Writes
 from adjourn.stores.seals import Covered, Seal
 
-R = TypeVar("R", bound=AnyRecord)
+Record = TypeVar("Record", bound=AnyRecord)
 
 
 class Sheet:
@@ -63,11 +63,14 @@ class Sheet:
 
     def tail(self, after: int) -> list[tuple[int, str]]:
         """The records after this one, as (seq, body)."""
-        fresh = [(x.seq, x.body) for x in self.writes.journal if x.seq > after]
-        if self.writes.new or self.writes.wiped:
-            return fresh
-        assert 0 <= self._ask.tail <= after, f"the records after {after} were not asked for"
-        return [*(x for x in self._seen.tail if x[0] > after), *fresh]
+        found: list[tuple[int, str]] = []
+        if not self._is_fresh:
+            assert 0 <= self._ask.tail <= after, f"the records after {after} were not asked for"
+            found += [line for line in self._seen.tail if line[0] > after]
+        for appended in self.writes.journal:
+            if appended.seq > after:
+                found.append((appended.seq, appended.body))
+        return found
 
     def record(self, seq: int) -> str:
         """The body of one record."""
@@ -107,27 +110,28 @@ class Sheet:
         assert self._ask.queue, "the run before it in its session was not asked for"
         return self._seen.ahead
 
-    def interrupt(self, i: str) -> InterruptRow | None:
+    def interrupt(self, id: str) -> InterruptRow | None:
         """The interrupt of this id, whatever its state."""
-        if (found := self.writes.interrupts.get(i)) or self._is_fresh:
+        if (found := self.writes.interrupts.get(id)) or self._is_fresh:
             return found
-        found = self._seen.interrupts.get(i)
-        asked = found or self._ask.all_interrupts or i in self._ask.named
-        assert asked, f"interrupt {i!r:.80} was not asked for"
+        found = self._seen.interrupts.get(id)
+        asked = found or self._ask.all_interrupts or id in self._ask.named
+        assert asked, f"interrupt {id!r:.80} was not asked for"
         return found
 
     def open_interrupts(self) -> list[InterruptRow]:
         """All that are open, in the order in which they were opened."""
         ask = self._ask
-        missing = ask.otherwise_opens and not all(i in self._seen.interrupts for i in ask.named)
+        missing = ask.otherwise_opens and not self._seen.interrupts.keys() >= set(ask.named)
         assert self._is_fresh or ask.opens or ask.all_interrupts or missing, "the open interrupts were not asked for"
-        return sorted((x for x in self._interrupts() if x.state == "open"), key=lambda x: x.seq)
+        found = [interrupt for interrupt in self._interrupts() if interrupt.state == "open"]
+        return sorted(found, key=lambda interrupt: interrupt.seq)
 
     def lived_on(self, call: str) -> list[InterruptRow]:
         """Those on which a call lives."""
         asked = self._is_fresh or self._ask.all_interrupts or call in self._ask.lives
         assert asked, f"what call {call!r:.80} lives on was not asked for"
-        return [x for x in self._interrupts() if x.lives == call]
+        return [interrupt for interrupt in self._interrupts() if interrupt.lives == call]
 
     def put_interrupt(self, interrupt: InterruptRow) -> None:
         """Add or change one."""
@@ -181,10 +185,10 @@ class Sheet:
     def audited(self, scope: str, entry: Mapping[str, Any]) -> None:
         """Write a line of the audit; if that fails, so does the action, because both are one transaction."""
         check_line(entry)
-        n, head = self._last_line(scope)
+        number, head = self._last_line(scope)
         at = round(self.now, 3)
         body = encode({"at": at, "run": scope, **entry}).decode()
-        self.writes.audit.append(AuditRow(scope, n + 1, body, chain(head, body)))
+        self.writes.audit.append(AuditRow(scope, number + 1, body, chain(head, body)))
         self.touch(scope, at)
 
     def noted(self, lines: Sequence[Mapping[str, Any]]) -> None:
@@ -218,10 +222,10 @@ class Sheet:
         assert self._ask.touched, "what was touched was not asked for"
         return self._seen.touched
 
-    def seal(self, k: int = 0) -> Seal | None:
+    def seal(self, number: int = 0) -> Seal | None:
         """The seal of this number; 0: the last one."""
-        assert self._ask.touched and k in (0, self._ask.seal), f"seal {k} was not asked for"
-        return self._seen.seals.get(k)
+        assert self._ask.touched and number in (0, self._ask.seal), f"seal {number} was not asked for"
+        return self._seen.seals.get(number)
 
     def put_seal(self, seal: Seal, upto: str | None) -> None:
         """Append a seal, and forget the touched scopes up to this name. Fails if there is one of its number."""
@@ -232,8 +236,12 @@ class Sheet:
     def halts(self) -> list[Halt]:
         """The halts that are on, the oldest first."""
         assert self._ask.halts, "the halts were not asked for"
-        dropped = self.writes.drop_halts
-        return [*(x for x in self._seen.halts if x.scope not in dropped), *self.writes.put_halts]
+        kept = [halt for halt in self._seen.halts if halt.scope not in self.writes.drop_halts]
+        return kept + self.writes.put_halts
+
+    def halted(self) -> frozenset[str]:
+        """The scopes of the halts that are on."""
+        return frozenset(halt.scope for halt in self.halts())
 
     def put_halt(self, halt: Halt) -> None:
         """Set one."""
@@ -246,8 +254,8 @@ class Sheet:
     def holds(self) -> list[Hold]:
         """The legal holds that are on, the oldest first."""
         assert self._ask.holds, "the holds were not asked for"
-        dropped = self.writes.drop_holds
-        return [*(x for x in self._seen.holds if x.scope not in dropped), *self.writes.put_holds]
+        kept = [hold for hold in self._seen.holds if hold.scope not in self.writes.drop_holds]
+        return kept + self.writes.put_holds
 
     def put_hold(self, hold: Hold) -> None:
         """Set one."""
@@ -274,8 +282,11 @@ class Sheet:
         writes = self.writes
         if not writes.put_endpoints and not writes.drop_endpoints:
             return list(self._seen.endpoints)
-        named = {x.name: x for x in (*self._seen.endpoints, *writes.put_endpoints)}
-        return [named[name] for name in sorted(named) if name not in writes.drop_endpoints]
+        named: dict[str, Endpoint] = {}
+        for endpoint in (*self._seen.endpoints, *writes.put_endpoints):
+            if endpoint.name not in writes.drop_endpoints:
+                named[endpoint.name] = endpoint
+        return sorted(named.values(), key=lambda endpoint: endpoint.name)
 
     def put_endpoint(self, endpoint: Endpoint) -> None:
         """Add or replace one."""
@@ -289,21 +300,23 @@ class Sheet:
         """Add a letter; its `n` is the next number."""
         self.writes.post.append(letter)
 
-    def letter(self, n: int) -> Letter | None:
+    def letter(self, number: int) -> Letter | None:
         """The letter of this number."""
-        assert n in self._ask.letters, f"letter {n} was not asked for"
-        if n in self.writes.drop_letters:
+        assert number in self._ask.letters, f"letter {number} was not asked for"
+        if number in self.writes.drop_letters:
             return None
-        changed = {x.n: x for x in self.writes.put_letters}
-        return changed.get(n) or self._seen.letters.get(n)
+        for letter in reversed(self.writes.put_letters):
+            if letter.n == number:
+                return letter
+        return self._seen.letters.get(number)
 
     def put_letter(self, letter: Letter) -> None:
         """Change its state, tries, time and error."""
         self.writes.put_letters.append(letter)
 
-    def drop_letter(self, n: int) -> None:
+    def drop_letter(self, number: int) -> None:
         """Remove it."""
-        self.writes.drop_letters.append(n)
+        self.writes.drop_letters.append(number)
 
     def due_letters(self) -> Sequence[Letter]:
         """Those that are due, in order; of one run to one endpoint only the first."""
@@ -330,7 +343,7 @@ class Sheet:
 
     def wake(self, row: RunRow) -> None:
         """A wake for a run that is due, or will be at a time. Without knowing the halts, what waits for one waits on."""
-        halts = frozenset(x.scope for x in self.halts()) if self._ask.halts else frozenset(row.blocked)
+        halts = self.halted() if self._ask.halts else frozenset(row.blocked)
         for at in (self.now, row.wake_at):
             if row.due(at, halts):
                 self.writes.wakes[row.id] = at
@@ -342,7 +355,7 @@ class Sheet:
         row, journal = self.writes.row, self.writes.journal
         if row is None or not journal or not self.is_waking():
             return
-        if not row.worker or any(x.epoch != row.epoch for x in journal):
+        if not row.worker or any(line.epoch != row.epoch for line in journal):
             self.wake(row)
 
     def due_wakes(self) -> Sequence[Wake]:
@@ -354,9 +367,9 @@ class Sheet:
         """Nobody else gets it before its time."""
         self.writes.put_wakes.append(wake)
 
-    def drop_wake(self, n: int) -> None:
+    def drop_wake(self, number: int) -> None:
         """Remove the one of this number, if the run has no newer one."""
-        self.writes.drop_wakes.append(n)
+        self.writes.drop_wakes.append(number)
 
 
 class Rule(msgspec.Struct, frozen=True):
@@ -448,17 +461,26 @@ def carried_out(book: Book, work: Rule | Each | Whole) -> Any:
     done: list[Any] = []
     for run in book.find(work.find):
         with suppress(LeaseBusy):
-            done.append(carried_out(book, work.rule(run)))
-    return [result for result in done if result is not None]
+            result = carried_out(book, work.rule(run))
+            if result is not None:
+                done.append(result)
+    return done
 
 
 def _all_or_none(book: Book, work: Whole) -> list[Any] | Failed:
     book.flush()
-    done = [worked(book, work.rule(run)) for run in book.conversation(work.run) or (work.run,)]
-    refused = [(result, writes) for result, writes in done if isinstance(result, Failed)]
+    done: list[tuple[Any, Writes]] = []
+    refused: list[tuple[Any, Writes]] = []
+    for run in book.conversation(work.run) or (work.run,):
+        result, writes = worked(book, work.rule(run))
+        done.append((result, writes))
+        if isinstance(result, Failed):
+            refused.append((result, writes))
     for _, writes in refused or done:
         book.write(writes)
-    return refused[0][0] if refused else [result for result, _ in done]
+    if refused:
+        return refused[0][0]
+    return [result for result, _ in done]
 
 
 def settled(book: Book) -> None:
@@ -466,7 +488,7 @@ def settled(book: Book) -> None:
     book.flush()
 
 
-def stamped(record: R, now: float) -> R:
+def stamped(record: Record, now: float) -> Record:
     """The record with its time, if it has none yet."""
     if not record.at:
         force_setattr(record, "at", round(now, 3))  # ours alone until it is appended

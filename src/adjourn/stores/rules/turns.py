@@ -1,19 +1,31 @@
 """The turns of a conversation, read each a run that names the one before it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import groupby
 
-from adjourn.core.records import Started, parse
+from adjourn.core.records import Started
 from adjourn.core.status import ENDED
 from adjourn.errors import BrokenHistory, Refused, RunErased, SessionMoved, UnknownRun
 from adjourn.stores.protocol import Turn
+from adjourn.stores.rows import parsed, present
 from adjourn.stores.rules.transaction import Sheet
 
 
 def turn_of(run: str, lines: Sequence[tuple[int, str | None]], head: bytes) -> Turn:
     """A turn of its lines; without records if their content is gone."""
-    bodies = [(seq, body) for seq, body in lines if body is not None]
-    records = [(seq, parse(body)) for seq, body in bodies] if len(bodies) == len(lines) else []
+    bodies = present(lines)
+    records = parsed(bodies) if len(bodies) == len(lines) else []
     return Turn(run, lines[-1][0], head, records)
+
+
+def turns_of(rows: Iterable[tuple[int, str, int, str | None, bytes]]) -> list[Turn]:
+    """Turns of rows (place of the turn, run, number of the record, its body, its hash), in order."""
+    found: list[Turn] = []
+    for (_, run), records in groupby(rows, key=lambda row: row[:2]):
+        whole = list(records)
+        lines = [(seq, body) for _, _, seq, body, _ in whole]
+        found.append(turn_of(run, lines, whole[-1][4]))
+    return found
 
 
 def follows(started: Started) -> tuple[str, str] | None:

@@ -1,0 +1,30 @@
+"""What stores make of the rows that a database gives, whatever database it is."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from adjourn.core.records import AnyRecord, parse
+
+
+def first_column(rows: Iterable[tuple[Any, ...]]) -> list[Any]:
+    """The values of rows that have only one column."""
+    return [value for (value,) in rows]
+
+
+def parsed(lines: Iterable[tuple[int, str]]) -> list[tuple[int, AnyRecord]]:
+    """Lines of a journal as records, each with its number."""
+    return [(seq, parse(body)) for seq, body in lines]
+
+
+def present(lines: Iterable[tuple[int, str | None]]) -> list[tuple[int, str]]:
+    """The lines of a journal that were not erased."""
+    found: list[tuple[int, str]] = []
+    for seq, body in lines:
+        if body is not None:
+            found.append((seq, body))
+    return found
+
+
+def picked(row: object, names: Iterable[str]) -> dict[str, Any]:
+    """Some fields of a row, by their names."""
+    return {name: getattr(row, name) for name in names}
