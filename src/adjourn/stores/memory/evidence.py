@@ -32,12 +32,12 @@ class MemoryEvidence:
 
     def lines(self, scope: str) -> Iterable[Line]:
         """See `verification.Evidence`."""
-        return [(x.n, x.body, x.head) for x in self._store._audit.get(scope, [])]
+        return [(line.n, line.body, line.head) for line in self._store._audit.get(scope, [])]
 
-    def line(self, scope: str, n: int) -> Line | None:
+    def line(self, scope: str, number: int) -> Line | None:
         """See `verification.Evidence`."""
         rows = self._store._audit.get(scope, [])
-        return (n, rows[n - 1].body, rows[n - 1].head) if 0 < n <= len(rows) else None
+        return (number, rows[number - 1].body, rows[number - 1].head) if 0 < number <= len(rows) else None
 
     def runs(self) -> Iterable[RunRow]:
         """See `verification.Evidence`."""

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from adjourn.core.ids import public_id, ref_of
 from adjourn.core.interrupt import Interrupt
-from adjourn.core.records import AnyRecord, Started, parse
+from adjourn.core.records import AnyRecord, Started
 from adjourn.core.status import ENDED, Status
 from adjourn.errors import UnknownRun
 from adjourn.stores.audit import SECURITY, AuditRow, placed
@@ -21,10 +21,12 @@ from adjourn.stores.memory.transaction import MemoryBook
 from adjourn.stores.misfit import Misfit
 from adjourn.stores.notification import Letter
 from adjourn.stores.protocol import Bell, Filter, RunRow, Turn
+from adjourn.stores.rows import parsed, present
 from adjourn.stores.ruled_store import Ruled
 from adjourn.stores.rules import filters, journal
 from adjourn.stores.rules import transaction as sheet
 from adjourn.stores.rules.inbox_filter import belongs, briefly
+from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.rules.lease import misfitting
 from adjourn.stores.rules.transaction import Each, Failed, Rule, Whole
 from adjourn.stores.rules.turns import turn_of
@@ -32,6 +34,11 @@ from adjourn.stores.seals import Anchor, Seal
 from adjourn.stores.snapshots import MemorySnapshots
 from adjourn.stores.subscriptions import Bells
 from adjourn.stores.verification import Verification, verified
+
+
+def _place(line: AuditRow) -> tuple[float, str, int]:
+    """Where a line stands among those of all scopes."""
+    return line.entry["at"], line.scope, line.n
 
 
 class MemoryStore(Ruled, MemoryBook):
@@ -72,7 +79,7 @@ class MemoryStore(Ruled, MemoryBook):
         """See `Store.load`."""
         if run not in self._journals:
             raise UnknownRun(run)
-        return [(n, parse(body)) for n, body in enumerate(self._journals[run][after:], after + 1) if body is not None]
+        return parsed(present(enumerate(self._journals[run][after:], after + 1)))
 
     @property
     def address(self) -> str:
@@ -97,7 +104,7 @@ class MemoryStore(Ruled, MemoryBook):
 
     def peek(self, run: str) -> list[tuple[int, AnyRecord]]:
         """`load`, without awaiting."""
-        return [(n, parse(body)) for n, body in enumerate(self._journals[run], 1) if body is not None]
+        return parsed(present(enumerate(self._journals[run], 1)))
 
     def adopt(self, records: Sequence[AnyRecord]) -> None:
         """`create` with a whole journal, without awaiting."""
@@ -128,17 +135,22 @@ class MemoryStore(Ruled, MemoryBook):
     async def audit(self, scope: str | None = None, *, after: int = 0, limit: int = 100) -> list[AuditRow]:
         """See `Store.audit`."""
         lines = self._audit.get(scope, []) if scope is not None else self._lines(security=False)
-        return sorted((x for x in lines if x.n > after), key=lambda x: (x.entry["at"], x.scope, x.n))[:limit]
+        return sorted((line for line in lines if line.n > after), key=_place)[:limit]
 
     async def recent(self, before: str = "", limit: int = 100, *, security: bool = False) -> list[AuditRow]:
         """See `Store.recent`."""
-        lines = [((x.entry["at"], x.scope, x.n), x) for x in self._lines(security=security)]
-        start = placed(before) if before else None
-        found = sorted((x for x in lines if start is None or x[0] < start), key=lambda x: x[0], reverse=True)
-        return [x for _, x in found[:limit]]
+        lines = sorted(self._lines(security=security), key=_place, reverse=True)
+        if before:
+            start = placed(before)
+            lines = [line for line in lines if _place(line) < start]
+        return lines[:limit]
 
     def _lines(self, *, security: bool) -> list[AuditRow]:
-        return [x for scope, rows in self._audit.items() for x in rows if (scope == SECURITY) == security]
+        found: list[AuditRow] = []
+        for scope, lines in self._audit.items():
+            if (scope == SECURITY) == security:
+                found += lines
+        return found
 
     async def identity(self) -> str:
         """See `Store.identity`."""
@@ -156,19 +168,28 @@ class MemoryStore(Ruled, MemoryBook):
         self, status: Status, before: float, *, after: tuple[float, str] | None = None, limit: int = 100
     ) -> list[RunRow]:
         """See `Store.ended`."""
-        found = [x for x in self._runs.values() if x.status == status and x.updated_at <= before]
-        places = sorted(((x.updated_at, x.id) for x in found), reverse=True)
-        return [self._dated(self._runs[id]) for at, id in places if after is None or (at, id) < after][:limit]
+        found: list[RunRow] = []
+        for row in self._runs.values():
+            is_later = after is None or (row.updated_at, row.id) < after
+            if row.status == status and row.updated_at <= before and is_later:
+                found.append(self._dated(row))
+        return sorted(found, key=lambda row: (row.updated_at, row.id), reverse=True)[:limit]
 
     async def followed(self, runs: Sequence[str]) -> dict[str, list[str]]:
         """See `Store.followed`."""
-        found = {run: self._after(run) for run in runs}
-        return {run: followers for run, followers in found.items() if followers}
+        found: dict[str, list[str]] = {}
+        for run in runs:
+            if followers := self._after(run):
+                found[run] = followers
+        return found
 
     async def weigh(self, runs: Sequence[str]) -> int:
         """See `Store.weigh`."""
-        bodies = (body for run in runs for body in self._journals.get(run, ()))
-        return sum(len(body.encode()) for body in bodies if body is not None)
+        size = 0
+        for run in runs:
+            for body in self._journals.get(run, ()):
+                size += len((body or "").encode())
+        return size
 
     async def scrub(self, *, pruned: bool = False) -> bool:
         """See `Store.scrub`."""
@@ -189,8 +210,11 @@ class MemoryStore(Ruled, MemoryBook):
     async def due(self, programs: Sequence[str], limit: int = 100) -> list[RunRow]:
         """See `Store.due`."""
         now, halts = self.now(), frozenset(self._halts)
-        found = [r for r in self._runs.values() if r.program in programs and r.due(now, halts) and not self._ahead(r)]
-        return [self._dated(r) for r in sorted(found, key=lambda r: r.updated_at)[:limit]]
+        found: list[RunRow] = []
+        for row in self._runs.values():
+            if row.program in programs and row.due(now, halts) and not self._ahead(row):
+                found.append(self._dated(row))
+        return sorted(found, key=lambda row: row.updated_at)[:limit]
 
     async def inbox(self, filter: Filter) -> list[Interrupt]:
         """See `Store.inbox`."""
@@ -199,44 +223,62 @@ class MemoryStore(Ruled, MemoryBook):
             run=filter.run, program=filter.program, session=filter.session, label=filter.label, changed=filter.changed
         )
         found: list[tuple[tuple[int, float, int, int], Interrupt]] = []
-        for n, (id, interrupts) in enumerate(self._interrupts.items()):
+        for number, (id, interrupts) in enumerate(self._interrupts.items()):
             row = self._runs[id]
             fits = filters.fits(row, of_run, now, self._halts)
-            for x in interrupts.values():
-                wanted = x.i == filter.interrupt if filter.interrupt else filters.visible(row, x, now)
-                wanted = wanted and fits and filter.kind in ("", x.kind)
-                last = bool(filter.after) and filter.after in (public_id(id, x.i), ref_of(id, x.i))
-                if wanted or last:
-                    journal = cast("list[str]", self._journals[id])  # what was erased has no interrupts
-                    agreed = [journal[seq - 1] for seq in x.votes.values()]
-                    shown = filters.shown(id, x.seq, journal[x.seq - 1], agreed, row.requesters, x.disowned)
-                    place = (x.rank, shown.opened_at, n, x.seq)
-                    start = place if last else start
-                    wanted = wanted and belongs(shown, row.title, row.program, filter)
-                    brief = briefly(id, x.i, x.seq, x.kind, shown.opened_at, x.expires)
-                    found += [(place, brief if filter.brief else shown)] if wanted else []
-        return [shown for place, shown in sorted(found, key=lambda f: f[0]) if place > start][: filter.limit]
+            for asked in interrupts.values():
+                wanted = asked.i == filter.interrupt if filter.interrupt else filters.visible(row, asked, now)
+                wanted = wanted and fits and filter.kind in ("", asked.kind)
+                last = bool(filter.after) and filter.after in (public_id(id, asked.i), ref_of(id, asked.i))
+                if not (wanted or last):
+                    continue
+                shown = self._shown(row, asked)
+                place = (asked.rank, shown.opened_at, number, asked.seq)
+                start = place if last else start
+                if wanted and belongs(shown, row.title, row.program, filter):
+                    brief = briefly(id, asked.i, asked.seq, asked.kind, shown.opened_at, asked.expires)
+                    found.append((place, brief if filter.brief else shown))
+        found.sort(key=lambda item: item[0])
+        return [shown for place, shown in found if place > start][: filter.limit]
+
+    def _shown(self, row: RunRow, asked: InterruptRow) -> Interrupt:
+        """An interrupt with who has agreed so far."""
+        journal = cast("list[str]", self._journals[row.id])  # what was erased has no interrupts
+        agreed = [journal[seq - 1] for seq in asked.votes.values()]
+        return filters.shown(row.id, asked.seq, journal[asked.seq - 1], agreed, row.requesters, asked.disowned)
 
     async def runs(self, filter: Filter) -> list[RunRow]:
         """See `Store.runs`."""
         now = self.now()
-        rows = [self._dated(row) for row in reversed(self._runs.values())]
+        rows = list(map(self._dated, reversed(self._runs.values())))
         if filter.prefix:
             rows.sort(key=lambda row: row.id)
-        ids = [r.id for r in rows]
-        start = ids.index(filter.after) + 1 if filter.after in ids else len(ids) if filter.after else 0
-        return [r for r in rows[start:] if filters.fits(r, filter, now, self._halts)][: filter.limit]
+        found: list[RunRow] = []
+        begun = not filter.after
+        for row in rows:
+            if begun and filters.fits(row, filter, now, self._halts):
+                found.append(row)
+            begun = begun or row.id == filter.after
+        return found[: filter.limit]
 
     async def misfits(self, put: Misfit | None = None, *, runs: Sequence[str] = ()) -> list[Misfit]:
         """See `Store.misfits`."""
         if put is not None:
             await self._write(misfitting(put))
-        found = [x for x in self._misfits.values() if not runs or x.run in runs]
-        return [x for x in found if (row := self._runs[x.run]).seq == x.seq and row.status not in ENDED]
+        found: list[Misfit] = []
+        for misfit in self._misfits.values():
+            row = self._runs[misfit.run]
+            if (not runs or row.id in runs) and row.seq == misfit.seq and row.status not in ENDED:
+                found.append(misfit)
+        return found
 
     async def letters(self, state: str = "", *, after: int = 0, limit: int = 100) -> list[Letter]:
         """See `Store.letters`."""
-        return [x for x in self._letters.values() if x.n > after and state in ("", x.state)][:limit]
+        found: list[Letter] = []
+        for letter in self._letters.values():
+            if letter.n > after and state in ("", letter.state):
+                found.append(letter)
+        return found[:limit]
 
     def subscribe(self, run: str, bell: Bell, *, words: bool = False) -> Callable[[], None]:
         """See `Store.subscribe`."""

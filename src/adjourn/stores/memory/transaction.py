@@ -13,6 +13,7 @@ from adjourn.stores.erasure import Hold
 from adjourn.stores.misfit import Misfit
 from adjourn.stores.notification import Endpoint, Letter, Wake
 from adjourn.stores.protocol import Halt, RunRow
+from adjourn.stores.rows import present
 from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.rules.lease import is_held
 from adjourn.stores.rules.transaction import Find
@@ -61,8 +62,7 @@ class MemoryBook:
             chain, seq = self._chains[earlier.id], ask.before[1]
             seen.before = Before(replace(earlier), chain[seq - 1] if 0 < seq <= earlier.seq else b"")
         if ask.last:
-            mine = (x.id for x in reversed(self._runs.values()) if (x.session, x.program) == ask.last)
-            seen.last = next(mine, "")
+            seen.last = self._last(*ask.last)
         if ask.queue and row is not None:
             seen.ahead = self._ahead(row)
         if ask.later:
@@ -78,39 +78,61 @@ class MemoryBook:
             seen.endpoints = sorted(self._endpoints.values(), key=lambda x: x.name)
         seen.signed, seen.erasures = self._signed, self._erasures
         if ask.letters:
-            seen.letters = {n: self._letters[n] for n in ask.letters if n in self._letters}
+            seen.letters = {number: self._letters[number] for number in ask.letters if number in self._letters}
         if ask.take:
             seen.due = self._due_letters(seen.now, ask.take, ask.but)
         seen.waking = self._waking
         if ask.asleep == "all" or (ask.asleep and self._waking):
-            seen.asleep = [
-                row for row in self._runs.values()
-                if row.blocked or (ask.asleep == "all" and (row.wake_at or row.status in RUNNABLE))
-            ]  # fmt: skip
+            seen.asleep = self._asleep(blocked=ask.asleep == "blocked")
         if ask.wakes:
-            found = [x for x in self._wakes.values() if x.not_before <= seen.now]
-            seen.wakes = sorted(found, key=lambda x: (x.not_before, x.n))[: ask.wakes]
+            found = [wake for wake in self._wakes.values() if wake.not_before <= seen.now]
+            seen.wakes = sorted(found, key=lambda wake: (wake.not_before, wake.n))[: ask.wakes]
         if ask.touched:
-            seen.store = self._id
-            seen.touched = [self._covered(scope) for scope in sorted(self._touched)[: ask.touched]]
-            seen.seals = {x.k: x for x in self._seals if x.k == ask.seal}
-            if self._seals:
-                seen.seals[0] = self._seals[-1]
+            self._read_seals(ask, seen)
         return seen
+
+    def _last(self, session: str, program: str) -> str:
+        for row in reversed(self._runs.values()):
+            if (row.session, row.program) == (session, program):
+                return row.id
+        return ""
+
+    def _asleep(self, *, blocked: bool) -> list[RunRow]:
+        """Every run that may have to be woken; `blocked`: only those that wait for a halt to be lifted."""
+        found: list[RunRow] = []
+        for row in self._runs.values():
+            if row.blocked or (not blocked and (row.wake_at or row.status in RUNNABLE)):
+                found.append(row)
+        return found
+
+    def _read_seals(self, ask: Ask, seen: Seen) -> None:
+        seen.store = self._id
+        seen.touched = list(map(self._covered, sorted(self._touched)[: ask.touched]))
+        seals: dict[int, Seal] = {}
+        for seal in self._seals:
+            if seal.k == ask.seal:
+                seals[seal.k] = seal
+        if self._seals:
+            seals[0] = self._seals[-1]
+        seen.seals = seals
+
+    def _before(self, run: str) -> str | None:
+        """The run that this one goes on with, as its first record says."""
+        body = self._journals[run][0]
+        first = parse(body) if body else None
+        return first.before.run if isinstance(first, Started) and first.before else None
 
     def _after(self, run: str) -> list[str]:
         """The runs whose first record says that they go on with this one."""
-        firsts = ((id, parse(body)) for id, (body, *_) in self._journals.items() if body is not None)
-        return [id for id, x in firsts if isinstance(x, Started) and x.before is not None and x.before.run == run]
+        return [id for id in self._journals if self._before(id) == run]
 
     def conversation(self, run: str) -> list[str]:
         """See `Book.conversation`."""
         found = [run] if run in self._runs else []
         for id in found:  # it grows meanwhile
-            body = self._journals[id][0]
-            first = parse(body) if body else None
-            before = [first.before.run] if isinstance(first, Started) and first.before else []
-            found += [x for x in (*before, *self._after(id)) if x in self._runs and x not in found]
+            for other in (self._before(id), *self._after(id)):
+                if other is not None and other in self._runs and other not in found:
+                    found.append(other)
         return [id for id in reversed(self._runs) if id in found and not self._runs[id].erased]
 
     def _later(self, run: str) -> list[tuple[str, Status]]:
@@ -126,39 +148,43 @@ class MemoryBook:
         first = parse(self._journals[row.id][0] or "")
         if not isinstance(first, Started) or first.options.get("queue") != "session":
             return ""
-        before = takewhile(lambda x: x.id != row.id, self._runs.values())
-        return next((x.id for x in before if x.session == row.session and x.status not in ENDED), "")
+        for other in takewhile(lambda other: other.id != row.id, self._runs.values()):
+            if other.session == row.session and other.status not in ENDED:
+                return other.id
+        return ""
 
     def find(self, find: Find) -> list[str]:
         """See `Book.find`."""
         now, halts = self.now(), frozenset(self._halts)
-        found = [
-            row for row in self._runs.values()
-            if row.program in find.programs and row.id not in find.but and row.due(now, halts)
-            and not is_held(row.worker, self._workers.get(row.worker, 0.0), now, find.replaces, find.spares)
-            and not self._ahead(row)
-        ]  # fmt: skip
+        found: list[RunRow] = []
+        for row in self._runs.values():
+            if row.program not in find.programs or row.id in find.but or not row.due(now, halts):
+                continue
+            until = self._workers.get(row.worker, 0.0)
+            if not is_held(row.worker, until, now, find.replaces, find.spares) and not self._ahead(row):
+                found.append(row)
         return [row.id for row in sorted(found, key=lambda row: row.updated_at)[: find.limit]]
 
     def _read_run(self, row: RunRow, ask: Ask, seen: Seen) -> None:
         journal = self._journals[row.id]
         if ask.tail >= 0:
-            tail = enumerate(journal[ask.tail :], ask.tail + 1)
-            seen.tail = [(seq, body) for seq, body in tail if body is not None]
+            seen.tail = present(enumerate(journal[ask.tail :], ask.tail + 1))
         if 0 < ask.head_at <= row.seq:
             seen.head = self._chains[row.id][ask.head_at - 1]
         known = self._interrupts[row.id]
         if ask.opens or ask.named or ask.lives or ask.all_interrupts:
-            opens = ask.opens or (ask.otherwise_opens and not all(i in known for i in ask.named))
-            seen.interrupts = {
-                i: replace(x, votes=dict(x.votes)) for i, x in known.items()
-                if ask.all_interrupts or i in ask.named or x.lives in ask.lives or (opens and x.state == "open")
-            }  # fmt: skip
+            opens = ask.opens or (ask.otherwise_opens and not known.keys() >= set(ask.named))
+            interrupts: dict[str, InterruptRow] = {}
+            for id, asked in known.items():
+                named = ask.all_interrupts or id in ask.named or asked.lives in ask.lives
+                if named or (opens and asked.state == "open"):
+                    interrupts[id] = replace(asked, votes=dict(asked.votes))
+            seen.interrupts = interrupts
         wanted = {row.seq if seq == LAST else seq for seq in ask.records}
-        for i in ask.named if ask.openings else ():
-            if found := known.get(i):
+        for id in ask.named if ask.openings else ():
+            if found := known.get(id):
                 wanted.update((found.seq, *found.votes.values()))
-        seen.records = {seq: body for seq in wanted if (body := journal[seq - 1]) is not None}
+        seen.records = dict(present((seq, journal[seq - 1]) for seq in wanted))
         seen.request = self._requests.get((row.id, ask.request))
         seen.until = self._workers.get(row.worker, 0.0)
 
@@ -167,15 +193,21 @@ class MemoryBook:
         return (lines[-1].n, lines[-1].head) if lines else (0, b"")
 
     def _covered(self, scope: str) -> Covered:
-        row, (n, head) = self._runs.get(scope), self._last_line(scope)
-        return Covered(scope, n, head.hex(), row.seq if row else 0, sealed_head(row.salt, row.head) if row else "")
+        row, (number, head) = self._runs.get(scope), self._last_line(scope)
+        if row is None:
+            return Covered(scope, number, head.hex(), 0, "")
+        return Covered(scope, number, head.hex(), row.seq, sealed_head(row.salt, row.head))
 
     def _due_letters(self, now: float, limit: int, but: Sequence[str]) -> list[Letter]:
         first: dict[tuple[str, str], Letter] = {}
         for letter in self._letters.values():
             if letter.state == "due":
                 first.setdefault((letter.endpoint, letter.run), letter)
-        return [x for x in first.values() if x.due_at <= now and x.endpoint not in but][:limit]
+        found: list[Letter] = []
+        for letter in first.values():
+            if letter.due_at <= now and letter.endpoint not in but:
+                found.append(letter)
+        return found[:limit]
 
     def write(self, writes: Writes) -> None:
         """See `Book.write`."""
@@ -192,10 +224,12 @@ class MemoryBook:
             self._audit.setdefault(line.scope, []).append(line)
         for scope, at in writes.touched.items():
             self._touched.setdefault(scope, at)
-        self._halts |= {halt.scope: halt for halt in writes.put_halts}
+        for halt in writes.put_halts:
+            self._halts[halt.scope] = halt
         for scope in writes.drop_halts:
             self._halts.pop(scope, None)
-        self._holds |= {hold.scope: hold for hold in writes.put_holds}
+        for hold in writes.put_holds:
+            self._holds[hold.scope] = hold
         for scope in writes.drop_holds:
             self._holds.pop(scope, None)
         if writes.signed is not None:
@@ -206,8 +240,9 @@ class MemoryBook:
         self._write_wakes(writes)
         if writes.seal is not None:
             self._seals.append(writes.seal)
-            upto = writes.untouch
-            self._touched = {x: at for x, at in self._touched.items() if upto is None or x > upto}
+            for scope in sorted(self._touched):
+                if writes.untouch is not None and scope <= writes.untouch:
+                    del self._touched[scope]
 
     def _write_run(self, row: RunRow, writes: Writes) -> None:
         if writes.new:
@@ -216,8 +251,9 @@ class MemoryBook:
             self._erasures += 1
             self._wipe(row.id)
         self._runs[row.id] = row
-        self._journals[row.id] += [x.body for x in writes.journal]
-        self._chains[row.id] += [x.head for x in writes.journal]
+        for line in writes.journal:
+            self._journals[row.id].append(line.body)
+            self._chains[row.id].append(line.head)
         self._interrupts[row.id] |= writes.interrupts
         if writes.request is not None:
             id, seq, digest = writes.request
@@ -237,22 +273,27 @@ class MemoryBook:
     def _clear_beside(self, run: str) -> None:
         self._snapshots.pop(run, None)
         self._interrupts[run] = {}
-        self._requests = {at: found for at, found in self._requests.items() if at[0] != run}
-        self._letters = {n: x for n, x in self._letters.items() if x.run != run}
+        for request in [key for key in self._requests if key[0] == run]:
+            del self._requests[request]
+        for letter in [letter for letter in self._letters.values() if letter.run == run]:
+            del self._letters[letter.n]
         self._misfits.pop(run, None)
         self._wakes.pop(run, None)
 
     def _write_outbox(self, writes: Writes) -> None:
-        self._endpoints |= {x.name: x for x in writes.put_endpoints}
+        for endpoint in writes.put_endpoints:
+            self._endpoints[endpoint.name] = endpoint
         for name in writes.drop_endpoints:
             self._endpoints.pop(name, None)
-            self._letters = {n: x for n, x in self._letters.items() if x.endpoint != name}
+            for letter in [letter for letter in self._letters.values() if letter.endpoint == name]:
+                del self._letters[letter.n]
         for letter in writes.post:
             self._posted += 1
             self._letters[self._posted] = replace(letter, n=self._posted)
-        self._letters |= {x.n: x for x in writes.put_letters}
-        for n in writes.drop_letters:
-            self._letters.pop(n, None)
+        for letter in writes.put_letters:
+            self._letters[letter.n] = letter
+        for number in writes.drop_letters:
+            self._letters.pop(number, None)
 
     def _write_wakes(self, writes: Writes) -> None:
         if writes.waking is not None:
@@ -261,9 +302,11 @@ class MemoryBook:
         for run, at in writes.wakes.items():
             self._woken += 1
             self._wakes[run] = Wake(self._woken, run, at)
-        self._wakes |= {x.run: x for x in writes.put_wakes}
-        if writes.drop_wakes:
-            self._wakes = {run: x for run, x in self._wakes.items() if x.n not in writes.drop_wakes}
+        for wake in writes.put_wakes:
+            self._wakes[wake.run] = wake
+        for wake in list(self._wakes.values()):
+            if wake.n in writes.drop_wakes:
+                del self._wakes[wake.run]
 
     def flush(self) -> None:
         """See `Book.flush`."""
