@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
+from itertools import starmap
 from typing import TYPE_CHECKING, Any
 
 from adjourn.stores.audit import AuditRow, Broken
@@ -9,6 +10,7 @@ from adjourn.stores.audit_key import AuditKey
 from adjourn.stores.erasure import Hold
 from adjourn.stores.notification import Endpoint
 from adjourn.stores.protocol import Halt, RunRow
+from adjourn.stores.rows import first_column
 from adjourn.stores.ruled_store import Ruled
 from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.seals import MOST, Anchor, Seal
@@ -62,7 +64,7 @@ class SQLiteAudit(Ruled):
             sql, values = f"select {SEAL} from seal order by k desc limit ?", (-after,)
         else:
             sql, values = f"select {SEAL} from seal where k > ? order by k limit ?", (after, limit)
-        found: list[Seal] = await self._reader.ask(lambda db: [Seal(*row) for row in db.execute(sql, values)])
+        found: list[Seal] = await self._reader.ask(lambda db: list(starmap(Seal, db.execute(sql, values))))
         return sorted(found, key=lambda x: x.k)
 
     async def verify(self, keys: Sequence[AuditKey] = (), since: Anchor | None = None) -> "Verification":
@@ -105,17 +107,19 @@ class _Evidence:
         headless = "select distinct scope from audit where scope not in (select scope from audit_head)"
         lost = "select distinct run from journal where run not in (select n from run)"
         asked = "select distinct run from interrupt where run not in (select n from run)"
-        return [
-            *(Broken("audit of", scope, 1, "nothing says how long it was") for (scope,) in self._db.execute(headless)),
-            *(Broken("journal of", f"run number {n}", 1, "its run is missing") for (n,) in self._db.execute(lost)),
-            *(Broken("rows of", f"run number {n}", 0, "its run is missing") for (n,) in self._db.execute(asked)),
-        ]
+        for scope in first_column(self._db.execute(headless)):
+            yield Broken("audit of", scope, 1, "nothing says how long it was")
+        for number in first_column(self._db.execute(lost)):
+            yield Broken("journal of", f"run number {number}", 1, "its run is missing")
+        for number in first_column(self._db.execute(asked)):
+            yield Broken("rows of", f"run number {number}", 0, "its run is missing")
 
     def lines(self, scope: str) -> "Iterable[Line]":
         return self._db.execute("select n, body, head from audit where scope = ? order by n", (scope,))
 
-    def line(self, scope: str, n: int) -> "Line | None":
-        return self._db.execute("select n, body, head from audit where scope = ? and n = ?", (scope, n)).fetchone()
+    def line(self, scope: str, number: int) -> "Line | None":
+        sql = "select n, body, head from audit where scope = ? and n = ?"
+        return self._db.execute(sql, (scope, number)).fetchone()
 
     def runs(self) -> Iterable[RunRow | Broken]:
         for row in self._db.execute(f"select {COLUMNS} from run"):
@@ -129,9 +133,8 @@ class _Evidence:
         return self._db.execute("select seq, body, head from journal where key between ? and ? order by key", whole)
 
     def interrupts(self, row: RunRow) -> Iterable[InterruptRow]:
-        return [
-            interrupt_row(x) for x in self._db.execute(f"select {INTERRUPT} from interrupt where run = ?", (row.n,))
-        ]
+        rows = self._db.execute(f"select {INTERRUPT} from interrupt where run = ?", (row.n,))
+        return list(map(interrupt_row, rows))
 
     def record_head(self, run: str, seq: int) -> bytes | None:
         sql = "select j.head from run r join journal j on j.key = (r.n << 32 | ?2) where r.id = ?1"
@@ -139,16 +142,16 @@ class _Evidence:
         return found[0] if found else None
 
     def seals(self) -> Iterable[Seal]:
-        return (Seal(*row) for row in self._db.execute(f"select {SEAL} from seal order by k"))
+        return starmap(Seal, self._db.execute(f"select {SEAL} from seal order by k"))
 
     def touched(self) -> Iterable[str]:
-        return [scope for (scope,) in self._db.execute("select scope from touched")]
+        return first_column(self._db.execute("select scope from touched"))
 
     def is_signed(self) -> bool:
         return is_signed(self._db)
 
     def halts(self) -> Iterable[Halt]:
-        return [Halt(*row) for row in self._db.execute("select scope, by, reason, at from halt")]
+        return list(starmap(Halt, self._db.execute("select scope, by, reason, at from halt")))
 
     def holds(self) -> Iterable[Hold]:
         return holds(self._db)

@@ -9,6 +9,7 @@ from typing import Any
 import apsw
 
 from adjourn.errors import StoreError
+from adjourn.stores.rows import first_column
 from adjourn.stores.rules.inbox_filter import inbox_words, padded
 from adjourn.stores.sqlite import migrations as migrate
 
@@ -68,7 +69,7 @@ def refuse_foreign(db: Any, path: str) -> None:
     """A database of something else is left as it is."""
     db.execute("begin")  # one look: others may be setting it up
     version = int(db.pragma("user_version"))
-    tables = {name for (name,) in db.execute("select name from sqlite_schema where type = 'table'")}
+    tables = set(first_column(db.execute("select name from sqlite_schema where type = 'table'")))
     db.execute("commit")
     if not tables >= {"run", "journal"} if version else tables:
         raise StoreError(

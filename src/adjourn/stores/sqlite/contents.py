@@ -3,6 +3,7 @@
 import os
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import starmap
 from typing import Any
 
 import msgspec
@@ -52,11 +53,9 @@ class SQLiteContents:
         sql = "select seq, epoch, body, head from journal where key between ? and ? order by key"
         for values in self._db.execute(f"select {COLUMNS} from run order by n"):
             row = run_row(values)
-            journal = [Appended(*x) for x in self._db.execute(sql, (key(row.n, 0), key(row.n + 1, 0)))]
-            interrupts = [
-                interrupt_row(x)
-                for x in self._db.execute(f"select {INTERRUPT} from interrupt where run = ? order by i", (row.n,))
-            ]
+            journal = list(starmap(Appended, self._db.execute(sql, (key(row.n, 0), key(row.n + 1, 0)))))
+            asked = self._db.execute(f"select {INTERRUPT} from interrupt where run = ? order by i", (row.n,))
+            interrupts = list(map(interrupt_row, asked))
             requests = self._db.execute(
                 "select id, seq, body from request where run = ? order by id", (row.n,)
             ).fetchall()
@@ -79,10 +78,10 @@ class SQLiteContents:
     def rest(self) -> Rest:
         """See `Contents.rest`."""
         return Rest(
-            [Halt(*row) for row in self._db.execute("select scope, by, reason, at from halt order by at, scope")],
+            list(starmap(Halt, self._db.execute("select scope, by, reason, at from halt order by at, scope"))),
             holds(self._db),
             endpoints(self._db),
-            [Letter(*row) for row in self._db.execute(f"select {', '.join(LETTER)} from letter order by n")],
+            list(starmap(Letter, self._db.execute(f"select {', '.join(LETTER)} from letter order by n"))),
             dict(self._db.execute("select scope, at from touched").fetchall()),
             is_signed(self._db),
             is_waking(self._db),

@@ -6,6 +6,7 @@ from typing import Any
 from adjourn.core.codec import encode
 from adjourn.core.status import CANCELS
 from adjourn.stores.protocol import RunRow
+from adjourn.stores.rows import first_column
 from adjourn.stores.sqlite.rows import COLUMNS, run_row
 
 _MINE = "program in (select value from json_each(?1))"
@@ -31,7 +32,7 @@ _ASLEEP = (
 
 def asleep(db: Any, *, blocked: bool) -> list[RunRow]:
     """Every run that may have to be woken; `blocked`: only those that wait for a halt to be lifted."""
-    return [run_row(row) for row in db.execute(_BLOCKED if blocked else _ASLEEP)]
+    return list(map(run_row, db.execute(_BLOCKED if blocked else _ASLEEP)))
 
 
 def ahead(db: Any, row: RunRow) -> str:
@@ -50,7 +51,7 @@ def due(db: Any, programs: Sequence[str], now: float) -> Iterator[RunRow]:
 
     Not limited by SQL: those that are halted still must not crowd out those that are due.
     """
-    halts = frozenset(scope for (scope,) in db.execute("select scope from halt"))
+    halts = frozenset(first_column(db.execute("select scope from halt")))
     for row in db.execute(_DUE, (encode(list(programs)).decode(), now)):
         if (found := run_row(row)).due(now, halts) and not ahead(db, found):
             yield found

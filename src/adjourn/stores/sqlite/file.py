@@ -12,6 +12,7 @@ import apsw
 
 from adjourn.errors import StoreError
 from adjourn.stores.address import BUSY, NoDatabase
+from adjourn.stores.rows import first_column
 from adjourn.stores.sqlite.migrations import newest, pending
 from adjourn.stores.sqlite.restore import copy_database
 
@@ -69,17 +70,26 @@ class DatabaseFile:
     @property
     def size(self) -> int:
         """Bytes, with what is still in the log."""
-        parts = [Path(self.path + end) for end in ("", "-wal")]
-        return sum(part.stat().st_size for part in parts if part.exists())
+        size = 0
+        for end in ("", "-wal"):
+            part = Path(self.path + end)
+            if part.exists():
+                size += part.stat().st_size
+        return size
 
     def parts(self) -> list[Path]:
         """The files that belong to it and are there."""
-        return [Path(self.path + end) for end in PARTS if Path(self.path + end).exists()]
+        found: list[Path] = []
+        for end in PARTS:
+            part = Path(self.path + end)
+            if part.exists():
+                found.append(part)
+        return found
 
     def count(self, sql: str) -> dict[str, int]:
         """Names and numbers of a `select name, count(*) …`."""
         with self.reading() as db:
-            return {str(name): int(n) for name, n in db.execute(sql)}
+            return dict(db.execute(sql))
 
     def counts(self) -> dict[str, Any]:
         """How much there is of what."""
@@ -103,7 +113,7 @@ class DatabaseFile:
         """What SQLite finds wrong with its own structure."""
         with self.reading() as db:
             check = "integrity_check" if deep else "quick_check"
-            found = [str(row[0]) for row in db.execute(f"pragma {check}(20)")]
+            found = first_column(db.execute(f"pragma {check}(20)"))
         return [] if found == ["ok"] else found
 
     def copy_to(self, path: str) -> None:
@@ -125,9 +135,9 @@ class DatabaseFile:
                 db.pragma("synchronous", "full")
                 db.execute("create table try (n)")
                 took: list[float] = []
-                for n in range(TRIES):
+                for number in range(TRIES):
                     began = time.perf_counter()
-                    db.execute("insert into try values (?)", (n,))
+                    db.execute("insert into try values (?)", (number,))
                     took.append(time.perf_counter() - began)
                 return statistics.median(took)
             finally:

@@ -1,7 +1,8 @@
 """The lists of a SQLite file: runs, inbox and audit. Each is a function of a connection that reads."""
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain, starmap
 from typing import Any
 
 import msgspec
@@ -11,6 +12,7 @@ from adjourn.core.interrupt import Interrupt
 from adjourn.core.status import Status
 from adjourn.stores.audit import SECURITY, AuditRow, placed
 from adjourn.stores.protocol import Filter, RunRow
+from adjourn.stores.rows import first_column
 from adjourn.stores.rules import filters
 from adjourn.stores.rules.inbox_filter import briefly
 from adjourn.stores.sqlite.rows import COLUMNS, inbox_item, run_row
@@ -87,7 +89,7 @@ PROBED, PROBES, ENOUGH = 12, 20, 3
 
 def inbox(db: Any, filter: Filter, now: float) -> list[Interrupt]:
     """See `Store.inbox`."""
-    return [interrupt for look in inbox_looks(db, filter, now) for interrupt in look]
+    return list(chain.from_iterable(inbox_looks(db, filter, now)))
 
 
 def inbox_looks(db: Any, filter: Filter, now: float) -> Iterator[list[Interrupt]]:
@@ -95,7 +97,7 @@ def inbox_looks(db: Any, filter: Filter, now: float) -> Iterator[list[Interrupt]
     terms, values = _waiting(filter, now)
     source = _of_few_runs(db, filter, values)
     place, left, most = _place(db, filter.after), filter.limit, FIRST
-    in_slices = not source and (filter.members is not None or any(getattr(filter, name) for name in RARE))
+    in_slices = not source and (filter.members is not None or bool(filters.given(filter, RARE)))
     while left > 0:
         here, values["limit"] = list(terms), left
         if place:
@@ -115,7 +117,7 @@ def inbox_looks(db: Any, filter: Filter, now: float) -> Iterator[list[Interrupt]
 
 def _items(db: Any, source: str, rest: str, values: Mapping[str, Any], brief: bool) -> list[Interrupt]:
     if brief:
-        return [briefly(*row) for row in db.execute(f"select {BRIEF} from {source} {rest}", values)]
+        return list(starmap(briefly, db.execute(f"select {BRIEF} from {source} {rest}", values)))
     found = db.execute(f"select {WHOLE} from {source} {RECORD} {rest}", values).fetchall()
     return [inbox_item(db, row) for row in found]
 
@@ -162,15 +164,11 @@ def _of_few_runs(db: Any, filter: Filter, values: Mapping[str, Any]) -> str:
     if filter.run:
         runs = "select n from run where id = :id"
     elif filter.changed:
-        runs = " union all ".join(
-            f"select n from run indexed by {index} and updated_at >= :changed" for index in CHANGING
-        )
+        runs = _united("select n from run indexed by {} and updated_at >= :changed", CHANGING)
         return f"({runs}) d cross join interrupt x on x.run = d.n"
     elif filter.session or filter.program:
         index, equal, _ = _indexes(filter)[0]
-        runs = " union all ".join(
-            f"select n from run indexed by {index} where {equal} shown = '{view}'" for view in GOES_ON
-        )
+        runs = _united(f"select n from run indexed by {index} where {equal} shown = '{{}}'", GOES_ON)
     elif filter.label:
         runs = LABELS
     else:
@@ -180,14 +178,24 @@ def _of_few_runs(db: Any, filter: Filter, values: Mapping[str, Any]) -> str:
 
 def _place(db: Any, after: str) -> Any:
     """Where in the inbox an interrupt is, or was, by its public id or as `run:id`; None if there is no such thing."""
-    both = [(PLACE_IN_RUN, (after[:k], after[k + 1 :])) for k, c in enumerate(after) if c == ":"]
-    found = (db.execute(sql, names).fetchone() for sql, names in [*both, (PLACE, (after,))])
-    return next((place for place in found if place), None) if after else None
+    if not after:
+        return None
+    for place, letter in enumerate(after):
+        if letter == ":":
+            found = db.execute(PLACE_IN_RUN, (after[:place], after[place + 1 :])).fetchone()
+            if found:
+                return found
+    return db.execute(PLACE, (after,)).fetchone()
+
+
+def _united(select: str, values: Iterable[str]) -> str:
+    """A statement for each value, all as one: `{}` in `select` is the value."""
+    return " union all ".join(map(select.format, values))
 
 
 def runs(db: Any, filter: Filter, now: float) -> list[RunRow]:
     """See `Store.runs`."""
-    return [row for look in looks(db, filter, now) for row in look]
+    return list(chain.from_iterable(looks(db, filter, now)))
 
 
 def looks(db: Any, filter: Filter, now: float) -> Iterator[list[RunRow]]:
@@ -200,7 +208,7 @@ def looks(db: Any, filter: Filter, now: float) -> Iterator[list[RunRow]]:
     left = filter.limit
     if asked is None:
         return
-    halts = [scope for (scope,) in db.execute("select scope from halt")]
+    halts = first_column(db.execute("select scope from halt"))
     for sql, values in _answers(db, asked):
         found: list[RunRow] = []
         cursor = db.execute(sql, values)
@@ -256,7 +264,7 @@ class _Asked(msgspec.Struct):
     @property
     def conditions(self) -> set[str]:
         """What is asked for."""
-        return {name for name in CONDITIONS if getattr(self.filter, name)}
+        return set(filters.given(self.filter, CONDITIONS))
 
     def where(self, *, label: bool = True) -> tuple[str, dict[str, Any]]:
         """What a row must be, beyond the index by which it is found."""
@@ -300,14 +308,14 @@ def _answers(db: Any, asked: _Asked) -> Iterator[tuple[str, Mapping[str, Any]]]:
         yield f"{RUNS} indexed by run_worker where {IN_HAND} and {where} order by n desc", values
         return
     if filter.changed and _few(db, CHANGED, {"changed": filter.changed}):
-        parts = [f"{RUNS} indexed by {index} and {where}" for index in CHANGING]
-        yield f"{' union all '.join(parts)} order by n desc", values
+        united = _united(f"{RUNS} indexed by {{}} and {where}", CHANGING)
+        yield f"{united} order by n desc", values
         return
     ways = _ways(asked)
-    whole = next((way for way in ways if asked.conditions <= way.conditions), None)
-    if whole is not None:
-        yield f"{whole.rows} order by {whole.order} desc", values
-        return
+    for way in ways:
+        if asked.conditions <= way.conditions:
+            yield f"{way.rows} order by {way.order} desc", values
+            return
     if filter.text:
         few = _few_of(db, ways, values)
         if few is not None:
@@ -334,7 +342,7 @@ class _Way(msgspec.Struct, frozen=True):
     def newest(self, db: Any, count: int, values: Mapping[str, Any]) -> list[int]:
         """The numbers of the newest, and no more than so many."""
         sql = f"{self.numbers} order by {self.order} desc limit {count}"
-        return [n for (n,) in db.execute(sql, values).fetchall()]
+        return first_column(db.execute(sql, values).fetchall())
 
     def reach(self, db: Any, values: Mapping[str, Any]) -> int:
         """How far back a few of them go: the rarer, the further."""
@@ -348,10 +356,10 @@ def _ways(asked: _Asked) -> list[_Way]:
     found: list[_Way] = []
     indexes = _indexes(filter) if filter.status != "held" else []
     for index, equal, conditions in indexes:
-        parts = [f"indexed by {index} where {equal} shown = '{shown}'" for shown in asked.shown]
+        part = f"indexed by {index} where {equal} shown = '{{}}'"
         # SQLite merges the parts in the order of the list, and sorts nothing.
-        numbers = " union all ".join(f"select n from run {part} and {BETWEEN}" for part in parts)
-        rows = " union all ".join(f"{RUNS} {part} and {where}" for part in parts)
+        numbers = _united(f"select n from run {part} and {BETWEEN}", asked.shown)
+        rows = _united(f"{RUNS} {part} and {where}", asked.shown)
         found.append(_Way(numbers, "n", frozenset((*conditions, "status")), rows))
     if filter.status == "held":
         of_program = "and program = :program" if filter.program else ""
@@ -422,10 +430,16 @@ def _first_by_text(db: Any, asked: _Asked) -> tuple[str, Mapping[str, Any]]:
 def _pieces(db: Any, text: str, upto: int) -> str | None:
     """The pieces of a text by which runs are found, the rarest; None if no run has one of them, "" if it cannot be said."""
     if len(text) < 3:
-        terms = [term for (term,) in db.execute(TERMS, (text, f"{text}{chr(sys.maxunicode)}"))]
-        return None if not terms else "" if len(terms) == MANY or "\0" in text else " OR ".join(map(_quoted, terms))
-    every = dict.fromkeys(text[k : k + 3] for k in range(len(text) - 2))
-    pieces = [piece for piece in every if "\0" not in piece]  # it would end the question
+        terms = first_column(db.execute(TERMS, (text, f"{text}{chr(sys.maxunicode)}")))
+        if not terms:
+            return None
+        return "" if len(terms) == MANY or "\0" in text else " OR ".join(map(_quoted, terms))
+    every: dict[str, None] = {}
+    for start in range(len(text) - 2):
+        piece = text[start : start + 3]
+        if "\0" not in piece:  # it would end the question
+            every[piece] = None
+    pieces = list(every)
     rare: list[tuple[float, str]] = []
     for piece in pieces[:: 1 + (len(pieces) - 1) // PROBED]:
         found = db.execute(PROBE, (_quoted(piece), upto, PROBES)).fetchall()
@@ -434,7 +448,11 @@ def _pieces(db: Any, text: str, upto: int) -> str | None:
         often = len(found) / (upto - found[-1][0] + 1) if len(found) == PROBES else 0.0
         rare.append((often, _quoted(piece)))
     least, *others = sorted(rare)[:ENOUGH]
-    return " AND ".join(piece for _, piece in (least, *(one for one in others if one[0] < MOSTLY)))
+    found = [least[1]]
+    for often, piece in others:
+        if often < MOSTLY:
+            found.append(piece)
+    return " AND ".join(found)
 
 
 def _quoted(piece: str) -> str:
@@ -458,18 +476,18 @@ def audit(db: Any, scope: str | None, after: int, limit: int) -> list[AuditRow]:
     else:
         where, order, values = "scope = ? and n > ?", "n", (scope, after, limit)
     sql = f"select scope, n, body, head from audit where {where} order by {order} limit ?"
-    return [AuditRow(*row) for row in db.execute(sql, values)]
+    return list(starmap(AuditRow, db.execute(sql, values)))
 
 
 def recent(db: Any, before: str, limit: int, security: bool) -> list[AuditRow]:
     """See `Store.recent`."""
     where, values = f"scope {'=' if security else '<>'} '{SECURITY}'", list[Any]()
     if before:
-        at, scope, n = placed(before)
+        at, scope, number = placed(before)
         where += f" and {AT} <= ? and ({AT}, scope, n) < (?, ?, ?)"  # SQLite sees no range in the latter alone
-        values += at, at, scope, n
+        values += at, at, scope, number
     # By name: SQLite would rather sort a whole chain than walk through an index.
     index = "audit_security" if security else "audit_time"
     order = f"{AT} desc, n desc" if security else f"{AT} desc, scope desc, n desc"
     sql = f"select scope, n, body, head from audit indexed by {index} where {where} order by {order} limit ?"
-    return [AuditRow(*row) for row in db.execute(sql, (*values, limit))]
+    return list(starmap(AuditRow, db.execute(sql, (*values, limit))))

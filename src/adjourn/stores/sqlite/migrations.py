@@ -6,15 +6,20 @@ from typing import Any
 
 from adjourn.core.authority import requesters
 from adjourn.core.codec import encode
-from adjourn.core.records import Decided, parse
+from adjourn.core.records import Decided
 from adjourn.errors import StoreError
+from adjourn.stores.rows import first_column, parsed
 
 FOLDER = os.path.join(os.path.dirname(__file__), "migrations")
 
 
 def migrations(after: int = 0) -> list[tuple[int, str]]:
     """Every migration behind the number `after` as (number, SQL), in order."""
-    return [(number, _read(name)) for number, name in _names() if number > after]
+    found: list[tuple[int, str]] = []
+    for number, name in _names():
+        if number > after:
+            found.append((number, _read(name)))
+    return found
 
 
 def newest() -> int:
@@ -23,7 +28,11 @@ def newest() -> int:
 
 
 def _names() -> list[tuple[int, str]]:
-    return sorted((int(name[:4]), name) for name in os.listdir(FOLDER) if name.endswith(".sql"))
+    found: list[tuple[int, str]] = []
+    for name in os.listdir(FOLDER):
+        if name.endswith(".sql"):
+            found.append((int(name[:4]), name))
+    return sorted(found)
 
 
 def _read(name: str) -> str:
@@ -44,16 +53,17 @@ def pending(version: int, where: str) -> list[tuple[int, str]]:
 
 def _authority(db: Any) -> None:
     """Who shaped each run that goes on, and by which records people have agreed: the journal says it, the rows did not."""
-    for (n,) in db.execute("select n from run where status not in ('completed', 'cancelled')").fetchall():
-        bodies = db.execute("select seq, body from journal where run = ? order by seq", (n,)).fetchall()
-        records = [(seq, parse(body)) for seq, body in bodies]
+    for run in first_column(db.execute("select n from run where status not in ('completed', 'cancelled')")):
+        bodies = db.execute("select seq, body from journal where run = ? order by seq", (run,)).fetchall()
+        records = parsed(bodies)
         shaped = sorted(requesters(record for _, record in records))
-        db.execute("update run set requesters = ? where n = ?", (encode(shaped).decode() if shaped else "", n))
-        voted = db.execute("select i from interrupt where run = ? and votes <> '[]'", (n,)).fetchall()
-        for (i,) in voted:
-            agreed = [(seq, x) for seq, x in records if isinstance(x, Decided) and x.i == i and x.verdict == "approve"]
-            votes = {x.by: seq for seq, x in agreed}
-            db.execute("update interrupt set votes = ? where run = ? and i = ?", (encode(votes).decode(), n, i))
+        db.execute("update run set requesters = ? where n = ?", (encode(shaped).decode() if shaped else "", run))
+        for id in first_column(db.execute("select i from interrupt where run = ? and votes <> '[]'", (run,))):
+            votes: dict[str, int] = {}
+            for seq, record in records:
+                if isinstance(record, Decided) and record.i == id and record.verdict == "approve":
+                    votes[record.by] = seq
+            db.execute("update interrupt set votes = ? where run = ? and i = ?", (encode(votes).decode(), run, id))
 
 
 def _texts(db: Any) -> None:

@@ -19,6 +19,7 @@ import apsw
 
 from adjourn.errors import Conflict, Invalid, NotFound, StoreError
 from adjourn.stores.private_file import PARTS, tighten
+from adjourn.stores.rows import first_column
 from adjourn.stores.rules import restore as restoring
 from adjourn.stores.rules import transaction as sheet
 from adjourn.stores.sqlite import SQLiteStore
@@ -107,7 +108,7 @@ def _copy_of(backup: str, copy: str) -> None:
                     f"{backup!r} is not a backup of an Adjourn database", consequence="nothing was changed"
                 )
             pending(version, repr(backup))
-            found = [str(row[0]) for row in db.execute("pragma integrity_check(1)")]
+            found = first_column(db.execute("pragma integrity_check(1)"))
             if found != ["ok"]:
                 raise StoreError(f"the backup {backup!r} is damaged: {found[0]}", consequence="nothing was changed")
             copy_database(db, copy)
@@ -136,12 +137,14 @@ def _hold(copy: str, highest: int, by: str, origin: str, now: float) -> tuple[fl
     db = connect(copy)
     try:
         with transaction(db):
-            runs = [run for (run,) in db.execute("select id from run order by n")]
+            runs = first_column(db.execute("select id from run order by n"))
             [(taken, known)] = db.execute("select coalesce(max(updated_at), 0), coalesce(max(epoch), 0) from run")
             db.execute("delete from worker")  # nobody is at work here
             epoch = restoring.next_epoch(max(highest, known), now)
             book = SQLiteBook(db, lambda: now)
-            held = sum(sheet.carried_out(book, restoring.holding(run, epoch, by, origin)) for run in runs)
+            held = 0
+            for run in runs:
+                held += sheet.carried_out(book, restoring.holding(run, epoch, by, origin))
             sheet.carried_out(book, restoring.telling(held, by, origin))
             sheet.settled(book)
     finally:
@@ -210,10 +213,10 @@ def _keep(path: str, now: float) -> str:
     if not os.path.exists(path):
         return ""
     stem = f"{path}.replaced-{datetime.fromtimestamp(now, UTC):%Y%m%dT%H%M%SZ}"
-    kept, n = stem, 1
+    kept, number = stem, 1
     while os.path.exists(kept):
-        n += 1
-        kept = f"{stem}-{n}"
+        number += 1
+        kept = f"{stem}-{number}"
     try:
         os.link(path, kept)  # the name is never without a file
     except OSError:

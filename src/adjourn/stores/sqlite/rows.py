@@ -1,6 +1,7 @@
 """Runs and what belongs to them as rows of SQLite: what a rule asks for is read, and what it says is written."""
 
 from collections.abc import Sequence
+from itertools import starmap
 from typing import Any
 
 import msgspec
@@ -12,6 +13,7 @@ from adjourn.stores.erasure import Hold
 from adjourn.stores.misfit import Misfit
 from adjourn.stores.notification import Endpoint, Letter
 from adjourn.stores.protocol import RunRow
+from adjourn.stores.rows import first_column
 from adjourn.stores.rules.filters import shown
 from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.seals import Seal
@@ -35,7 +37,7 @@ INTERRUPT = (
     "groups"
 )
 _misfit = msgspec.json.Decoder(Misfit)
-_STATUS = {s.value: s for s in Status}
+_STATUS = {status.value: status for status in Status}
 
 
 def key(run: int, seq: int) -> int:
@@ -45,22 +47,23 @@ def key(run: int, seq: int) -> int:
 
 def run_row(row: Any) -> RunRow:
     """A row of `COLUMNS` as a `RunRow`."""
-    (id, kind, program, session, labels, title, input_digest, seq, head, status, epoch, worker,
-     lease_until, wake_at, blocked, opens, errors, stopped, created_at, updated_at, requesters, salt, erased, chapter, n) = row  # fmt: skip
+    (id, kind, program, session, labels, title, input_digest, seq, head, status, epoch, worker, lease_until,
+     wake_at, blocked, opens, errors, stopped, created_at, updated_at, requesters, salt, erased, chapter,
+     number) = row  # fmt: skip
     return RunRow(
         id, kind, program, session, decode(labels) if labels != "{}" else {}, title, input_digest, seq, head, _STATUS[status],
         epoch, worker, lease_until, wake_at, tuple(blocked.split("\n")) if blocked else (), opens, errors, bool(stopped),
-        created_at, updated_at, n, names_of(requesters), salt, erased, chapter,
+        created_at, updated_at, number, names_of(requesters), salt, erased, chapter,
     )  # fmt: skip
 
 
 def interrupt_row(row: Any) -> InterruptRow:
     """A row of `INTERRUPT` as an `InterruptRow`."""
-    (i, seq, kind, state, digest, event, expires, undoing, approvers, by, votes, lives, disowned, rank, opened_at,
+    (id, seq, kind, state, digest, event, expires, undoing, approvers, by, votes, lives, disowned, rank, opened_at,
      type, tool, groups) = row  # fmt: skip
     named: dict[str, int] = decode(votes) if votes not in ("[]", "{}") else {}
     return InterruptRow(
-        i, seq, kind, state, digest, event, expires, bool(undoing), approvers, by, named, lives, names_of(disowned),
+        id, seq, kind, state, digest, event, expires, bool(undoing), approvers, by, named, lives, names_of(disowned),
         rank, opened_at, type, tool, names_of(groups),
     )  # fmt: skip
 
@@ -72,12 +75,12 @@ def names_of(text: str) -> tuple[str, ...]:
 
 def inbox_item(db: Any, row: Any) -> Interrupt:
     """An inbox item with who has agreed so far, from (run, seq, body, votes, requesters, number of the run, disowned)."""
-    run, seq, body, votes, requesters, n, disowned = row
+    run, seq, body, votes, requesters, number, disowned = row
     decisions: Sequence[str] = ()
     if votes not in ("[]", "{}"):
         found: dict[str, int] = decode(votes)
         sql = "select body from journal where key = ?"
-        decisions = [db.execute(sql, (key(n, at),)).fetchone()[0] for at in found.values()]
+        decisions = [db.execute(sql, (key(number, at),)).fetchone()[0] for at in found.values()]
     return shown(run, seq, body, decisions, names_of(requesters), names_of(disowned))
 
 
@@ -93,12 +96,12 @@ def misfits(db: Any, runs: Sequence[str]) -> list[Misfit]:
         "select m.body from misfit m join run r on r.n = m.run and r.seq = m.seq "
         "where r.status not in ('completed', 'cancelled') and (?1 = '[]' or r.id in (select value from json_each(?1))) order by r.n"
     )
-    return [_misfit.decode(body) for (body,) in db.execute(sql, (encode(list(runs)).decode(),))]
+    return list(map(_misfit.decode, first_column(db.execute(sql, (encode(list(runs)).decode(),)))))
 
 
 def holds(db: Any) -> list[Hold]:
     """The legal holds that are on."""
-    return [Hold(*row) for row in db.execute("select scope, by, reason, at from hold order by at")]
+    return list(starmap(Hold, db.execute("select scope, by, reason, at from hold order by at")))
 
 
 def is_signed(db: Any) -> bool:
@@ -119,5 +122,9 @@ def is_waking(db: Any) -> bool:
 
 def endpoints(db: Any) -> list[Endpoint]:
     """Who is told of events."""
-    found = db.execute("select name, kind, url, secret, topics, at from endpoint order by name").fetchall()
-    return [Endpoint(n, kind, url, key, tuple(t.split("\n")) if t else (), at) for n, kind, url, key, t, at in found]
+    found: list[Endpoint] = []
+    for name, kind, url, key, topics, at in db.execute(
+        "select name, kind, url, secret, topics, at from endpoint order by name"
+    ):
+        found.append(Endpoint(name, kind, url, key, tuple(topics.split("\n")) if topics else (), at))
+    return found

@@ -9,7 +9,7 @@ import msgspec
 
 from adjourn.core.snapshot_part import SnapshotPart
 from adjourn.errors import StoreError
-from adjourn.stores.snapshots import Kept, Snapshot
+from adjourn.stores.snapshots import Kept, Snapshot, kept_whole
 from adjourn.stores.sqlite.batch_thread import Worker
 from adjourn.stores.sqlite.connection import transaction
 
@@ -64,16 +64,14 @@ def _last(db: Any, run: str) -> Kept | None:
     row = db.execute(_whole, (run,)).fetchone()
     if row is None:
         return None
-    n, format, seq, head, stretches, rest = row
+    number, format, seq, head, stretches, rest = row
     if (db.execute(AT, (run, seq)).fetchone() or (b"",))[0] != head:
         return None
     wanted = _stretches(stretches)
     if wanted is None:
         return None
-    kept = {(edition, path, k): body for edition, path, k, body in
-            db.execute("select edition, path, k, body from segment where run = ?", (n,))}  # fmt: skip
-    parts = {which: kept.get((which.edition, which.path, which.k), b"") for which in wanted}
-    return (Snapshot(seq, head, format, rest, wanted), parts) if all(parts.values()) else None
+    segments = db.execute("select edition, path, k, body from segment where run = ?", (number,))
+    return kept_whole(Snapshot(seq, head, format, rest, wanted), segments)
 
 
 def _keep(db: Any, run: str, snapshot: Snapshot, parts: Mapping[SnapshotPart, bytes]) -> None:

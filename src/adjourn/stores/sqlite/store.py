@@ -6,14 +6,14 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from itertools import islice
+from itertools import islice, starmap
 from typing import Any
 
 import apsw
 
 from adjourn.core.codec import encode
 from adjourn.core.interrupt import Interrupt
-from adjourn.core.records import AnyRecord, parse
+from adjourn.core.records import AnyRecord
 from adjourn.core.status import Status
 from adjourn.errors import AdjournError, StoreError, UnknownRun
 from adjourn.stores.channel import Ears
@@ -22,6 +22,7 @@ from adjourn.stores.misfit import Misfit
 from adjourn.stores.notification import Endpoint, Letter
 from adjourn.stores.polled_channel import PolledChannel
 from adjourn.stores.protocol import Bell, Filter, RunRow, Turn
+from adjourn.stores.rows import parsed
 from adjourn.stores.rules import transaction as sheet
 from adjourn.stores.rules.lease import misfitting
 from adjourn.stores.rules.transaction import Each, Failed, Rule, Whole
@@ -247,7 +248,7 @@ class SQLiteStore(SQLiteAudit):
             if found is None:
                 raise UnknownRun(run)
             rows = db.execute(TAIL, (key(found[0], after), key(found[0] + 1, 0)))
-            return [(seq, parse(body)) for seq, body in rows]
+            return parsed(rows)
 
         return await self._reader.ask(work)
 
@@ -289,7 +290,7 @@ class SQLiteStore(SQLiteAudit):
     ) -> list[RunRow]:
         """See `Store.ended`."""
         sql, values = ENDED_RUNS.format(status=Status(status).value), (before, *(after or (before + 1, "")), limit)
-        return await self._reader.ask(lambda db: [run_row(row) for row in db.execute(sql, values)])
+        return await self._reader.ask(lambda db: list(map(run_row, db.execute(sql, values))))
 
     async def followed(self, runs: Sequence[str]) -> dict[str, list[str]]:
         """See `Store.followed`."""
@@ -353,7 +354,7 @@ class SQLiteStore(SQLiteAudit):
         where = "n > ? and state = ?" if state else "n > ? and state in ('due', 'dead')"
         sql = f"select {', '.join(LETTER)} from letter where {where} order by n limit ?"
         values = (after, state, limit) if state else (after, limit)
-        return await self._reader.ask(lambda db: [Letter(*row) for row in db.execute(sql, values)])
+        return await self._reader.ask(lambda db: list(starmap(Letter, db.execute(sql, values))))
 
     def subscribe(self, run: str, bell: Bell, *, words: bool = False) -> Callable[[], None]:
         """See `Store.subscribe`."""

@@ -1,11 +1,11 @@
 """What rules read and write, in a SQLite file."""
 
 from collections.abc import Callable
-from itertools import islice
+from itertools import starmap
 from typing import Any
 
 import msgspec
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 
 from adjourn.core.codec import encode
 from adjourn.stores.notification import Endpoint, Letter, Wake
@@ -197,9 +197,14 @@ class SQLiteBook:
         """See `Book.find`."""
         self.flush()
         now = self._now()
-        rows = (row for row in due(self._db, find.programs, now) if row.id not in find.but)
-        free = (row.id for row in rows if not is_held(row.worker, row.lease_until, now, find.replaces, find.spares))
-        return list(islice(free, find.limit))
+        found: list[str] = []
+        for row in due(self._db, find.programs, now):
+            if len(found) == find.limit:
+                break
+            free = not is_held(row.worker, row.lease_until, now, find.replaces, find.spares)
+            if free and row.id not in find.but:
+                found.append(row.id)
+        return found
 
     def conversation(self, run: str) -> list[str]:
         """See `Book.conversation`."""
@@ -236,8 +241,8 @@ class SQLiteBook:
             seen.interrupts = self._read_interrupts(row, ask)
         if ask.records or ask.openings:
             wanted = {row.seq if seq == LAST else seq for seq in ask.records}
-            for i in ask.named if ask.openings else ():
-                if found := seen.interrupts.get(i):
+            for id in ask.named if ask.openings else ():
+                if found := seen.interrupts.get(id):
                     wanted.update((found.seq, *found.votes.values()))
             sql = f"select seq, body from journal where key in ({', '.join('?' * len(wanted))}) and body is not null"
             seen.records = dict(db.execute(sql, tuple(key(row.n, seq) for seq in wanted)))
@@ -257,14 +262,15 @@ class SQLiteBook:
 
         def look(where: str, *values: Any) -> None:
             sql = f"select {INTERRUPT} from interrupt where run = ? and {where}"
-            found.update((x.i, x) for x in map(interrupt_row, self._db.execute(sql, (row.n, *values))))
+            for interrupt in map(interrupt_row, self._db.execute(sql, (row.n, *values))):
+                found[interrupt.i] = interrupt
 
         if ask.all_interrupts:
             look("true")
             return found
-        for i in ask.named:
-            look("i = ?", i)
-        missing = ask.otherwise_opens and not all(i in found for i in ask.named)
+        for id in ask.named:
+            look("i = ?", id)
+        missing = ask.otherwise_opens and not found.keys() >= set(ask.named)
         if (ask.opens or missing) and row.opens:
             look("state = 'open'")
         for call in ask.lives:
@@ -286,7 +292,7 @@ class SQLiteBook:
     def _read_halts(self) -> list[Halt]:
         if self._halts is None:
             found = self._db.execute("select scope, by, reason, at from halt order by at").fetchall()
-            self._halts = [Halt(*row) for row in found]
+            self._halts = list(starmap(Halt, found))
         return self._halts
 
     def _read_letters(self, ask: Ask, seen: Seen) -> None:
@@ -294,7 +300,7 @@ class SQLiteBook:
         if ask.letters:
             sql = f"select {columns} from letter where n in (select value from json_each(?))"
             rows = self._db.execute(sql, (encode(list(ask.letters)).decode(),))
-            seen.letters = {row[0]: Letter(*row) for row in rows}
+            seen.letters = {letter.n: letter for letter in starmap(Letter, rows)}
         if ask.take:
             sql = (
                 f"select {columns} from letter x where state = 'due' and due_at <= ? and not exists (select 1 from letter o "
@@ -302,7 +308,7 @@ class SQLiteBook:
                 "and endpoint not in (select value from json_each(?)) order by n limit ?"
             )
             values = (seen.now, encode(list(ask.but)).decode(), ask.take)
-            seen.due = [Letter(*row) for row in self._db.execute(sql, values)]
+            seen.due = list(starmap(Letter, self._db.execute(sql, values)))
 
     def _read_wakes(self, ask: Ask, seen: Seen) -> None:
         if self._waking is None:
@@ -315,7 +321,7 @@ class SQLiteBook:
                 "select w.n, r.id, w.not_before from wake w join run r on r.n = w.run where w.not_before <= ? "
                 "order by w.not_before, w.n limit ?"
             )
-            seen.wakes = [Wake(*row) for row in self._db.execute(sql, (seen.now, ask.wakes))]
+            seen.wakes = list(starmap(Wake, self._db.execute(sql, (seen.now, ask.wakes))))
 
     def _read_seals(self, ask: Ask, seen: Seen) -> None:
         seen.store = store_id(self._db)
@@ -323,14 +329,16 @@ class SQLiteBook:
             "select t.scope, coalesce(a.n, 0), lower(hex(a.head)), coalesce(r.seq, 0), r.salt, r.head from touched t "
             "left join audit_head a on a.scope = t.scope left join run r on r.id = t.scope order by t.scope limit ?"
         )
-        seen.touched = [
-            Covered(scope, n, line, seq, sealed_head(salt, head) if head else "")
-            for scope, n, line, seq, salt, head in self._db.execute(sql, (ask.touched,))
-        ]
-        found = {0: self._db.execute(f"select {SEAL} from seal order by k desc limit 1").fetchone()}
-        if ask.seal:
-            found[ask.seal] = self._db.execute(f"select {SEAL} from seal where k = ?", (ask.seal,)).fetchone()
-        seen.seals = {k: Seal(*row) for k, row in found.items() if row}
+        touched: list[Covered] = []
+        for scope, number, line, seq, salt, head in self._db.execute(sql, (ask.touched,)):
+            touched.append(Covered(scope, number, line, seq, sealed_head(salt, head) if head else ""))
+        seen.touched = touched
+        seals: dict[int, Seal] = {}
+        if last := self._db.execute(f"select {SEAL} from seal order by k desc limit 1").fetchone():
+            seals[0] = Seal(*last)
+        if named := self._db.execute(f"select {SEAL} from seal where k = ?", (ask.seal,)).fetchone():
+            seals[ask.seal] = Seal(*named)
+        seen.seals = seals
 
     # Writing: what a sheet says. Whatever fails here fails the transaction
 
@@ -350,7 +358,8 @@ class SQLiteBook:
         gathered.touched += writes.touched.items()
         for worker, until in writes.beats.items():
             self._until[worker] = gathered.beats[worker] = until
-        gathered.letters += (tuple(getattr(letter, name) for name in LETTER[1:]) for letter in writes.post)
+        for letter in writes.post:
+            gathered.letters.append(astuple(letter)[1:])
         gathered.wakes += ((at, run) for run, at in writes.wakes.items())
         if self._is_rare(writes):
             self.flush()
@@ -377,11 +386,12 @@ class SQLiteBook:
         gathered.runs.add(row.id)
         self._runs[row.id], self._saved[row.n] = row, steering
         self._sure.add(row.id)
-        for x in writes.journal:
-            gathered.journal.append((key(row.n, x.seq), x.epoch, x.body, x.head))
+        for line in writes.journal:
+            gathered.journal.append((key(row.n, line.seq), line.epoch, line.body, line.head))
         if writes.journal:
             self._wrote[row.id] = row.seq
-        gathered.interrupts += (_put(row.n, x) for x in writes.interrupts.values())
+        for interrupt in writes.interrupts.values():
+            gathered.interrupts.append(_put(row.n, interrupt))
         if writes.request:
             gathered.requests.append((row.n, *writes.request))
 
@@ -404,14 +414,25 @@ class SQLiteBook:
             if rows:
                 self._db.executemany(sql, rows)
 
-    def _is_rare(self, w: Writes) -> bool:
+    def _is_rare(self, writes: Writes) -> bool:
         """Whether there is something that is not gathered, because what was written before may matter to it."""
         return bool(
-            w.gone or w.put_halts or w.drop_halts or w.put_holds or w.drop_holds or w.signed is not None or w.misfit
-            or w.put_endpoints or w.drop_endpoints
-            or w.put_letters or w.drop_letters or w.seal
-            or w.waking is not None or w.put_wakes or w.drop_wakes
-        )  # fmt: skip
+            writes.gone
+            or writes.put_halts
+            or writes.drop_halts
+            or writes.put_holds
+            or writes.drop_holds
+            or writes.signed is not None
+            or writes.misfit
+            or writes.put_endpoints
+            or writes.drop_endpoints
+            or writes.put_letters
+            or writes.drop_letters
+            or writes.seal
+            or writes.waking is not None
+            or writes.put_wakes
+            or writes.drop_wakes
+        )
 
     def _write_rare(self, writes: Writes) -> None:
         db = self._db
@@ -438,7 +459,7 @@ class SQLiteBook:
         self._write_outbox(writes)
         self._write_wakes(writes)
         if seal := writes.seal:
-            values = tuple(getattr(seal, name) for name in Seal.__struct_fields__)
+            values = astuple(seal)
             db.execute(f"insert into seal ({SEAL}) values ({', '.join('?' * len(values))})", values)
             if writes.untouch is not None:
                 db.execute("delete from touched where scope <= ?", (writes.untouch,))
@@ -447,17 +468,17 @@ class SQLiteBook:
         db = self._db
         if writes.put_endpoints or writes.drop_endpoints:
             self._endpoints = None
-        for x in writes.put_endpoints:
-            values = (x.name, x.kind, x.url, x.secret, "\n".join(x.topics), x.at)
+        for put in writes.put_endpoints:
+            values = (put.name, put.kind, put.url, put.secret, "\n".join(put.topics), put.at)
             db.execute("insert or replace into endpoint values (?, ?, ?, ?, ?, ?)", values)
         for name in writes.drop_endpoints:
             db.execute("delete from endpoint where name = ?", (name,))
             db.execute("delete from letter where endpoint = ?", (name,))
         sql = "update letter set state = ?, tries = ?, due_at = ?, error = ? where n = ?"
-        for x in writes.put_letters:
-            db.execute(sql, (x.state, x.tries, x.due_at, x.error, x.n))
-        for n in writes.drop_letters:
-            db.execute("delete from letter where n = ?", (n,))
+        for letter in writes.put_letters:
+            db.execute(sql, (letter.state, letter.tries, letter.due_at, letter.error, letter.n))
+        for number in writes.drop_letters:
+            db.execute("delete from letter where n = ?", (number,))
 
     def _write_wakes(self, writes: Writes) -> None:
         db = self._db
@@ -470,8 +491,8 @@ class SQLiteBook:
                 db.execute("delete from wake")
         for wake in writes.put_wakes:
             db.execute("update wake set not_before = ? where n = ?", (wake.not_before, wake.n))
-        for n in writes.drop_wakes:
-            db.execute("delete from wake where n = ?", (n,))
+        for number in writes.drop_wakes:
+            db.execute("delete from wake where n = ?", (number,))
 
 
 def _steering(row: RunRow) -> tuple[Any, ...]:
@@ -488,10 +509,11 @@ def _changing(row: RunRow) -> tuple[Any, ...]:
     )  # fmt: skip
 
 
-def _put(run: int, x: InterruptRow) -> tuple[Any, ...]:
+def _put(run: int, row: InterruptRow) -> tuple[Any, ...]:
     return (
-        run, x.i, x.seq, x.kind, x.state, x.digest, x.event, x.expires, int(x.undoing), x.approvers, x.by,
-        encode(x.votes).decode(), x.lives, _names(x.disowned), x.rank, x.opened_at, x.type, x.tool, _names(x.groups),
+        run, row.i, row.seq, row.kind, row.state, row.digest, row.event, row.expires, int(row.undoing), row.approvers,
+        row.by, encode(row.votes).decode(), row.lives, _names(row.disowned), row.rank, row.opened_at, row.type,
+        row.tool, _names(row.groups),
     )  # fmt: skip
 
 

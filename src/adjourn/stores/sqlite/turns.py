@@ -6,7 +6,8 @@ from typing import Any
 from adjourn.core.codec import encode
 from adjourn.core.status import Status
 from adjourn.stores.protocol import Turn
-from adjourn.stores.rules.turns import turn_of
+from adjourn.stores.rows import first_column
+from adjourn.stores.rules.turns import turns_of
 
 _TURNS = """
 with recursive turn (depth, n, upto) as (
@@ -65,7 +66,7 @@ def read_last(db: Any, of: tuple[str, str]) -> str:
 
 def read_conversation(db: Any, run: str) -> list[str]:
     """See `Book.conversation`."""
-    return [id for (id,) in db.execute(_CONVERSATION, (run,))]
+    return first_column(db.execute(_CONVERSATION, (run,)))
 
 
 def read_followed(db: Any, runs: Sequence[str]) -> dict[str, list[str]]:
@@ -83,15 +84,4 @@ def read_later(db: Any, run: str) -> list[tuple[str, Status]]:
 
 def read_turns(db: Any, run: str, seq: int, limit: int) -> list[Turn]:
     """See `Store.turns`."""
-    found: list[Turn] = []
-    rows: list[Any] = db.execute(_TURNS, {"run": run, "seq": seq, "limit": limit}).fetchall()
-    place = 0
-    while place < len(rows):
-        depth, id = rows[place][:2]
-        until = place
-        while until < len(rows) and rows[until][0] == depth:
-            until += 1
-        lines = [(n, body) for _, _, n, body, _ in rows[place:until]]
-        found.append(turn_of(id, lines, rows[until - 1][4]))
-        place = until
-    return found
+    return turns_of(db.execute(_TURNS, {"run": run, "seq": seq, "limit": limit}))
