@@ -1,6 +1,7 @@
 """The audit in PostgreSQL: its lines, its seals, and a look at everything."""
 
 from collections.abc import Awaitable, Callable, Sequence
+from itertools import starmap
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -43,20 +44,20 @@ class PostgresAudit(Ruled):
         else:
             sql = f"{LINE} where scope = %(scope)s and n > %(after)s order by n limit %(limit)s"
         values = {"scope": scope, "after": after, "limit": limit}
-        return [AuditRow(*row) for row in await self.ask(lambda db: planned(db, sql, values))]
+        return list(starmap(AuditRow, await self.ask(lambda db: planned(db, sql, values))))
 
     async def recent(self, before: str = "", limit: int = 100, *, security: bool = False) -> list[AuditRow]:
         """See `Store.recent`."""
         where, values = f"scope {'=' if security else '<>'} '{SECURITY}'", dict[str, Any](limit=limit)
         if before:
-            at, scope, n = placed(before)
+            at, scope, number = placed(before)
             where += (
                 " and (at, n) < (%(at)s, %(n)s)" if security else " and (at, scope, n) < (%(at)s, %(scope)s, %(n)s)"
             )
-            values |= {"at": at, "scope": scope, "n": n}
+            values |= {"at": at, "scope": scope, "n": number}
         order = "at desc, n desc" if security else "at desc, scope desc, n desc"
         sql = f"{LINE} where {where} order by {order} limit %(limit)s"
-        return [AuditRow(*row) for row in await self.ask(lambda db: planned(db, sql, values))]
+        return list(starmap(AuditRow, await self.ask(lambda db: planned(db, sql, values))))
 
     async def identity(self) -> str:
         """See `Store.identity`."""
@@ -75,7 +76,7 @@ class PostgresAudit(Ruled):
             rows = await self.rows(f"{SEALS} order by k desc limit %(limit)s", limit=-after)
         else:
             rows = await self.rows(f"{SEALS} where k > %(after)s order by k limit %(limit)s", after=after, limit=limit)
-        return sorted((Seal(*row) for row in rows), key=lambda seal: seal.k)
+        return sorted(starmap(Seal, rows), key=lambda seal: seal.k)
 
     async def verify(self, keys: Sequence[AuditKey] = (), since: Anchor | None = None) -> "Verification":
         """See `Store.verify`."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import starmap
 from typing import Any
 
 import msgspec
@@ -69,7 +70,7 @@ class PostgresContents:
         """See `Contents.runs`."""
         after = 0
         while True:
-            rows = [run_row(values) for values in self._rows(RUNS, after=after)]
+            rows = list(map(run_row, self._rows(RUNS, after=after)))
             yield from self._whole(rows)
             if len(rows) < PAGE:
                 return
@@ -95,7 +96,7 @@ class PostgresContents:
         last = AuditRow("", 0, "", b"")
         first = True
         while True:
-            rows = [AuditRow(*row) for row in self._rows(AUDIT, first=first, scope=last.scope, n=last.n)]
+            rows = list(starmap(AuditRow, self._rows(AUDIT, first=first, scope=last.scope, n=last.n)))
             yield from rows
             if len(rows) < LINES:
                 return
@@ -111,9 +112,9 @@ class PostgresContents:
         _, current, _ = taken(self._rows(READ, generation="")[0], Config())
         return Rest(
             sorted(current.halts, key=lambda halt: (halt.at, halt.scope)),
-            [Hold(*row) for row in self._rows("select scope, by, reason, at from adjourn.hold order by at")],
+            list(starmap(Hold, self._rows("select scope, by, reason, at from adjourn.hold order by at"))),
             list(current.endpoints),
-            [Letter(*row) for row in self._rows(f"select {', '.join(LETTER)} from adjourn.letter order by n")],
+            list(starmap(Letter, self._rows(f"select {', '.join(LETTER)} from adjourn.letter order by n"))),
             dict(self._rows("select scope, at from adjourn.touched")),
             current.signed,
             current.waking,

@@ -96,7 +96,9 @@ class Crew:
     def _lane(self) -> None:
         while True:
             with self._lock:
-                batch = [self._waiting.popleft() for _ in range(min(BATCH, len(self._waiting)))]
+                batch: list[Request] = []
+                while self._waiting and len(batch) < BATCH:
+                    batch.append(self._waiting.popleft())
                 if not batch:
                     self._lanes -= 1
                     return

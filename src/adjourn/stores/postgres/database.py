@@ -11,6 +11,7 @@ import psycopg
 from adjourn.stores.address import without_password
 from adjourn.stores.postgres.connections import Connection, connect, messages, store_error, taken_apart
 from adjourn.stores.postgres.migrations import newest, pending, schema_of
+from adjourn.stores.rows import first_column
 
 TRIES = 20
 """Commits that are timed."""
@@ -78,7 +79,7 @@ class PostgresDatabase:
 
     def programs(self) -> list[str]:
         """See `Database.programs`."""
-        return [program for (program,) in self.rows("select distinct program from adjourn.run")]
+        return first_column(self.rows("select distinct program from adjourn.run"))
 
     def newest(self) -> float:
         """See `Database.newest`."""

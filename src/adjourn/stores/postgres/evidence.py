@@ -1,6 +1,7 @@
 """Everything in a PostgreSQL database, for a check."""
 
 from collections.abc import Iterable, Iterator
+from itertools import starmap
 from typing import Any
 
 from adjourn.stores.audit import Broken
@@ -11,6 +12,7 @@ from adjourn.stores.postgres.config import READ, Config, taken
 from adjourn.stores.postgres.connections import Connection, messages
 from adjourn.stores.postgres.rows import COLUMNS, INTERRUPT, SEAL, columns, interrupt_row, run_row
 from adjourn.stores.protocol import Halt, RunRow
+from adjourn.stores.rows import first_column
 from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.seals import Seal
 
@@ -54,10 +56,10 @@ class PostgresEvidence:
         """See `verification.Evidence`."""
         for (scope,) in self._rows(HEADLESS):
             yield Broken("audit of", scope, 1, "nothing says how long it was")
-        for what, n, table in (("journal of", 1, "journal"), ("rows of", 0, "interrupt")):
+        for what, line, table in (("journal of", 1, "journal"), ("rows of", 0, "interrupt")):
             sql = f"select distinct run from adjourn.{table} x where not exists (select 1 from adjourn.run r where r.n = x.run)"
             for (number,) in self._rows(sql):
-                yield Broken(what, f"run number {number}", n, "its run is missing")
+                yield Broken(what, f"run number {number}", line, "its run is missing")
 
     def lines(self, scope: str) -> Iterator[Line]:
         """See `verification.Evidence`."""
@@ -65,11 +67,10 @@ class PostgresEvidence:
             "select n, body, head from adjourn.audit where scope = %(of)s and n > %(after)s order by n", scope
         )
 
-    def line(self, scope: str, n: int) -> Line | None:
+    def line(self, scope: str, number: int) -> Line | None:
         """See `verification.Evidence`."""
-        found = self._rows(
-            "select n, body, head from adjourn.audit where scope = %(scope)s and n = %(n)s", scope=scope, n=n
-        )
+        sql = "select n, body, head from adjourn.audit where scope = %(scope)s and n = %(number)s"
+        found = self._rows(sql, scope=scope, number=number)
         return found[0] if found else None  # pyright: ignore[reportReturnType]
 
     def _pages(self, sql: str, of: Any) -> Iterator[Line]:
@@ -102,7 +103,7 @@ class PostgresEvidence:
     def interrupts(self, row: RunRow) -> Iterable[InterruptRow]:
         """See `verification.Evidence`."""
         sql = f"select {columns(INTERRUPT, 'x')} from adjourn.interrupt x where x.run = %(run)s"
-        return [interrupt_row(found) for found in self._rows(sql, run=row.n)]
+        return map(interrupt_row, self._rows(sql, run=row.n))
 
     def record_head(self, run: str, seq: int) -> bytes | None:
         """See `verification.Evidence`."""
@@ -112,11 +113,11 @@ class PostgresEvidence:
 
     def seals(self) -> Iterable[Seal]:
         """See `verification.Evidence`."""
-        return (Seal(*row) for row in self._rows(f"select {', '.join(SEAL)} from adjourn.seal order by k"))
+        return starmap(Seal, self._rows(f"select {', '.join(SEAL)} from adjourn.seal order by k"))
 
     def touched(self) -> Iterable[str]:
         """See `verification.Evidence`."""
-        return [scope for (scope,) in self._rows("select scope from adjourn.touched")]
+        return first_column(self._rows("select scope from adjourn.touched"))
 
     def is_signed(self) -> bool:
         """See `verification.Evidence`."""
@@ -128,7 +129,7 @@ class PostgresEvidence:
 
     def holds(self) -> Iterable[Hold]:
         """See `verification.Evidence`."""
-        return [Hold(*row) for row in self._rows("select scope, by, reason, at from adjourn.hold")]
+        return list(starmap(Hold, self._rows("select scope, by, reason, at from adjourn.hold")))
 
     def endpoints(self) -> Iterable[Endpoint]:
         """See `verification.Evidence`."""

@@ -1,6 +1,7 @@
 """The inbox of a PostgreSQL database: in looks of which each has an end, along the index of what waits."""
 
 from collections.abc import Iterator, Mapping
+from itertools import starmap
 from typing import Any
 
 from adjourn.core.codec import decode
@@ -8,7 +9,8 @@ from adjourn.core.interrupt import Interrupt
 from adjourn.stores.postgres.connections import Connection, messages
 from adjourn.stores.postgres.lists import FEW, LABELLED, SHOWN, like, planned
 from adjourn.stores.protocol import Filter
-from adjourn.stores.rules.filters import shown
+from adjourn.stores.rows import first_column
+from adjourn.stores.rules.filters import given, shown
 from adjourn.stores.rules.inbox_filter import briefly
 
 POSITION = "(x.rank, x.opened_at, x.run, x.seq)"
@@ -53,7 +55,7 @@ def inbox(db: Connection, filter: Filter, now: float) -> Iterator[list[Interrupt
         source, values["runs"] = OF_RUNS, few
     place, left, most = _place(db, filter.after), filter.limit, FIRST
     in_slices = few is None and not filter.interrupt
-    in_slices = in_slices and (filter.members is not None or any(getattr(filter, name) for name in RARE))
+    in_slices = in_slices and (filter.members is not None or bool(given(filter, RARE)))
     while left > 0:
         here, values["limit"] = list(terms), left
         if place:
@@ -74,17 +76,18 @@ def inbox(db: Connection, filter: Filter, now: float) -> Iterator[list[Interrupt
 def _items(db: Connection, source: str, rest: str, values: Mapping[str, Any], brief: bool) -> list[Interrupt]:
     joined = f"{source} join adjourn.run r on r.n = x.run"
     if brief:
-        return [briefly(*row) for row in planned(db, f"select {BRIEF} from {joined} {rest}", values)]
-    return [_item(db, row) for row in planned(db, f"select {WHOLE} from {joined} {RECORD} {rest}", values)]
+        return list(starmap(briefly, planned(db, f"select {BRIEF} from {joined} {rest}", values)))
+    rows = planned(db, f"select {WHOLE} from {joined} {RECORD} {rest}", values)
+    return [_item(db, row) for row in rows]
 
 
 def _item(db: Connection, row: tuple[Any, ...]) -> Interrupt:
     """With who has agreed so far."""
-    run, seq, body, votes, requesters, n, disowned = row
+    run, seq, body, votes, requesters, number, disowned = row
     decisions: list[str] = []
     if votes != "{}":
         found: dict[str, int] = decode(votes)
-        decisions = [said for (said,) in messages(db, [DECISIONS], {"run": n, "seqs": list(found.values())})[0]]
+        decisions = first_column(messages(db, [DECISIONS], {"run": number, "seqs": list(found.values())})[0])
     return shown(run, seq, body, decisions, tuple(requesters), tuple(disowned))
 
 
@@ -146,7 +149,9 @@ def _of_few_runs(db: Connection, filter: Filter) -> list[int] | None:
         sql, few = CHANGED, ""
     elif filter.session or filter.program:
         equal = "session = %(session)s and session <> ''" if filter.session else "program = %(program)s"
-        parts = [f"(select n from adjourn.run where {equal} and shown = '{view}' limit {FEW})" for view in GOES_ON]
+        parts: list[str] = []
+        for view in GOES_ON:
+            parts.append(f"(select n from adjourn.run where {equal} and shown = '{view}' limit {FEW})")
         sql = f"select n from ({' union all '.join(parts)}) u"
     elif filter.label:
         values |= {"key": filter.label[0], "value": filter.label[1]}
@@ -156,16 +161,16 @@ def _of_few_runs(db: Connection, filter: Filter) -> list[int] | None:
     found = planned(db, f"{sql} {few}", values)
     if few and len(found) >= FEW:
         return None
-    return [n for (n,) in found]
+    return first_column(found)
 
 
 def _place(db: Connection, after: str) -> Any:
     """Where in the inbox an interrupt is, or was, by its public id or as `run:id`; None if there is no such thing."""
     if not after:
         return None
-    for k, letter in enumerate(after):
+    for place, letter in enumerate(after):
         if letter == ":":
-            found = messages(db, [PLACE_IN_RUN], {"run": after[:k], "i": after[k + 1 :]})[0]
+            found = messages(db, [PLACE_IN_RUN], {"run": after[:place], "i": after[place + 1 :]})[0]
             if found:
                 return found[0]
     found = messages(db, [PLACE], {"i": after})[0]

@@ -14,6 +14,7 @@ from adjourn.core.status import Status
 from adjourn.stores.postgres.connections import Connection, messages
 from adjourn.stores.postgres.rows import COLUMNS, run_row
 from adjourn.stores.protocol import Filter, RunRow
+from adjourn.stores.rows import first_column
 from adjourn.stores.rules import filters
 
 PLAN = (
@@ -42,14 +43,14 @@ TIMES = (("r.created_at >=", "since"), ("r.created_at <=", "until"), ("r.updated
 ZONES = "select min(k) * 4096, max(k) * 4096 + 4095 from adjourn.zone where most >= %(since)s and least <= %(until)s"
 NUMBER = "select n from adjourn.run where id = %(id)s"
 SHOWN: dict[str, tuple[str, ...]] = {
-    "": (*(status.value for status in Status), "failed", "stopped"),
+    "": (*map(str, Status), "failed", "stopped"),
     **{status.value: (status.value,) for status in Status},
     "waiting": ("waiting", "failed"),
     "completed": ("completed", "stopped"),
     "running": ("ready",),
     "failed": ("failed",),
     "stopped": ("stopped",),
-    "held": (*(status.value for status in Status), "failed"),
+    "held": (*map(str, Status), "failed"),
 }
 """Under which views runs of a status are, or of a view."""
 END = 1 << 62
@@ -73,7 +74,7 @@ def runs(db: Connection, filter: Filter, now: float) -> Iterator[list[RunRow]]:
     left = filter.limit
     if asked is None:
         return
-    halts = [scope for (scope,) in messages(db, ["select scope from adjourn.halt"], {})[0]]
+    halts = first_column(messages(db, ["select scope from adjourn.halt"], {})[0])
     for rows in asked.looks(db, left):
         found = [row for row in map(run_row, rows) if filters.fits(row, filter, now, halts)][:left]
         yield found
@@ -198,7 +199,7 @@ class _Asked(msgspec.Struct):
     def _ways(self) -> list[_Way]:
         """All ways in which the runs can be found, but for their texts."""
         filter = self.filter
-        asked = [name for name in ("program", "session", "label", "since", "until", "changed") if getattr(filter, name)]
+        asked = filters.given(filter, ("program", "session", "label", "since", "until", "changed"))
         found: list[_Way] = []
         if filter.status == "held":
             return [_Way((HELD,), "-r.n")]
@@ -214,15 +215,16 @@ class _Asked(msgspec.Struct):
         return found or [_Way((f"select r.n from adjourn.run r where {BETWEEN}",), "r.n desc", whole=not asked)]
 
     def _parts(self, equal: str) -> tuple[str, ...]:
-        return tuple(
-            f"select r.n from adjourn.run r where {equal} and r.shown = '{shown}' and {BACK}" for shown in self.shown
-        )
+        found: list[str] = []
+        for shown in self.shown:
+            found.append(f"select r.n from adjourn.run r where {equal} and r.shown = '{shown}' and {BACK}")
+        return tuple(found)
 
     def _by_text(self, db: Connection, where: str, values: dict[str, Any]) -> Iterator[list[tuple[Any, ...]]]:
         """The newest one by one; where none of them fits, the index of texts is asked."""
         ways = self._ways()
         newest = planned(db, ways[0].numbers(NEWEST), values)
-        found = _those(db, where, values, [n for (n,) in newest])
+        found = _those(db, where, values, first_column(newest))
         yield found
         if len(newest) < NEWEST:
             return
@@ -230,7 +232,7 @@ class _Asked(msgspec.Struct):
         if not found and len(self.filter.text) >= 3:
             rare = planned(db, TEXTS, {**values, "most": RARE + 1}, BY_TEXT)
             if len(rare) <= RARE:
-                older = sorted((n for (n,) in rare if n < newest[-1][0]), reverse=True)
+                older = [number for number in _newest_first(rare) if number < newest[-1][0]]
                 yield _those(db, where, values, older)
                 return
         yield from _slices(db, ways, where, rest, WALK, WALK)
@@ -245,7 +247,7 @@ def _slices(
         way = ways[0] if len(ways) == 1 else min(ways, key=lambda way: way.reach(db, here))
         if way.whole:
             count = limit
-        numbers = [n for (n,) in planned(db, way.numbers(count), here)]
+        numbers = first_column(planned(db, way.numbers(count), here))
         yield _those(db, where, here, numbers)
         if len(numbers) < count:
             return
@@ -267,7 +269,11 @@ def _few_changed(db: Connection, filter: Filter) -> list[int] | None:
     found = planned(db, CHANGED, {"changed": filter.changed, "few": FEW})
     if len(found) >= FEW:
         return None
-    return sorted((n for (n,) in found), reverse=True)
+    return _newest_first(found)
+
+
+def _newest_first(rows: list[tuple[Any, ...]]) -> list[int]:
+    return sorted(first_column(rows), reverse=True)
 
 
 def _ordered(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:

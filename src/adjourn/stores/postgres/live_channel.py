@@ -55,7 +55,7 @@ class PostgresBoard:
 
     async def since(self, run: str, after: int, source: str) -> list[tuple[int, str]]:
         """See `Board.since`."""
-        return [(n, body) for n, body in await self._send(_SINCE, run=run, after=after, source=source)]
+        return await self._send(_SINCE, run=run, after=after, source=source)
 
     async def forget(self, run: str) -> bool:
         """See `Board.forget`. Its bytes go with a scrub of the database."""

@@ -19,8 +19,11 @@ _TRIGRAMS = "select extnamespace::regnamespace::text from pg_extension where ext
 def scripts() -> list[tuple[int, str]]:
     """All of them, in order, each with its number."""
     folder = resources.files("adjourn.stores.postgres") / "migrations"
-    found = sorted((file.name, file.read_text("utf-8")) for file in folder.iterdir() if file.name.endswith(".sql"))
-    return [(int(name.split("_")[0]), text) for name, text in found]
+    found: list[tuple[int, str]] = []
+    for file in folder.iterdir():
+        if file.name.endswith(".sql"):
+            found.append((int(file.name.split("_")[0]), file.read_text("utf-8")))
+    return sorted(found)
 
 
 def newest() -> int:

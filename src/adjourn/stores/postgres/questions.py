@@ -2,6 +2,7 @@
 locks before them have made sure of is the same for all."""
 
 from collections.abc import Callable, Sequence
+from itertools import starmap
 from typing import Any, NamedTuple
 
 from adjourn.core.status import Status
@@ -10,11 +11,12 @@ from adjourn.stores.notification import Letter, Wake
 from adjourn.stores.postgres import due, turns
 from adjourn.stores.postgres.rows import COLUMNS, INTERRUPT, LETTER, SEAL, columns, interrupt_row, run_row
 from adjourn.stores.protocol import RunRow
+from adjourn.stores.rows import first_column
 from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.rules.values import LAST, Ask, Before, Seen
 from adjourn.stores.seals import Covered, Seal, sealed_head
 
-N = "(select n from adjourn.run where id = %(run)s)"
+NUMBER = "(select n from adjourn.run where id = %(run)s)"
 Rows = Sequence[tuple[Any, ...]]
 
 
@@ -31,25 +33,27 @@ class Question(NamedTuple):
 
 
 RUN = f"select {COLUMNS} from adjourn.run r where r.id = %(run)s"
-TAIL = f"select seq, body from adjourn.journal where run = {N} and seq > %(tail)s and body is not null order by seq"
-HEAD = f"select head from adjourn.journal where run = {N} and seq = %(head_at)s"
+TAIL = (
+    f"select seq, body from adjourn.journal where run = {NUMBER} and seq > %(tail)s and body is not null order by seq"
+)
+HEAD = f"select head from adjourn.journal where run = {NUMBER} and seq = %(head_at)s"
 BEFORE = f"""
 select j.head, {COLUMNS} from adjourn.run r left join adjourn.journal j on j.run = r.n and j.seq = %(before_seq)s
 where r.id = %(before)s
 """
-_INTERRUPTS = f"select {columns(INTERRUPT, 'x')} from adjourn.interrupt x where x.run = {N}"
+_INTERRUPTS = f"select {columns(INTERRUPT, 'x')} from adjourn.interrupt x where x.run = {NUMBER}"
 _MISSING = f"""
-cardinality(%(named)s::text[]) > (select count(*) from adjourn.interrupt y where y.run = {N} and y.i = any(%(named)s::text[]))
+cardinality(%(named)s::text[]) > (select count(*) from adjourn.interrupt y where y.run = {NUMBER} and y.i = any(%(named)s::text[]))
 """
 RECORDS = f"""
-select j.seq, j.body from adjourn.journal j where j.run = {N} and j.body is not null and j.seq = any(
+select j.seq, j.body from adjourn.journal j where j.run = {NUMBER} and j.body is not null and j.seq = any(
     array(select unnest(%(records)s::bigint[])
     union select r.seq from adjourn.run r where %(with_last)s and r.id = %(run)s
-    union select x.seq from adjourn.interrupt x where %(openings)s and x.run = {N} and x.i = any(%(named)s::text[])
+    union select x.seq from adjourn.interrupt x where %(openings)s and x.run = {NUMBER} and x.i = any(%(named)s::text[])
     union select v.value::bigint from adjourn.interrupt x, json_each_text(x.votes::json) v
-        where %(openings)s and x.run = {N} and x.i = any(%(named)s::text[])))
+        where %(openings)s and x.run = {NUMBER} and x.i = any(%(named)s::text[])))
 """
-REQUEST = f"select seq, body from adjourn.request where run = {N} and id = %(request)s"
+REQUEST = f"select seq, body from adjourn.request where run = {NUMBER} and id = %(request)s"
 AUDIT = "select scope, n, head from adjourn.audit_head where scope = any(%(scopes)s::text[])"
 HOLDS = "select scope, by, reason, at from adjourn.hold order by at"
 SOME_LETTERS = f"select {', '.join(LETTER)} from adjourn.letter where n = any(%(letters)s::bigint[])"
@@ -187,15 +191,18 @@ def _run(rows: Rows) -> RunRow | None:
 
 
 def _runs(rows: Rows) -> list[RunRow]:
-    return [run_row(row) for row in rows]
+    return list(map(run_row, rows))
 
 
-def _records(rows: Rows) -> dict[int, str]:
-    return {row[0]: row[1] for row in rows}
+def _records(rows: Sequence[tuple[int, str]]) -> dict[int, str]:
+    return dict(rows)
 
 
 def _interrupts(rows: Rows) -> dict[str, InterruptRow]:
-    return {row.i: row for row in map(interrupt_row, rows)}
+    found: dict[str, InterruptRow] = {}
+    for interrupt in map(interrupt_row, rows):
+        found[interrupt.i] = interrupt
+    return found
 
 
 def _before(rows: Rows) -> Before | None:
@@ -214,19 +221,19 @@ def _lines(rows: Rows) -> dict[str, tuple[int, bytes]]:
 
 
 def _holds(rows: Rows) -> list[Hold]:
-    return [Hold(*row) for row in rows]
+    return list(starmap(Hold, rows))
 
 
 def _letters(rows: Rows) -> dict[int, Letter]:
-    return {row[0]: Letter(*row) for row in rows}
+    return {letter.n: letter for letter in starmap(Letter, rows)}
 
 
 def _due(rows: Rows) -> list[Letter]:
-    return [Letter(*row) for row in rows]
+    return list(starmap(Letter, rows))
 
 
 def _wakes(rows: Rows) -> list[Wake]:
-    return [Wake(*row) for row in rows]
+    return list(starmap(Wake, rows))
 
 
 class Locked:
@@ -237,15 +244,15 @@ class Locked:
 
     def take(self, rows: Rows) -> Sequence[Covered]:
         """These are; where they stand comes next."""
-        self._scopes = {scope for (scope,) in rows}
+        self._scopes = set(first_column(rows))
         return ()
 
     def covered(self, rows: Rows) -> list[Covered]:
         """Where those of them stand that are locked."""
         found: list[Covered] = []
-        for scope, n, line, seq, salt, head in rows:
+        for scope, number, line, seq, salt, head in rows:
             if scope in self._scopes:
-                found.append(Covered(scope, n, line, seq, sealed_head(salt, head) if head else ""))
+                found.append(Covered(scope, number, line, seq, sealed_head(salt, head) if head else ""))
         return found
 
 

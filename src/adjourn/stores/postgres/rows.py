@@ -8,6 +8,7 @@ from adjourn.core.records import Started, parse
 from adjourn.core.status import Status
 from adjourn.stores.notification import Letter
 from adjourn.stores.protocol import RunRow
+from adjourn.stores.rows import picked
 from adjourn.stores.rules.inbox_filter import words
 from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.rules.values import Writes
@@ -15,12 +16,10 @@ from adjourn.stores.seals import Seal
 
 RUN = tuple(name for name in RunRow.__struct_fields__ if name not in ("lease_until", "n"))
 UNTIL = "coalesce((select w.until from adjourn.worker w where w.id = r.worker), 0)"
-COLUMNS = f"{', '.join(f'r.{name}' for name in RUN)}, {UNTIL}, r.n"
 INTERRUPT = InterruptRow.__struct_fields__
 LETTER = Letter.__struct_fields__
 SEAL = Seal.__struct_fields__
 _STATUS = {status.value: status for status in Status}
-_PLACE = {name: place for place, name in enumerate(RUN)}
 
 
 def columns(names: Sequence[str], table: str) -> str:
@@ -28,22 +27,25 @@ def columns(names: Sequence[str], table: str) -> str:
     return ", ".join(f"{table}.{name}" for name in names)
 
 
+COLUMNS = f"{columns(RUN, 'r')}, {UNTIL}, r.n"
+"""What is read of a run."""
+
+
 def run_row(values: Sequence[Any]) -> RunRow:
     """A row of `COLUMNS`."""
-    *stored, until, n = values
+    *stored, until, number = values
     found = dict(zip(RUN, stored, strict=True))
     labels = found["labels"]
     found["labels"] = decode(labels) if labels != "{}" else {}
     found["status"] = _STATUS[found["status"]]
     found["blocked"], found["requesters"] = tuple(found["blocked"]), tuple(found["requesters"])
-    return RunRow(**found, lease_until=until, n=n)
+    return RunRow(**found, lease_until=until, n=number)
 
 
 def run_values(row: RunRow) -> dict[str, Any]:
     """What a statement writes of a run, as JSON can carry it."""
-    values = {name: getattr(row, name) for name in RUN}
     return {
-        **values,
+        **picked(row, RUN),
         "n": row.n,
         "labels": encode(row.labels).decode(),
         "head": row.head.hex(),
@@ -77,6 +79,5 @@ def interrupt_row(values: Sequence[Any]) -> InterruptRow:
 
 def interrupt_values(run: int, row: InterruptRow) -> Mapping[str, Any]:
     """What a statement writes of an interrupt, as JSON can carry it."""
-    values = {name: getattr(row, name) for name in INTERRUPT}
     said = f"{row.type.lower()} {row.tool.lower()}"
-    return {**values, "run": run, "votes": encode(row.votes).decode(), "said": said}
+    return {**picked(row, INTERRUPT), "run": run, "votes": encode(row.votes).decode(), "said": said}

@@ -7,7 +7,7 @@ import msgspec
 
 from adjourn.core.snapshot_part import SnapshotPart
 from adjourn.stores.postgres.connections import Connection, messages
-from adjourn.stores.snapshots import Kept, Snapshot
+from adjourn.stores.snapshots import Kept, Snapshot, kept_whole
 
 Ask = Callable[[Callable[[Connection], Any]], Awaitable[Any]]
 _KNOWN = "select s.seq, s.stretches from adjourn.run r join adjourn.snapshot s on s.run = r.n where r.id = %(run)s"
@@ -73,9 +73,7 @@ def _last(db: Connection, run: str) -> Kept | None:
     wanted = _stretches(stretches)
     if wanted is None:
         return None
-    kept = {(edition, path, k): body for edition, path, k, body in segments}
-    parts = {which: kept.get((which.edition, which.path, which.k), b"") for which in wanted}
-    return (Snapshot(seq, head, format, rest, wanted), parts) if all(parts.values()) else None
+    return kept_whole(Snapshot(seq, head, format, rest, wanted), segments)  # pyright: ignore[reportArgumentType]
 
 
 def _keep(db: Connection, run: str, snapshot: Snapshot, parts: Mapping[SnapshotPart, bytes]) -> None:

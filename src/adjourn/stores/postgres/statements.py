@@ -9,9 +9,12 @@ from typing import Any
 import msgspec
 
 from adjourn.core.codec import encode
+from adjourn.stores.audit import AuditRow
+from adjourn.stores.notification import Letter, Wake
 from adjourn.stores.postgres import config
 from adjourn.stores.postgres.locks import OURS
 from adjourn.stores.postgres.rows import INTERRUPT, LETTER, SEAL, first_values, interrupt_values, run_values
+from adjourn.stores.rows import picked
 from adjourn.stores.rules.inbox_filter import words
 from adjourn.stores.rules.values import Writes
 
@@ -162,6 +165,15 @@ def _json(rows: Iterable[Any]) -> str:
     return encode({"rows": list(rows)}).decode()
 
 
+def _structs(rows: Iterable[msgspec.Struct]) -> str:
+    return _json(map(msgspec.to_builtins, rows))
+
+
+def _pairs(found: Mapping[str, float], name: str, value: str) -> str:
+    """Rows of two columns, which have these names."""
+    return _json({name: one, value: other} for one, other in found.items())
+
+
 class Script:
     """Statements that go in one message, and what they are given."""
 
@@ -188,29 +200,39 @@ def step_argument(items: Sequence[tuple[int, Writes]], generation: str = "") -> 
         assert row is not None
         runs.append({"was": was, **run_values(row)})
         journal += _records(writes, run=row.n)
-        interrupts += [interrupt_values(row.n, interrupt) for interrupt in writes.interrupts.values()]
-        touched += [{"run": row.n, "scope": scope, "at": at} for scope, at in writes.touched.items()]
+        for interrupt in writes.interrupts.values():
+            interrupts.append(interrupt_values(row.n, interrupt))
+        for scope, at in writes.touched.items():
+            touched.append({"run": row.n, "scope": scope, "at": at})
     parts = {"generation": generation, "runs": runs, "journal": journal, "interrupts": interrupts, "touched": touched}
     return encode(parts).decode()
 
 
 def _records(writes: Writes, **of: Any) -> list[dict[str, Any]]:
-    return [{**of, "seq": x.seq, "epoch": x.epoch, "body": x.body, "head": x.head.hex()} for x in writes.journal]
+    found: list[dict[str, Any]] = []
+    for line in writes.journal:
+        found.append({**of, "seq": line.seq, "epoch": line.epoch, "body": line.body, "head": line.head.hex()})
+    return found
 
 
 def written(all: Sequence[tuple[int, Writes]]) -> Script:
     """What is to be sent for what several rules want to be written, whose runs are locked."""
     script = Script()
-    for _, writes in all:
+    every: list[Writes] = []
+    new: list[Writes] = []
+    steps: list[tuple[int, Writes]] = []
+    for was, writes in all:
+        every.append(writes)
         if writes.wiped or writes.removed is not None:
             _take_out(script, writes)
-    new = [writes for _, writes in all if writes.new]
+        if writes.new:
+            new.append(writes)
+        elif writes.row is not None:
+            steps.append((was, writes))
     if new:
         _begin(script, new)
-    steps = [(was, writes) for was, writes in all if writes.row is not None and not writes.new]
     if steps:
         script.add(LOCKED_STEP, step=step_argument(steps))
-    every = [writes for _, writes in all]
     _write_beside(script, every)
     _write_outbox(script, every)
     for writes in every:
@@ -228,8 +250,10 @@ def _begin(script: Script, new: Sequence[Writes]) -> None:
         assert row is not None
         runs.append({**run_values(row), **first_values(writes)})
         journal += _records(writes, owner=row.id)
-        interrupts += [{**interrupt_values(0, x), "owner": row.id} for x in writes.interrupts.values()]
-        labels += [{"owner": row.id, "key": key, "value": value} for key, value in row.labels.items()]
+        for interrupt in writes.interrupts.values():
+            interrupts.append({**interrupt_values(0, interrupt), "owner": row.id})
+        for key, value in row.labels.items():
+            labels.append({"owner": row.id, "key": key, "value": value})
     if sessions := sorted({row["session"] for row in runs if row["session"]}):
         script.add(_IN_SESSIONS, in_sessions=sessions)
     parts = {"runs": runs, "journal": journal, "interrupts": interrupts, "labels": labels}
@@ -238,53 +262,76 @@ def _begin(script: Script, new: Sequence[Writes]) -> None:
 
 def _write_beside(script: Script, all: Sequence[Writes]) -> None:
     """Requests, the audit, what was touched, heartbeats and wakes."""
-    requests = [
-        {"run": writes.row.n, "id": writes.request[0], "seq": writes.request[1], "body": writes.request[2]}
-        for writes in all
-        if writes.request and writes.row
-    ]
+    requests: list[dict[str, Any]] = []
+    lines: list[dict[str, Any]] = []
+    last: dict[str, dict[str, Any]] = {}
+    touched: dict[str, float] = {}
+    beats: dict[str, float] = {}
+    gone: list[str] = []
+    for writes in all:
+        if writes.request and writes.row:
+            id, seq, body = writes.request
+            requests.append({"run": writes.row.n, "id": id, "seq": seq, "body": body})
+        for line in writes.audit:
+            last[line.scope] = _audit_values(line)
+            lines.append(last[line.scope])
+        if writes.row is None or writes.new:
+            touched |= writes.touched
+        beats |= writes.beats
+        gone += writes.gone
     if requests:
         script.add(_REQUEST, request=_json(requests))
-    lines = [line for writes in all for line in writes.audit]
     if lines:
-        rows = [{"scope": x.scope, "n": x.n, "at": x.entry["at"], "body": x.body, "head": x.head.hex()} for x in lines]
-        script.add(_AUDIT, audit=_json(rows))
-        script.add(_AUDIT_HEAD, audit_head=_json({row["scope"]: row for row in rows}.values()))
-    touched = {scope: at for writes in all if writes.row is None or writes.new for scope, at in writes.touched.items()}
+        script.add(_AUDIT, audit=_json(lines))
+        script.add(_AUDIT_HEAD, audit_head=_json(last.values()))
     if touched:
-        script.add(_TOUCHED, touched=_json({"scope": scope, "at": at} for scope, at in touched.items()))
-    beats = {worker: until for writes in all for worker, until in writes.beats.items()}
+        script.add(_TOUCHED, touched=_pairs(touched, "scope", "at"))
     if beats:
-        script.add(_BEATS, beats=_json({"id": worker, "until": until} for worker, until in beats.items()))
-    gone = [worker for writes in all for worker in writes.gone]
+        script.add(_BEATS, beats=_pairs(beats, "id", "until"))
     if gone:
         script.add(FORGET, gone=gone)
 
 
+def _audit_values(line: AuditRow) -> dict[str, Any]:
+    return {"scope": line.scope, "n": line.n, "at": line.entry["at"], "body": line.body, "head": line.head.hex()}
+
+
 def _write_outbox(script: Script, all: Sequence[Writes]) -> None:
-    posted = [{name: getattr(letter, name) for name in LETTER[1:]} for writes in all for letter in writes.post]
+    posted: list[dict[str, Any]] = []
+    changed: list[Letter] = []
+    dropped: list[int] = []
+    for writes in all:
+        for letter in writes.post:
+            posted.append(picked(letter, LETTER[1:]))
+        changed += writes.put_letters
+        dropped += writes.drop_letters
     if posted:
         script.add(_LETTERS, letters=_json(posted))
-    changed = [msgspec.to_builtins(letter) for writes in all for letter in writes.put_letters]
     if changed:
-        script.add(_LETTER_STATES, letter_states=_json(changed))
-    dropped = [n for writes in all for n in writes.drop_letters]
+        script.add(_LETTER_STATES, letter_states=_structs(changed))
     if dropped:
         script.add("delete from adjourn.letter where n = any(%(drop_letters)s::bigint[])", drop_letters=dropped)
+    _write_wakes(script, all)
+
+
+def _write_wakes(script: Script, all: Sequence[Writes]) -> None:
+    wakes: dict[str, float] = {}
+    taken: list[Wake] = []
+    done: list[int] = []
     for writes in all:
+        wakes |= writes.wakes
+        taken += writes.put_wakes
+        done += writes.drop_wakes
         if writes.waking is not None:
             script.add("delete from adjourn.meta where key = 'wakes'")
             if writes.waking:
                 script.add("insert into adjourn.meta values ('wakes', 'yes')")
             else:
                 script.add("delete from adjourn.wake")
-    wakes = {run: at for writes in all for run, at in writes.wakes.items()}
     if wakes:
-        script.add(_WAKES, wakes=_json({"owner": run, "not_before": at} for run, at in wakes.items()))
-    taken = [msgspec.to_builtins(wake) for writes in all for wake in writes.put_wakes]
+        script.add(_WAKES, wakes=_pairs(wakes, "owner", "not_before"))
     if taken:
-        script.add(_WAKE_TIMES, wake_times=_json(taken))
-    done = [n for writes in all for n in writes.drop_wakes]
+        script.add(_WAKE_TIMES, wake_times=_structs(taken))
     if done:
         script.add("delete from adjourn.wake where n = any(%(drop_wakes)s::bigint[])", drop_wakes=done)
 
@@ -297,7 +344,7 @@ def _write_rare(script: Script, writes: Writes) -> None:
         ("endpoints", _ENDPOINTS, writes.put_endpoints),
     ):
         if rows:
-            script.add(sql, **{part: _json(msgspec.to_builtins(row) for row in rows)})
+            script.add(sql, **{part: _structs(rows)})
     for part, table, column, names in (
         ("drop_halts", "halt", "scope", writes.drop_halts),
         ("drop_holds", "hold", "scope", writes.drop_holds),
@@ -316,8 +363,9 @@ def _write_rare(script: Script, writes: Writes) -> None:
         script.add(_MISFIT, misfit_seq=misfit.seq, misfit=body, misfit_run=misfit.run)
     if seal := writes.seal:
         values = msgspec.structs.asdict(seal)
-        script.add(_SEAL, seal=_json([{**values, **{k: values[k].hex() for k in ("prev", "hash", "sig")}}]))
-        covered = [x.scope for x in seal.covered]
+        values |= {"prev": seal.prev.hex(), "hash": seal.hash.hex(), "sig": seal.sig.hex()}
+        script.add(_SEAL, seal=_json([values]))
+        covered = [place.scope for place in seal.covered]
         script.add("delete from adjourn.touched where scope = any(%(sealed)s::text[])", sealed=covered)
     if is_config(writes):
         script.add(config.RENEW)
@@ -343,13 +391,15 @@ def _take_out(script: Script, writes: Writes) -> None:
     else:
         kept = f"case when seq = {row.seq - len(writes.journal)} then head else ''::bytea end"
         script.add(f"update adjourn.journal set body = null, head = {kept} where run = {row.n}")
-        values = {name: getattr(row, name) for name in ("title", "input_digest", "salt", "erased")}
+        values = picked(row, ("title", "input_digest", "salt", "erased"))
         values |= {"labels": encode(row.labels).decode(), "words": words(row.title, row.id, row.program)}
-        sets = ", ".join(f"{name} = %({name}_{row.n})s" for name in values)
-        named = {f"{name}_{row.n}": value for name, value in values.items()}
-        script.add(
-            f"update adjourn.run set {sets}, queued = false, after = '', after_seq = 0 where n = {row.n}", **named
-        )
+        sets: list[str] = []
+        named: dict[str, Any] = {}
+        for name, value in values.items():
+            sets.append(f"{name} = %({name}_{row.n})s")
+            named[f"{name}_{row.n}"] = value
+        reset = "queued = false, after = '', after_seq = 0"
+        script.add(f"update adjourn.run set {', '.join(sets)}, {reset} where n = {row.n}", **named)
         script.add(_SCRUB)
         script.add(_ERASURES)
     for table in BESIDE:

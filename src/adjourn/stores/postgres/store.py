@@ -3,13 +3,14 @@
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from itertools import chain, starmap
 from typing import Any
 
 import psycopg
 from psycopg_pool import PoolClosed, PoolTimeout
 
 from adjourn.core.interrupt import Interrupt
-from adjourn.core.records import AnyRecord, parse
+from adjourn.core.records import AnyRecord
 from adjourn.core.status import Status
 from adjourn.errors import AdjournError, UnknownRun
 from adjourn.stores.address import without_password
@@ -42,9 +43,11 @@ from adjourn.stores.postgres.snapshots import PostgresSnapshots
 from adjourn.stores.postgres.transaction import ComparedBook, LockedBook, Moved, is_plain
 from adjourn.stores.postgres.watch import Watch
 from adjourn.stores.protocol import Bell, Filter, RunRow, Turn
+from adjourn.stores.rows import first_column, parsed
 from adjourn.stores.rules import transaction as sheet
 from adjourn.stores.rules.lease import misfitting
 from adjourn.stores.rules.transaction import Each, Failed, Rule, Whole
+from adjourn.stores.rules.turns import turns_of
 from adjourn.stores.rules.values import Ask, Writes
 from adjourn.stores.work_request import Request
 
@@ -267,7 +270,7 @@ class PostgresStore(PostgresAudit):
         there, rows = await self.ask(lambda db: messages(db, script, values))
         if not there:
             raise UnknownRun(run)
-        return [(seq, parse(body)) for seq, body in rows]
+        return parsed(rows)
 
     async def erasures(self) -> int:
         """See `Store.erasures`."""
@@ -276,7 +279,7 @@ class PostgresStore(PostgresAudit):
 
     async def turns(self, run: str, seq: int, limit: int = 100) -> list[Turn]:
         """See `Store.turns`."""
-        return turns.turns_of(await self.rows(turns.TURNS, run=name(run), seq=seq, limit=limit))
+        return turns_of(await self.rows(turns.TURNS, run=name(run), seq=seq, limit=limit))
 
     def pulse(self) -> PostgresPulse:
         """See `Store.pulse`."""
@@ -295,7 +298,7 @@ class PostgresStore(PostgresAudit):
     ) -> list[Hold]:
         """See `Store.hold`."""
         if not scope:
-            return [Hold(*row) for row in await self.rows("select scope, by, reason, at from adjourn.hold order by at")]
+            return list(starmap(Hold, await self.rows("select scope, by, reason, at from adjourn.hold order by at")))
         return await super().hold(scope, by=by, reason=reason, lift=lift, origin=origin)
 
     async def ended(
@@ -308,7 +311,7 @@ class PostgresStore(PostgresAudit):
             "and (r.rested_at, r.id) < (%(at)s, %(id)s) order by r.rested_at desc, r.id desc limit %(limit)s"
         )
         values = {"before": before, "at": at, "id": id, "limit": limit}
-        return [run_row(row) for row in await self.ask(lambda db: lists.planned(db, sql, values))]
+        return list(map(run_row, await self.ask(lambda db: lists.planned(db, sql, values))))
 
     async def followed(self, runs: Sequence[str]) -> dict[str, list[str]]:
         """See `Store.followed`."""
@@ -346,7 +349,7 @@ class PostgresStore(PostgresAudit):
     async def due(self, programs: Sequence[str], limit: int = 100) -> list[RunRow]:
         """See `Store.due`."""
         values = {"programs": list(programs), "now": self.now(), "limit": limit}
-        return [run_row(row) for row in await self.ask(lambda db: lists.planned(db, due.DUE, values))]
+        return list(map(run_row, await self.ask(lambda db: lists.planned(db, due.DUE, values))))
 
     async def inbox(self, filter: Filter) -> list[Interrupt]:
         """See `Store.inbox`."""
@@ -360,13 +363,17 @@ class PostgresStore(PostgresAudit):
 
     async def _in_turns(self, begin: Callable[[Connection], Iterator[list[Any]]]) -> list[Any]:
         """What a list finds, look by look."""
-        return await self._lists.ask(lambda: self._read(lambda db: [found for look in begin(db) for found in look]))
+
+        def look(db: Connection) -> list[Any]:
+            return list(chain.from_iterable(begin(db)))
+
+        return await self._lists.ask(lambda: self._read(look))
 
     async def misfits(self, put: Misfit | None = None, *, runs: Sequence[str] = ()) -> list[Misfit]:
         """See `Store.misfits`."""
         if put is not None:
             await self._write(misfitting(put))
-        return [audit.misfit(body) for (body,) in await self.rows(_MISFITS, runs=list(runs))]
+        return list(map(audit.misfit, first_column(await self.rows(_MISFITS, runs=list(runs)))))
 
     async def endpoints(
         self, put: Endpoint | None = None, *, drop: str = "", by: str = "", origin: str = ""
@@ -380,7 +387,7 @@ class PostgresStore(PostgresAudit):
     async def letters(self, state: str = "", *, after: int = 0, limit: int = 100) -> list[Letter]:
         """See `Store.letters`."""
         states = [state] if state else ["due", "dead"]
-        return [Letter(*row) for row in await self.rows(_LETTERS, after=after, states=states, limit=limit)]
+        return list(starmap(Letter, await self.rows(_LETTERS, after=after, states=states, limit=limit)))
 
     def subscribe(self, run: str, bell: Bell, *, words: bool = False) -> Callable[[], None]:
         """See `Store.subscribe`."""

@@ -1,5 +1,6 @@
 """What rules read and write, in PostgreSQL: under locks, or on what is remembered and compared when it is written."""
 
+from itertools import chain
 from typing import Any, NamedTuple
 
 from msgspec.structs import replace
@@ -14,6 +15,7 @@ from adjourn.stores.postgres.remembered import Remembered
 from adjourn.stores.postgres.rows import run_row
 from adjourn.stores.postgres.statements import COMPARED_STEP, is_config, step_argument, written
 from adjourn.stores.protocol import RunRow
+from adjourn.stores.rows import first_column
 from adjourn.stores.rules.transaction import Find
 from adjourn.stores.rules.values import Ask, Seen, Writes
 
@@ -83,7 +85,7 @@ class LockedBook:
         """See `Book.read`."""
         if self._over:
             return self._read_after(ask)
-        if self._gathered and (not ask.run or any(w.row and w.row.id == ask.run for _, w in self._gathered)):
+        if self._gathered and (not ask.run or self._is_gathered(ask.run)):
             self._send()
         found = self._found.get(ask.run)
         if found is not None and ask.tail < 0 and ask.head_at in (0, found.seq):
@@ -91,12 +93,19 @@ class LockedBook:
         script = self._beginning(locks.is_configuring(ask))
         return self._ask(ask, [*script, *self._locking(ask)])
 
+    def _is_gathered(self, run: str) -> bool:
+        """Whether something of this run is to be written that was not sent yet."""
+        return any(writes.row and writes.row.id == run for _, writes in self._gathered)
+
     def _locking(self, ask: Ask) -> list[str]:
         """The locks of a rule that this transaction does not have yet."""
-        wanted = [(sql, ask.run, ask.before, ask.last, ask.letters) for sql in locks.of(ask)]
-        fresh = [lock for lock in wanted if lock not in self._held]
-        self._held.update(fresh)
-        return [lock[0] for lock in fresh]
+        fresh: list[str] = []
+        for sql in locks.of(ask):
+            lock = (sql, ask.run, ask.before, ask.last, ask.letters)
+            if lock not in self._held:
+                self._held.add(lock)
+                fresh.append(sql)
+        return fresh
 
     def _ask(self, ask: Ask, script: list[str]) -> Seen:
         seen = _asked(self._db, self._remembered, ask, script, [])
@@ -120,8 +129,8 @@ class LockedBook:
     def _read_global(self, seen: Seen) -> None:
         """There is no such run: what is said of it stands in the global audit."""
         script = [locks.alone(locks.GLOBAL), AUDIT]
-        for scope, n, head in messages(self._db, script, {"scopes": [""]})[-1]:
-            seen.audit = {**seen.audit, scope: (n, head)}
+        for scope, number, head in messages(self._db, script, {"scopes": [""]})[-1]:
+            seen.audit = {**seen.audit, scope: (number, head)}
 
     def _beginning(self, alone: bool) -> list[str]:
         if self._begun:
@@ -137,7 +146,9 @@ class LockedBook:
         now, current, erasures = config.taken(sets[-1][0], known)
         self._given = Seen(self._remembered.heard(now, current))
         _configured(self._given, current, erasures)
-        found = {row.id: row for rows in sets[-1 - len(due.FIND) : -1] for row in map(run_row, rows)}
+        found: dict[str, RunRow] = {}
+        for row in map(run_row, chain.from_iterable(sets[-1 - len(due.FIND) : -1])):
+            found[row.id] = row
         chosen = sorted(found.values(), key=lambda row: (row.updated_at, row.n))[: find.limit]
         self._found = {row.id: row for row in chosen}
         return list(self._found)
@@ -150,8 +161,8 @@ class LockedBook:
     def conversation(self, run: str) -> list[str]:
         """See `Book.conversation`. All of them are locked."""
         first = messages(self._db, [*self._beginning(False), turns.CONVERSATION], {"run": run})[-1]
-        values = {"run": run, "all": [id for (id,) in first]}
-        return [id for (id,) in messages(self._db, [LOCK_ALL, turns.CONVERSATION], values)[-1]]
+        values = {"run": run, "all": first_column(first)}
+        return first_column(messages(self._db, [LOCK_ALL, turns.CONVERSATION], values)[-1])
 
     # Writing
 
@@ -183,8 +194,12 @@ class LockedBook:
     def _read_after(self, ask: Ask) -> Seen:
         """What was committed, for who compares it; nothing of a run that others have gone on with."""
         seen = looked(self._db, self._remembered, ask)
-        mine = [writes.row for writes in self.writes if writes.row is not None and writes.row.id == ask.run]
-        if seen.row is not None and mine and seen.row.seq != mine[-1].seq:
+        mine: RunRow | None = None
+        for writes in self.writes:
+            row = writes.row
+            if row is not None and row.id == ask.run:
+                mine = row
+        if seen.row is not None and mine is not None and seen.row.seq != mine.seq:
             seen.row = None
         return seen
 
@@ -231,10 +246,12 @@ class ComparedBook:
     def _look(self, ask: Ask) -> Seen:
         seen = looked(self._db, self._remembered, ask)
         if self._sent:
-            mine = {
-                writes.row.id: writes.row for _, writes in self._gathered if writes.row and writes.row.n in self.landed
-            }
-            if seen.row is None or ask.run not in mine or mine[ask.run].seq != seen.row.seq:
+            mine: RunRow | None = None
+            for _, writes in self._gathered:
+                row = writes.row
+                if row is not None and row.id == ask.run and row.n in self.landed:
+                    mine = row
+            if seen.row is None or mine is None or mine.seq != seen.row.seq:
                 seen.row = None
             return seen
         used = self._used.get(ask.run)
@@ -255,7 +272,7 @@ class ComparedBook:
         items = sorted(self._gathered, key=lambda item: item[1].row.n if item[1].row else 0)
         values = {"step": step_argument(items, self._config.generation)}
         sets = messages(self._db, [locks.SHARE_HALTS, COMPARED_STEP], values)
-        self.landed = {n for (n,) in sets[-1]}
+        self.landed = set(first_column(sets[-1]))
 
     def find(self, find: Find) -> list[str]:
         """See `Book.find`: nothing is found here."""
@@ -295,11 +312,15 @@ def proof_of(writes: list[Writes]) -> Proof | None:
         if one.journal and one.row is not None:
             values = {"run": one.row.id, "seq": one.row.seq, "head": one.row.head}
             return Proof(_JOURNALED, values, [locks.ROW])
-    for line in (line for one in writes for line in one.audit):
-        guards: dict[str, list[str]] = {"": [locks.alone(locks.GLOBAL)], SECURITY: [locks.alone(locks.SECURE)]}
-        return Proof(_AUDITED, {"run": line.scope, "n": line.n, "head": line.head}, guards.get(line.scope, [locks.ROW]))
-    for seal in (one.seal for one in writes if one.seal):
-        return Proof(_SEALED, {"k": seal.k, "hash": seal.hash}, [locks.alone(locks.SEALS)])
+    for one in writes:
+        if one.audit:
+            line = one.audit[0]
+            guards: dict[str, list[str]] = {"": [locks.alone(locks.GLOBAL)], SECURITY: [locks.alone(locks.SECURE)]}
+            values = {"run": line.scope, "n": line.n, "head": line.head}
+            return Proof(_AUDITED, values, guards.get(line.scope, [locks.ROW]))
+    for one in writes:
+        if one.seal is not None:
+            return Proof(_SEALED, {"k": one.seal.k, "hash": one.seal.hash}, [locks.alone(locks.SEALS)])
     return None
 
 

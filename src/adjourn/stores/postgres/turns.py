@@ -1,11 +1,5 @@
 """The turns of a conversation in PostgreSQL: from the newest back, and who goes on with which."""
 
-from collections.abc import Sequence
-from typing import Any
-
-from adjourn.stores.protocol import Turn
-from adjourn.stores.rules.turns import turn_of
-
 LAST = """
 select id from adjourn.run where session = %(session)s and session <> '' and program = %(program)s order by n desc limit 1
 """
@@ -48,18 +42,3 @@ join adjourn.journal j on j.run = t.n and j.seq <= t.upto
 order by t.depth, j.seq
 """
 """One statement for all of them. A run is younger than the one that it goes on with: so this ends, whatever a table says."""
-
-
-def turns_of(rows: Sequence[tuple[Any, ...]]) -> list[Turn]:
-    """What the rows of `TURNS` say."""
-    found: list[Turn] = []
-    place = 0
-    while place < len(rows):
-        depth, id = rows[place][:2]
-        until = place
-        while until < len(rows) and rows[until][0] == depth:
-            until += 1
-        lines = [(seq, body) for _, _, seq, body, _ in rows[place:until]]
-        found.append(turn_of(id, lines, rows[until - 1][4]))
-        place = until
-    return found
