@@ -17,7 +17,7 @@ from adjourn.runtime.runtime import Runtime
 from adjourn.stores.memory import MemoryStore
 from adjourn.stores.protocol import Store
 
-T = TypeVar("T")
+Output = TypeVar("Output")
 
 WRITES = frozenset({"create", "acquire", "renew", "release", "commit", "deliver", "halt", "erase", "prune", "hold"})
 READS = frozenset(
@@ -64,8 +64,13 @@ class CrashPoint:
         return f"CrashPoint({'after' if self.after else 'before'} write {self.at}: {self.operation or 'not reached'})"
 
     async def run(
-        self, agent: Agent[T], input: Any, *, answer: Answer | None = None, resources: Mapping[str, Any] | None = None
-    ) -> Outcome[T]:
+        self,
+        agent: Agent[Output],
+        input: Any,
+        *,
+        answer: Answer | None = None,
+        resources: Mapping[str, Any] | None = None,
+    ) -> Outcome[Output]:
         """Run the agent in memory, crash here, recover, and continue to the end. Returns the outcome.
 
         Running bodies are cancelled, which a real crash does not do: a `finally` in a tool runs here.
@@ -87,7 +92,7 @@ class CrashPoint:
             clock.skew = 2 * LEASE  # the dead worker's lease is over
             outcome = await self._live(store, asyncio.Event(), agent, input, answer, resources)
         assert outcome is not None
-        return cast("Outcome[T]", outcome)
+        return cast("Outcome[Output]", outcome)
 
     @staticmethod
     async def _live(

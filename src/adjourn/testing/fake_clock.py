@@ -40,10 +40,12 @@ class FakeClock:
             duration: seconds, or a `timedelta`.
         """
         self._now += seconds(duration, "duration")
-        due = [bell for at, bell in self._waiting if at <= self._now]
-        self._waiting = [(at, bell) for at, bell in self._waiting if at > self._now]
-        for bell in due:
-            bell.set()
+        waiting, self._waiting = self._waiting, []
+        for at, bell in waiting:
+            if at <= self._now:
+                bell.set()
+            else:
+                self._waiting.append((at, bell))
 
     async def wait(self, bell: asyncio.Event, seconds: float | None) -> None:
         """Return when `bell` is set, or when the time has been moved far enough.
@@ -57,4 +59,4 @@ class FakeClock:
         if seconds is not None:
             self._waiting.append((self._now + seconds, bell))
         await bell.wait()
-        self._waiting = [(at, b) for at, b in self._waiting if b is not bell]
+        self._waiting = [waiting for waiting in self._waiting if waiting[1] is not bell]

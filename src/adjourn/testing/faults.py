@@ -19,7 +19,7 @@ from adjourn.stores.seals import Seal
 from adjourn.stores.snapshots import Snapshots
 from adjourn.stores.verification import Verification
 
-T = TypeVar("T")
+Done = TypeVar("Done")
 
 
 class Fault(StrEnum):
@@ -48,7 +48,7 @@ class Faulty:
         self.lost = asyncio.Event()
         self._late: Callable[[], Awaitable[Any]] | None = None
 
-    async def _do(self, name: str, work: Callable[[], Awaitable[T]]) -> T:
+    async def _do(self, name: str, work: Callable[[], Awaitable[Done]]) -> Done:
         self.operations.append(name)
         if len(self.operations) - 1 == self.at:
             return await self._fail(name, work)
@@ -56,7 +56,7 @@ class Faulty:
         await self.settle()
         return result
 
-    async def _fail(self, name: str, work: Callable[[], Awaitable[T]]) -> T:
+    async def _fail(self, name: str, work: Callable[[], Awaitable[Done]]) -> Done:
         self.tripped = True
         if self.fault is Fault.LATE:
             self._late = work

@@ -19,6 +19,7 @@ from adjourn.runtime.run import Run
 from adjourn.runtime.runtime import Runtime
 from adjourn.stores.memory.store import MemoryStore
 from adjourn.stores.protocol import Store
+from adjourn.testing.contract.fixtures import how_many, recorded, tried_at_once
 from adjourn.testing.crash_points import crash_points
 from adjourn.testing.env import Env, env
 from adjourn.testing.guest_script import GuestScript, GuestShop, blocks, hand_to
@@ -108,9 +109,8 @@ class GuestContract:
         async with in_memory(self._guest(shop, script)) as rt:
             run = await begin(rt, "refund A1")
             [waiting] = await rt.inbox()
-            said = [rt.approve(waiting, by=f"person {n}") for n in range(5)]
-            decided = await asyncio.gather(*said, return_exceptions=True)
-            assert sum(isinstance(one, AlreadyDecided) for one in decided) == 4, decided
+            decided = await tried_at_once(5, lambda number: rt.approve(waiting, by=f"person {number}"))
+            assert how_many(decided, AlreadyDecided) == 4, decided
             assert await output(run) == "done"
         assert shop.refunds == [("A1", 500)]
 
@@ -122,7 +122,7 @@ class GuestContract:
             await rt.deny(waiting, by="ana", note="it was paid back in May")
             assert await output(run) == "then not"
         assert not shop.refunds
-        assert any("paid back in May" in text for text in script.heard)
+        assert has_heard(script, "paid back in May")
 
     async def test_edited_arguments_are_those_that_run_and_the_model_reads_that(self, shop: GuestShop) -> None:
         script = GuestScript([call("refund", order="A1", cents=500)], "done")
@@ -132,7 +132,7 @@ class GuestContract:
             await rt.approve(waiting, by="ana", edit={"order": "A1", "cents": 200})
             assert await output(run) == "done"
         assert shop.refunds == [("A1", 200)]
-        assert any("ran_with_edited_arguments" in text and "200" in text for text in script.heard)
+        assert has_heard(script, "ran_with_edited_arguments", "200")
 
     async def test_the_frameworks_own_mark_asks_a_person(self, shop: GuestShop) -> None:
         script = GuestScript([call("refund", order="A1", cents=500)], "done")
@@ -154,14 +154,15 @@ class GuestContract:
             assert await output(run) == "sorry"
             [result] = [message for message in await run.messages() if type(message).__name__ == "ToolResult"]
         assert getattr(result, "error", False)
-        assert any("no such order" in text for text in script.heard)
+        assert has_heard(script, "no such order")
 
     async def test_the_same_request_twice_gives_the_same_calls_and_runs_nothing(self, shop: GuestShop) -> None:
         script = GuestScript([call("refund", order="A1", cents=500)], "done")
         model = self._guest(shop, script).model
         request = ModelRequest((UserMessage("refund A1"),), run="r", path="")
-        first, second = [await reply_of(model, request) for _ in range(2)]
-        assert [(c.id, c.tool, c.args) for c in first.calls] == [(c.id, c.tool, c.args) for c in second.calls]
+        first, second = await reply_of(model, request), await reply_of(model, request)
+        for one, other in zip(first.calls, second.calls, strict=True):
+            assert (one.id, one.tool, one.args) == (other.id, other.tool, other.args)
         assert first.calls and not shop.refunds
 
     async def test_a_request_that_fails_on_the_way_is_made_again_and_no_call_twice(self, shop: GuestShop) -> None:
@@ -186,10 +187,13 @@ class GuestContract:
             await rt.approve(waiting, by="ana")
             assert await output(await rt.get(run.run_id)) == "done"
         assert shop.refunds == [("A1", 500)] and shop.looked_up == ["A1"]
-        assert any("A1 is paid" in text for text in script.heard) and any("refunded" in text for text in script.heard)
+        assert has_heard(script, "A1 is paid") and has_heard(script, "refunded")
 
     async def test_a_guest_that_has_just_spoken_sends_what_a_new_one_would_send(self, shop: GuestShop) -> None:
-        turns = [*([call("refund", order=f"A{n}", cents=n)] for n in range(3)), "done"]
+        turns: list[Any] = []
+        for cents in range(3):
+            turns.append([call("refund", order=f"A{cents}", cents=cents)])
+        turns.append("done")
         sent: list[list[tuple[int, tuple[str, ...]]]] = []
         for anew in (False, True):
             script, store = GuestScript(*turns), MemoryStore()
@@ -261,7 +265,7 @@ class GuestContract:
             [waiting] = await rt.inbox()
             await rt.deny(waiting, by="ana", note="half of it")
             assert await output(run) == "understood"
-        assert any("only half of it" in text for text in script.heard)
+        assert has_heard(script, "only half of it")
 
     # Stream, turns, nesting, handoff
 
@@ -283,9 +287,7 @@ class GuestContract:
         assert isinstance(first, Completed)
         again = await self._guest(shop, script).run("what did I ask?", after=first.checkpoint)
         assert isinstance(again, Completed) and again.output == "you asked about A1"
-        assert any("what of A1?" in text for text in script.heard) and any(
-            "A1 is paid" in text for text in script.heard
-        )
+        assert has_heard(script, "what of A1?") and has_heard(script, "A1 is paid")
         assert script.heard[-1] == "what did I ask?"
 
     async def test_it_can_be_a_tool_of_another_agent(self, shop: GuestShop) -> None:
@@ -331,8 +333,7 @@ class GuestContract:
         async with in_memory(self._guest(shop, script), store) as rt:
             run = await begin(rt, "look them up")
             assert await output(run) == "done"
-        records = [record for _, record in await store.load(run.run_id)]
-        sizes = [len(encode(record)) for record in records if isinstance(record, Replied)]
+        sizes = [len(encode(reply)) for reply in await recorded(store, Replied, run.run_id)]
         assert len(sizes) == turns + 1
         assert max(sizes[-6:-1]) <= max(sizes[1:6]) + 64
 
@@ -364,6 +365,11 @@ async def output(run: Run[Any]) -> Any:
     assert not is_paused(outcome), outcome
     assert isinstance(outcome, Completed), outcome
     return outcome.output
+
+
+def has_heard(script: GuestScript, *parts: str) -> bool:
+    """Whether the model was sent a message in which all of these stand."""
+    return any(all(part in text for part in parts) for text in script.heard)
 
 
 async def reply_of(model: Any, request: ModelRequest) -> Reply:

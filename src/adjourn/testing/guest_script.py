@@ -110,9 +110,14 @@ def _reply(turn: int, said: Any) -> GuestReply:
     if isinstance(said, Streamed):
         return GuestReply(said.pieces)
     parts: list[Any] = [said] if isinstance(said, str | Scripted) else list(said)
-    pieces = tuple(part for part in parts if isinstance(part, str))
-    calls = [part for part in parts if isinstance(part, Scripted)]
-    return GuestReply(pieces, tuple(GuestCall(f"call_{turn}_{n}", c.tool, c.args) for n, c in enumerate(calls)))
+    pieces: list[str] = []
+    calls: list[GuestCall] = []
+    for part in parts:
+        if isinstance(part, str):
+            pieces.append(part)
+        elif isinstance(part, Scripted):
+            calls.append(GuestCall(f"call_{turn}_{len(calls)}", part.tool, part.args))
+    return GuestReply(tuple(pieces), tuple(calls))
 
 
 class GuestShop:

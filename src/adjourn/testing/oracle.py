@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 from msgspec.structs import replace
 
 from adjourn.core.interrupt import Interrupt
-from adjourn.core.records import AnyRecord, Asked, Command, Fact, Move, Released, RunCompleted, Started, parse
+from adjourn.core.records import AnyRecord, Asked, Command, Fact, Move, Released, RunCompleted, Started
 from adjourn.core.state import OpenInterrupt, State
 from adjourn.core.status import ENDED, Status
 from adjourn.core.trust import FoldAgain
@@ -19,6 +19,7 @@ from adjourn.stores.erasure import Erasure, Hold, Pruning
 from adjourn.stores.misfit import Misfit
 from adjourn.stores.notification import Endpoint, Letter, Sent, Wake
 from adjourn.stores.protocol import Bell, Committed, Filter, Halt, Lease, Pulse, RunRow, Store, Turn
+from adjourn.stores.rows import parsed
 from adjourn.stores.rules import transaction as sheets
 from adjourn.stores.rules.interrupt_row import InterruptRow
 from adjourn.stores.rules.transaction import Book, Rule, Sheet
@@ -27,7 +28,7 @@ from adjourn.stores.seals import Seal
 from adjourn.stores.snapshots import Snapshots
 from adjourn.stores.verification import Verification
 
-T = TypeVar("T")
+Item = TypeVar("Item")
 
 UNSEEN_BY_PEOPLE = frozenset({"timer", "event"})
 PAGE = 10_000
@@ -36,7 +37,7 @@ TRIES = 1_000
 
 def disagreements(row: RunRow, state: State) -> list[str]:
     """Where a run's row is not what its journal means."""
-    errors = sum(o.record.kind == "error" for o in state.open.values())
+    errors = sum(opened.record.kind == "error" for opened in state.open.values())
     parked = state.parked if state.status not in ENDED else None
     stopped = isinstance(state.ended, RunCompleted) and bool(state.ended.stopped)
     pairs: list[tuple[str, Any, Any]] = [
@@ -52,7 +53,11 @@ def disagreements(row: RunRow, state: State) -> list[str]:
         ("requesters", row.requesters, tuple(sorted(state.requesters))),
         ("chapter", row.chapter, state.chapter),
     ]
-    return [f"{name}: the row has {has!r}, the journal means {means!r}" for name, has, means in pairs if has != means]
+    wrong: list[str] = []
+    for name, has, means in pairs:
+        if has != means:
+            wrong.append(f"{name}: the row has {has!r}, the journal means {means!r}")
+    return wrong
 
 
 async def check_rows(store: Store, run: str, state: State | None = None) -> State:
@@ -77,7 +82,7 @@ async def check_rows(store: Store, run: str, state: State | None = None) -> Stat
             continue
         means = _in_the_inbox(state, store.now())
         wrong = disagreements(row, state)
-        shown = {i.id for i in await store.inbox(Filter(run=run, limit=PAGE))}
+        shown = {interrupt.id for interrupt in await store.inbox(Filter(run=run, limit=PAGE))}
         if (await store.get(run)).seq != row.seq:
             continue
         if shown != means:
@@ -88,8 +93,12 @@ async def check_rows(store: Store, run: str, state: State | None = None) -> Stat
 
 
 def _in_the_inbox(state: State, now: float) -> set[str]:
-    open_now: list[Interrupt] = [i for i in state.interrupts if i.kind not in UNSEEN_BY_PEOPLE]
-    return {i.id for i in open_now if not i.expires_at or i.expires_at > now}
+    found: set[str] = set()
+    for interrupt in state.interrupts:
+        expires = interrupt.expires_at or float("inf")
+        if interrupt.kind not in UNSEEN_BY_PEOPLE and expires > now:
+            found.add(interrupt.id)
+    return found
 
 
 class Watched:
@@ -99,7 +108,7 @@ class Watched:
         self.store = store
         self._states: dict[str, State] = {}
 
-    async def _checked(self, run: str, work: Awaitable[T]) -> T:
+    async def _checked(self, run: str, work: Awaitable[Item]) -> Item:
         result = await work
         self._states[run] = await check_rows(self.store, run, self._states.get(run))
         return result
@@ -329,21 +338,18 @@ class Oracle:
             self.checked += 1
             self._raise(row, self._wrong(book, sheet, row, state, row.salt if head is None else head))
             if writes.row is not None:
-                rows = {x.i: copy(x) for x in sheet.open_interrupts()}
-                bodies = [(x.seq, x.body) for x in writes.journal]
-                self._expected.append((book, Expected(copy(row), rows, bodies)))
+                bodies = [(line.seq, line.body) for line in writes.journal]
+                self._expected.append((book, Expected(copy(row), _opens(sheet), bodies)))
 
     def check_written(self, book: Book) -> None:
         """Raise `AssertionError` unless the store now holds what was to be written."""
         with self._lock:
-            gone = [run for written, run in self._removed if written is book]
-            self._removed = [(written, run) for written, run in self._removed if written is not book]
+            gone, self._removed = _parted(self._removed, book)
             for run in gone:
                 if (left := book.read(Ask(run)).row) is not None:
                     self._raise(left, ["it was to be removed, and is here"])
-            mine = [expected for written, expected in self._expected if written is book]
-            self._expected = [(written, expected) for written, expected in self._expected if written is not book]
-            for means in {x.row.id: x for x in mine}.values():
+            mine, self._expected = _parted(self._expected, book)
+            for means in {expected.row.id: expected for expected in mine}.values():
                 first = means.bodies[0][0] - 1 if means.bodies else means.row.seq
                 has = _looked(book, means.row.id, first, Writes())
                 if has.row is None or has.row.seq < means.row.seq:  # its transaction was taken back
@@ -355,7 +361,7 @@ class Oracle:
                     wrong.append(
                         f"the journal ends in {has.tail(first)!r:.200}, the journal means {means.bodies!r:.200}"
                     )
-                if {x.i: x for x in has.open_interrupts()} != means.opens:
+                if _opens(has) != means.opens:
                     wrong.append(f"interrupts: the rows are {has.open_interrupts()}, the journal means {means.opens}")
                 self._raise(means.row, wrong)
 
@@ -374,22 +380,22 @@ class Oracle:
             if not row.erased and _chained(row.salt, tail) != row.head:
                 return ["head: the hash chain of the journal does not end in the row's"]
         try:
-            state.fold_all((seq, parse(body)) for seq, body in tail)
+            state.fold_all(parsed(tail))
         except FoldAgain:
             sheet = _looked(book, row.id, 0, sheet.writes)
-            state = State().fold_all((seq, parse(body)) for seq, body in sheet.tail(0))
+            state = State().fold_all(parsed(sheet.tail(0)))
         wrong = disagreements(row, state)
-        rows = {x.i: x for x in sheet.open_interrupts()}
+        rows = _opens(sheet)
         if set(rows) != set(state.open):
             wrong.append(f"open interrupts: the rows are {sorted(rows)}, the journal means {sorted(state.open)}")
-        for i in set(rows) & set(state.open):
-            has, means = _of_row(rows[i]), _of_fold(state.open[i])
+        for id in set(rows) & set(state.open):
+            has, means = _of_row(rows[id]), _of_fold(state.open[id])
             if has != means:
-                wrong.append(f"interrupt {i!r}: its row says {has}, the journal means {means}")
-        for i, grant in state.grants.items():
-            if (agreed := sheet.interrupt(i)) is None or agreed.lives != grant.lives:
+                wrong.append(f"interrupt {id!r}: its row says {has}, the journal means {means}")
+        for id, grant in state.grants.items():
+            if (agreed := sheet.interrupt(id)) is None or agreed.lives != grant.lives:
                 has = agreed.lives if agreed else "no row"
-                wrong.append(f"interrupt {i!r}: its row says {has!r} lives on it, the journal means {grant.lives!r}")
+                wrong.append(f"interrupt {id!r}: its row says {has!r} lives on it, the journal means {grant.lives!r}")
         self._folded[row.id] = (state, row.head)
         return wrong
 
@@ -415,15 +421,36 @@ def _chained(head: bytes, tail: list[tuple[int, str]]) -> bytes:
     return head
 
 
-def _of_row(x: InterruptRow) -> tuple[Any, ...]:
-    return x.seq, x.kind, x.digest, x.event, x.expires, x.undoing, x.approvers, sorted(x.votes), x.disowned
+def _opens(sheet: Sheet) -> dict[str, InterruptRow]:
+    """Copies of the open interrupts of a run, by their ids."""
+    found: dict[str, InterruptRow] = {}
+    for interrupt in sheet.open_interrupts():
+        found[interrupt.i] = copy(interrupt)
+    return found
 
 
-def _of_fold(x: OpenInterrupt) -> tuple[Any, ...]:
-    r, votes = x.record, sorted(x.votes)
-    if isinstance(r, Asked):
-        return x.seq, r.kind, r.digest, "", r.expires, r.undoing, r.approvers, votes, x.disowned
-    return x.seq, r.kind, "", r.event, r.expires, False, 1, votes, x.disowned
+def _parted(items: list[tuple[Book, Item]], book: Book) -> tuple[list[Item], list[tuple[Book, Item]]]:
+    """What belongs to a book, and the rest."""
+    mine: list[Item] = []
+    rest: list[tuple[Book, Item]] = []
+    for written, item in items:
+        if written is book:
+            mine.append(item)
+        else:
+            rest.append((written, item))
+    return mine, rest
+
+
+def _of_row(row: InterruptRow) -> tuple[Any, ...]:
+    votes = sorted(row.votes)
+    return row.seq, row.kind, row.digest, row.event, row.expires, row.undoing, row.approvers, votes, row.disowned
+
+
+def _of_fold(opened: OpenInterrupt) -> tuple[Any, ...]:
+    asked, seq, votes, void = opened.record, opened.seq, sorted(opened.votes), opened.disowned
+    if isinstance(asked, Asked):
+        return seq, asked.kind, asked.digest, "", asked.expires, asked.undoing, asked.approvers, votes, void
+    return seq, asked.kind, "", asked.event, asked.expires, False, 1, votes, void
 
 
 @contextmanager

@@ -16,7 +16,8 @@ class Scripted:
         self.tool, self.args = tool, args
 
     def __repr__(self) -> str:
-        return f"call({self.tool!r}, {', '.join(f'{k}={v!r}' for k, v in self.args.items())})"
+        args = [f"{name}={value!r}" for name, value in self.args.items()]
+        return f"call({self.tool!r}, {', '.join(args)})"
 
 
 class Streamed:
@@ -85,8 +86,8 @@ class ScriptedModel:
         if isinstance(reply, BaseException) or (isinstance(reply, type) and issubclass(reply, BaseException)):
             raise reply
         if isinstance(reply, Streamed):
-            for n, piece in enumerate(reply.pieces):
-                if n and self.delay:
+            for number, piece in enumerate(reply.pieces):
+                if number and self.delay:
                     await asyncio.sleep(self.delay)
                 yield TextDelta(piece)
             reply = "".join(reply.pieces)
@@ -98,13 +99,15 @@ def _reply(reply: Any, request: ModelRequest) -> Reply:
         return reply
     parts = [reply] if isinstance(reply, str | Scripted) else list(reply)
     made: list[Any] = []
-    for n, part in enumerate(parts):
+    said = 0
+    for number, part in enumerate(parts):
         if isinstance(part, str):
+            said += len(part)
             made.append(Text(text=part))
         elif isinstance(part, Scripted):  # pyright: ignore[reportUnnecessaryIsInstance]
-            made.append(ToolCall(id=f"call_{request.index}_{n}", tool=part.tool, args=part.args))
+            said += 20
+            made.append(ToolCall(id=f"call_{request.index}_{number}", tool=part.tool, args=part.args))
         else:
             raise InvalidDefinition(f"a scripted reply is a text or a list of call(...), not {part!r:.80}")
-    words = sum(len(str(m)) for m in request.messages)
-    said = sum(len(p.text) if isinstance(p, Text) else 20 for p in made)
+    words = sum(len(str(message)) for message in request.messages)
     return Reply(tuple(made), Usage(1, words // 4, max(1, said // 4)), "scripted")

@@ -1,7 +1,5 @@
 """`audit`, `seal` and `verify`: every attempt is on record, and what is sealed cannot be changed unseen."""
 
-import asyncio
-
 import msgspec
 import pytest
 
@@ -25,7 +23,20 @@ from adjourn.stores.audit_key import SecretKey
 from adjourn.stores.notification import Endpoint
 from adjourn.stores.protocol import Store
 from adjourn.stores.seals import Anchor, Covered, Seal, seal_hash, sealed_head
-from adjourn.testing.contract.fixtures import Ground, approval, begin, commit, question, started, suspend, wait_for, yes
+from adjourn.testing.contract.fixtures import (
+    Ground,
+    approval,
+    at_once,
+    begin,
+    commit,
+    entries,
+    ids,
+    question,
+    started,
+    suspend,
+    wait_for,
+    yes,
+)
 from adjourn.testing.fake_clock import FakeClock
 
 KEY, OTHER = SecretKey(b"k" * 32), SecretKey(b"o" * 32)
@@ -40,7 +51,7 @@ class Auditing(Ground):
         await begin(store, by="ana")
         clock.advance(5)
         await store.deliver("r1", PauseAsked(by="bo", reason="lunch"), origin="cli")
-        first, second = [line.entry for line in await store.audit("r1")]
+        first, second = await entries(store, "r1")
         assert first.items() >= {"verb": "start", "by": "ana", "seq": 1, "run": "r1"}.items()
         wanted = {"verb": "pause", "by": "bo", "from": "cli", "reason": "lunch", "seq": 3, "at": clock.now()}
         assert second.items() >= wanted.items()
@@ -58,13 +69,13 @@ class Auditing(Ground):
         with pytest.raises(NotAllowed):
             await store.deliver("r1", Emitted(event="go", by="bo", decides=False))
         await store.deliver("r1", Emitted(event="go", by="ana"))
-        lines = [line.entry for line in await store.audit("r1")][1:]
+        _, *lines = await entries(store, "r1")
         wanted: list[tuple[str, list[str], bool]] = [
             ("news", [], False),
             ("go", ["1.0?0"], True),
             ("go", ["1.0?0"], False),
         ]
-        assert [(x["event"], x["answers"], "refused" in x) for x in lines] == wanted
+        assert [(entry["event"], entry["answers"], "refused" in entry) for entry in lines] == wanted
         assert "a secret" not in str(lines)
 
     async def test_a_fork_is_a_line_with_where_it_was_cut_and_what_was_kept(self, store: Store) -> None:
@@ -73,7 +84,7 @@ class Auditing(Ground):
             here = Forked(of="r0", at_seq=5, by="ana", answers=answers)
             rest = [Claimed(epoch=1), *question(), said, here]
             await store.create(started(run, by="ana", forked_from="r0@5"), rest)
-            [line] = [row.entry for row in await store.audit(run)]
+            [line] = await entries(store, run)
             assert (line["verb"], line["of"], line["cut_at"]) == ("fork", "r0@5", 5)
             assert (line["answers"], line.get("kept")) == (answers, kept)
 
@@ -81,7 +92,7 @@ class Auditing(Ground):
         put = Endpoint("ops", "webhook", "https://example.com/hidden", "whsec_hidden", ("run.failed",))
         await store.endpoints(put, by="ana")
         await store.endpoints(drop="ops", by="bo")
-        first, second = [line.entry for line in await store.audit("")]
+        first, second = await entries(store, "")
         assert first.items() >= {"verb": "add endpoint", "by": "ana", "endpoint": "ops", "kind": "webhook"}.items()
         assert first["topics"] == ["run.failed"] and len(first["digest"]) == 64 and "hidden" not in str(first)
         assert (second["verb"], second["by"], second["endpoint"]) == ("remove endpoint", "bo", "ops")
@@ -95,10 +106,11 @@ class Auditing(Ground):
         await store.halt("*", by="ana", reason="x")
         await store.halt("*", by="bo", lift=True)
         lines = await store.audit(SECURITY)
-        assert [(x.n, x.entry["verb"]) for x in lines] == [(1, "login"), (2, "logout"), (3, "unhalt")]
+        assert [(line.n, line.entry["verb"]) for line in lines] == [(1, "login"), (2, "logout"), (3, "unhalt")]
         assert lines[0].entry.items() >= {"by": "ana", "from": "10.0.0.1", "at": clock.now() - 1}.items()
         assert lines[1].head == chain(lines[0].head, lines[1].body)
-        assert {x.scope for x in [*await store.audit(), *await store.recent()]} == {"r1", ""}
+        lines = [*await store.audit(), *await store.recent()]
+        assert {line.scope for line in lines} == {"r1", ""}
         [last] = await store.recent(limit=1, security=True)
         assert last.n == 3
         assert [x.n for x in await store.recent(last.place, security=True)] == [2, 1]
@@ -116,7 +128,7 @@ class Auditing(Ground):
             await store.deliver("r1", yes(by="bo"))
         with pytest.raises(Refused):
             await store.deliver("r1", Resumed(by="cy"))
-        *_, second, third = [line.entry for line in await store.audit("r1")]
+        *_, second, third = await entries(store, "r1")
         assert (second["by"], "ana has already" in second["refused"], "seq" in second) == ("bo", True, False)
         assert (third["by"], "not paused" in third["refused"]) == ("cy", True)
 
@@ -139,7 +151,7 @@ class Auditing(Ground):
         await store.halt("")
         with pytest.raises(InvalidDefinition):
             await store.halt("nonsense")
-        first, second = [line.entry for line in await store.audit("")]
+        first, second = await entries(store, "")
         wanted = {"verb": "halt", "by": "ana", "scope": "tool:send", "reason": "spilled", "from": "console"}
         assert first.items() >= wanted.items()
         assert (second["verb"], second["by"]) == ("unhalt", "bo")
@@ -147,7 +159,7 @@ class Auditing(Ground):
     async def test_what_was_said_is_not_in_the_audit(self, store: Store) -> None:
         await begin(store)
         await store.deliver("r1", Said(text="a secret", by="ana"))
-        assert all("a secret" not in line.body for line in await store.audit())
+        assert "a secret" not in str(await store.audit())
 
     async def test_an_imported_journal_is_one_line(self, store: Store) -> None:
         await store.create(started(by="ana"), [Claimed(epoch=1), Parked()])
@@ -162,18 +174,18 @@ class Auditing(Ground):
     async def test_lines_are_numbered_and_chained_by_scope(self, store: Store) -> None:
         for run in ("r1", "r2"):
             await store.create(started(run))
-            for n in range(3):
-                await store.deliver(run, Said(text=str(n)))
+            for number in range(3):
+                await store.deliver(run, Said(text=str(number)))
         for run in ("r1", "r2"):
             head = b""
-            for n, line in enumerate(await store.audit(run), 1):
+            for number, line in enumerate(await store.audit(run), 1):
                 head = chain(head, line.body)
-                assert (line.n, line.head) == (n, head)
+                assert (line.n, line.head) == (number, head)
 
     async def test_lines_come_in_pages_and_of_all_scopes_by_time(self, store: Store, clock: FakeClock) -> None:
-        for n, run in enumerate(("r1", "r2", "r1", "r2")):
+        for number, run in enumerate(("r1", "r2", "r1", "r2")):
             clock.advance(1)
-            await (store.create(started(run)) if n < 2 else store.deliver(run, PauseAsked()))
+            await (store.create(started(run)) if number < 2 else store.deliver(run, PauseAsked()))
         assert [line.scope for line in await store.audit()] == ["r1", "r2", "r1", "r2"]
         assert [line.n for line in await store.audit("r1", limit=1)] == [1]
         assert [line.n for line in await store.audit("r1", after=1)] == [2]
@@ -209,14 +221,15 @@ class Sealing(Ground):
         await store.deliver("r2", Said(text="hi"))
         seal = await store.seal()
         assert seal is not None and seal.covered == [await where(store, "r2")]
-        assert [x.k for x in await store.seals()] == [1, 2]
-        assert ([x.k for x in await store.seals(1)], [x.k for x in await store.seals(-1)]) == ([2], [2])
-        assert [x.k for x in await store.seals(0, 1)] == [1]
+        one, two = await store.seals()
+        assert (one.k, two.k) == (1, 2)
+        assert await store.seals(1) == await store.seals(-1) == [two]
+        assert await store.seals(0, 1) == [one]
 
     async def test_seals_are_chained_and_bound_to_their_store(self, store: Store) -> None:
         id, prev = await store.identity(), b""
-        for n in range(3):
-            await store.create(started(f"r{n}"))
+        for number in range(3):
+            await store.create(started(f"r{number}"))
             seal = await store.seal()
             assert seal is not None and seal.prev == prev
             assert seal.hash == seal_hash(id, seal.k, seal.at, seal.prev, seal.body)
@@ -241,22 +254,24 @@ class Sealing(Ground):
         assert await store.seal() is not None
 
     async def test_a_seal_covers_at_most_so_many_and_the_next_the_rest(self, store: Store) -> None:
-        for n in range(5):
-            await store.create(started(f"r{n}"))
-        seals = [await store.seal(most=2) for _ in range(4)]
-        assert [[x.scope for x in s.covered] if s else None for s in seals] == [
-            ["r0", "r1"],
-            ["r2", "r3"],
-            ["r4"],
-            None,
-        ]
+        for number in range(5):
+            await store.create(started(f"r{number}"))
+        for wanted in (["r0", "r1"], ["r2", "r3"], ["r4"]):
+            seal = await store.seal(most=2)
+            assert seal is not None and scopes(seal) == wanted
+        assert await store.seal(most=2) is None
 
     async def test_of_many_sealers_each_number_and_each_scope_is_one_s(self, store: Store) -> None:
-        for n in range(20):
-            await store.create(started(f"r{n:02}"))
-        made = [s for s in await asyncio.gather(*(store.seal(most=3) for _ in range(30))) if s]
-        assert sorted(s.k for s in made) == list(range(1, 8))
-        assert sorted(x.scope for s in made for x in s.covered) == [f"r{n:02}" for n in range(20)]
+        for number in range(20):
+            await store.create(started(f"r{number:02}"))
+        numbers: list[int] = []
+        covered: list[str] = []
+        for seal in await at_once(30, lambda _: store.seal(most=3)):
+            if seal is not None:
+                numbers.append(seal.k)
+                covered += scopes(seal)
+        assert sorted(numbers) == list(range(1, 8))
+        assert sorted(covered) == sorted(await ids(store))
         assert await store.verify() == []
 
     async def test_with_a_key_a_seal_is_signed_and_what_is_signed_is_left_to_who_has_one(self, store: Store) -> None:
@@ -271,7 +286,7 @@ class Sealing(Ground):
         assert await store.seal() is None
         assert (await store.verify()).lines == 1
         again = await store.seal(KEY)
-        assert again is not None and [x.scope for x in again.covered] == ["r2"]
+        assert again is not None and scopes(again) == ["r2"]
 
     async def test_nothing_is_sealed_on_top_of_a_store_that_has_lost_a_seal(self, store: Store) -> None:
         await store.create(started("r1"))
@@ -281,7 +296,7 @@ class Sealing(Ground):
         for lost in (Seal(seal.k, seal.at, seal.prev, seal.body, b"x" * 32), Seal(9, 0.0, b"", "[]", b"")):
             with pytest.raises(AuditBroken, match="Nothing was sealed"):
                 await store.seal(after=lost)
-        assert [x.k for x in await store.seals()] == [1]
+        assert await store.seals() == [seal]
         assert await store.seal(after=seal) is not None
 
     async def test_a_check_says_what_is_sealed_what_is_signed_and_what_is_neither(self, store: Store) -> None:
@@ -301,10 +316,10 @@ class Sealing(Ground):
     async def test_a_check_with_a_key_that_signed_nothing_says_so(self, store: Store) -> None:
         assert await store.verify([KEY]) == []
         await store.create(started("r1"))
-        assert [str(x) for x in await store.verify([KEY])] == [f"seals: none is signed by {KEY.kid}"]
+        assert str(await store.verify([KEY])) == f"seals: none is signed by {KEY.kid}"
         await store.seal(KEY)
         assert await store.verify([OTHER, KEY]) == []
-        assert [x.what for x in await store.verify([OTHER])] == ["seal", "seals"]
+        assert [broken.what for broken in await store.verify([OTHER])] == ["seal", "seals"]
 
     async def test_an_anchor_is_found_again_and_a_foreign_one_is_not(self, store: Store, clock: FakeClock) -> None:
         await store.create(started("r1"))
@@ -317,7 +332,7 @@ class Sealing(Ground):
         assert await store.verify([KEY], anchor) == []
         for field, value in (("store", "0" * 32), ("k", 9), ("hash", "0" * 64), ("at", 1.0), ("sig", "AAAA")):
             changed = msgspec.structs.replace(anchor, **{field: value})
-            assert {x.what for x in await store.verify([KEY], changed)} == {"anchor"}, field
+            assert {broken.what for broken in await store.verify([KEY], changed)} == {"anchor"}, field
 
     async def test_seals_outlive_the_store_that_made_them(self, store: Store, clock: FakeClock) -> None:
         await store.create(started("r1"))
@@ -329,6 +344,11 @@ class Sealing(Ground):
             assert await again.verify() == []
         finally:
             await again.close()
+
+
+def scopes(seal: Seal) -> list[str]:
+    """What a seal covers."""
+    return [covered.scope for covered in seal.covered]
 
 
 async def where(store: Store, scope: str) -> Covered:

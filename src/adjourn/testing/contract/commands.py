@@ -1,6 +1,5 @@
 """`deliver`: what people may say to a run, and when."""
 
-import asyncio
 from typing import cast
 
 import pytest
@@ -23,11 +22,15 @@ from adjourn.testing.contract.fixtures import (
     Ground,
     answer,
     approval,
+    at_once,
     begin,
     bring,
     commit,
     due_ids,
+    how_many,
+    recorded,
     started,
+    tried_at_once,
     unchanged,
     wait_for,
     yes,
@@ -59,14 +62,34 @@ cancelled    -           -           -        -        -        -        same
 
 def cells() -> list[tuple[str, str, str]]:
     """(status, command, what follows)"""
-    head, *rows = [line.split() for line in TABLE.strip().splitlines()]
-    return [(row[0], verb, follows) for row in rows for verb, follows in zip(head, row[1:], strict=True)]
+    found: list[tuple[str, str, str]] = []
+    head, *lines = TABLE.strip().splitlines()
+    for line in lines:
+        status, *row = line.split()
+        for verb, follows in zip(head.split(), row, strict=True):
+            found.append((status, verb, follows))
+    return found
+
+
+TAKEN: list[tuple[str, str, str]] = []
+REFUSED: list[tuple[str, str]] = []
+NOT_UNDONE: list[str] = []
+SAME: list[str] = []
+for _status, _verb, _follows in cells():
+    if _follows == "same":
+        SAME.append(_status)
+    elif _follows != "-":
+        TAKEN.append((_status, _verb, _follows))
+    elif _verb == "undo":
+        NOT_UNDONE.append(_status)
+    else:
+        REFUSED.append((_status, _verb))
 
 
 class Commanding(Ground):
     """The status table, cell by cell."""
 
-    @pytest.mark.parametrize(("status", "verb", "follows"), [c for c in cells() if c[2] not in ("-", "same")])
+    @pytest.mark.parametrize(("status", "verb", "follows"), TAKEN)
     async def test_a_run_takes_the_command(
         self, store: Store, clock: FakeClock, status: str, verb: str, follows: str
     ) -> None:
@@ -79,7 +102,7 @@ class Commanding(Ground):
         [(_, record)] = await store.load("r1", before)
         assert (type(record), record.at) == (type(COMMANDS[verb]), clock.now())
 
-    @pytest.mark.parametrize(("status", "verb"), [c[:2] for c in cells() if c[2] == "-" and c[1] != "undo"])
+    @pytest.mark.parametrize(("status", "verb"), REFUSED)
     async def test_a_run_refuses_the_command_and_says_what_it_is(self, store: Store, status: str, verb: str) -> None:
         await bring(store, Status(status))
         async with unchanged(store):
@@ -88,14 +111,14 @@ class Commanding(Ground):
         error = refused.value
         assert status in (error.run_status if isinstance(error, Refused) else str(error))
 
-    @pytest.mark.parametrize("status", [c[0] for c in cells() if c[1:] == ("undo", "-")])
+    @pytest.mark.parametrize("status", NOT_UNDONE)
     async def test_nothing_is_undone_in_a_run_that_is(self, store: Store, status: str) -> None:
         await bring(store, Status(status))
         async with unchanged(store):
             with pytest.raises((UnknownInterrupt, InterruptClosed)):
                 await store.deliver("r1", COMMANDS["undo"])
 
-    @pytest.mark.parametrize("status", [c[0] for c in cells() if c[2] == "same"])
+    @pytest.mark.parametrize("status", SAME)
     async def test_a_second_cancel_is_acknowledged_and_nothing_is_appended(self, store: Store, status: str) -> None:
         await bring(store, Status(status))
         async with unchanged(store):
@@ -110,7 +133,7 @@ class Commanding(Ground):
         await begin(store)
         await store.deliver("r1", PauseAsked())
         await store.deliver("r1", PauseAsked(now=True))
-        assert [r.now for _, r in await store.load("r1") if isinstance(r, PauseAsked)] == [False, True]
+        assert [asked.now for asked in await recorded(store, PauseAsked)] == [False, True]
 
     async def test_a_word_to_a_waiting_run_makes_it_due(self, store: Store) -> None:
         await wait_for(store, approval())
@@ -119,17 +142,19 @@ class Commanding(Ground):
 
     async def test_words_of_many_people_at_once_all_land_each_in_its_place(self, store: Store) -> None:
         await store.create(started())
-        seqs = await asyncio.gather(*(store.deliver("r1", Said(text=str(n))) for n in range(30)))
-        assert sorted(seqs) == list(range(2, 32))
-        said = {seq: r.text for seq, r in await store.load("r1") if isinstance(r, Said)}
-        assert said == {seq: str(n) for n, seq in enumerate(seqs)}
+        places = await at_once(30, lambda number: store.deliver("r1", Said(text=str(number))))
+        assert sorted(places) == list(range(2, 32))
+        journal = dict(await store.load("r1"))
+        for number, seq in enumerate(places):
+            said = journal[seq]
+            assert isinstance(said, Said) and said.text == str(number)
 
     async def test_one_bad_command_among_many_harms_no_other(self, store: Store) -> None:
         await store.create(started())
         words: list[Command] = [Said(text=str(n)) for n in range(9)]
         words.insert(4, Emitted(event="e", value=object()))
-        done = await asyncio.gather(*(store.deliver("r1", w) for w in words), return_exceptions=True)
-        assert [isinstance(x, Exception) for x in done] == [n == 4 for n in range(10)]
+        done = await tried_at_once(len(words), lambda number: store.deliver("r1", words[number]))
+        assert isinstance(done[4], Exception) and how_many(done, int) == 9
         assert (await store.get("r1")).seq == 10
 
     async def test_what_could_never_be_read_again_is_not_recorded(self, store: Store) -> None:
@@ -166,9 +191,8 @@ class Following(Ground):
 
     async def test_of_many_commands_for_the_same_record_one_is_taken(self, store: Store) -> None:
         await wait_for(store, approval())
-        tries = (store.deliver("r1", Said(text=str(n)), at=4) for n in range(20))
-        done = await asyncio.gather(*tries, return_exceptions=True)
-        assert sorted(type(x).__name__ for x in done) == ["AlreadyResumed"] * 19 + ["int"]
+        done = await tried_at_once(20, lambda number: store.deliver("r1", Said(text=str(number)), at=4))
+        assert (how_many(done, int), how_many(done, AlreadyResumed)) == (1, 19)
 
 
 class Requesting(Ground):
@@ -234,6 +258,6 @@ class Requesting(Ground):
 
     async def test_the_same_request_by_many_at_once_is_appended_once(self, store: Store) -> None:
         await store.create(started())
-        seqs = await asyncio.gather(*(store.deliver("r1", Said(text="once"), request="q1") for _ in range(20)))
-        assert set(seqs) == {2}
+        places = await at_once(20, lambda _: store.deliver("r1", Said(text="once"), request="q1"))
+        assert set(places) == {2}
         assert (await store.get("r1")).seq == 2

@@ -1,7 +1,5 @@
 """`commit`: facts always land, moves only on what their worker has seen; all of it or nothing."""
 
-import asyncio
-
 import pytest
 
 from adjourn.core.records import (
@@ -27,13 +25,16 @@ from adjourn.testing.contract.fixtures import (
     Ground,
     answer,
     approval,
+    at_once,
     begin,
     bring,
     claim,
     commit,
     due_ids,
+    names,
     open_ids,
     replied,
+    seqs,
     suspend,
     unchanged,
     wait_for,
@@ -108,7 +109,7 @@ class Committing(Ground):
         async with unchanged(store):
             done = await store.commit(lease, [], [], seen=2)
         assert (done.seq, done.clean, done.halts) == (3, False, {"tool:send"})
-        assert [seq for seq, _ in done.records] == [3]
+        assert seqs(done.records) == [3]
 
     async def test_an_empty_commit_with_nothing_new_is_clean(self, store: Store) -> None:
         lease = await begin(store)
@@ -136,9 +137,9 @@ class Committing(Ground):
         assert (row.status, row.worker) == (Status.CANCELLING, "w1")
 
     async def test_commits_of_many_runs_at_once_all_land(self, store: Store) -> None:
-        leases = [await begin(store, f"r{n}") for n in range(30)]
-        done = await asyncio.gather(*(commit(store, x, [replied("send")], [send()]) for x in leases))
-        assert all(d.clean and d.seq == 4 for d in done)
+        leases = [await begin(store, run) for run in names(30)]
+        for done in await at_once(30, lambda number: commit(store, leases[number], [replied("send")], [send()])):
+            assert done.clean and done.seq == 4
 
     async def test_an_unknown_run_takes_no_commit(self, store: Store) -> None:
         nowhere = Lease("nowhere", "w1", 1, 1, [], frozenset())

@@ -1,6 +1,5 @@
 """`create`, `get` and `load`: runs begin once, and are found again."""
 
-import asyncio
 from typing import Any
 
 import msgspec
@@ -23,17 +22,20 @@ from adjourn.core.records import (
 )
 from adjourn.core.status import Status
 from adjourn.errors import Refused, RunExists, UnknownRun
-from adjourn.stores.protocol import Filter, Store
+from adjourn.stores.protocol import Store
 from adjourn.testing.contract.fixtures import (
     Ground,
     answer,
     approval,
+    at_once,
     begin,
     claim,
     commit,
     ids,
     open_ids,
+    recorded,
     replied,
+    seqs,
     started,
     unchanged,
     yes,
@@ -80,7 +82,7 @@ class Creating(Ground):
                 await store.create(started(**other))
 
     async def test_of_many_who_begin_the_same_run_at_once_one_does(self, store: Store) -> None:
-        made = await asyncio.gather(*(store.create(started()) for _ in range(20)))
+        made = await at_once(20, lambda _: store.create(started()))
         assert sorted(made) == [False] * 19 + [True]
         assert len(await store.load("r1")) == 1
 
@@ -108,7 +110,7 @@ class Importing(Ground):
         first = started(at=10.0)
         assert await store.create(first, JOURNAL)
         loaded = await store.load("r1")
-        assert [seq for seq, _ in loaded] == [1, 2, 3, 4, 5]
+        assert seqs(loaded) == [1, 2, 3, 4, 5]
         assert [record.at for _, record in loaded] == [10.0, 11.0, clock.now(), 12.0, 13.0]
         assert (await store.get("r1")).created_at == 10.0
 
@@ -166,11 +168,11 @@ class Loading(Ground):
 
     async def test_records_are_numbered_from_one_without_gaps(self, store: Store) -> None:
         lease = await begin(store)
-        for n in range(3):
-            await store.deliver("r1", Said(text=str(n)))
+        for number in range(3):
+            await store.deliver("r1", Said(text=str(number)))
             await commit(store, lease, [replied()])
         loaded = await store.load("r1")
-        assert [seq for seq, _ in loaded] == list(range(1, 9))
+        assert seqs(loaded) == list(range(1, 9))
         assert (await store.get("r1")).seq == 8
 
     async def test_loading_after_a_record_gives_what_follows_it(self, store: Store) -> None:
@@ -186,7 +188,8 @@ class Loading(Ground):
         for run in ("r1", "r2"):
             await store.create(started(run))
             await store.deliver(run, Said(text=run))
-        assert [r.text for _, r in await store.load("r2") if isinstance(r, Said)] == ["r2"]
+        [said] = await recorded(store, Said, "r2")
+        assert said.text == "r2"
 
     async def test_runs_do_not_see_each_others_interrupts(self, store: Store) -> None:
         for run in ("r1", "r2"):
@@ -222,7 +225,7 @@ class Loading(Ground):
             await store.create(started(id))
 
         async def like(prefix: str, **more: Any) -> list[str]:
-            return [row.id for row in await store.runs(Filter(prefix=prefix, **more))]
+            return await ids(store, prefix=prefix, **more)
 
         assert await like("job") == ["job", "job-1", "job-10", "job-2"]
         assert await like("job-1") == ["job-1", "job-10"]

@@ -1,6 +1,5 @@
 """`deliver` of decisions: an interrupt is decided once, by somebody who may, about what was shown."""
 
-import asyncio
 from typing import Any
 
 import pytest
@@ -24,10 +23,13 @@ from adjourn.testing.contract.fixtures import (
     begin,
     bring,
     commit,
+    how_many,
     no,
     open_ids,
+    recorded,
     started,
     suspend,
+    tried_at_once,
     unchanged,
     wait_for,
     yes,
@@ -54,10 +56,8 @@ class Deciding(Ground):
 
     async def test_only_one_of_a_hundred_deciders_wins(self, store: Store) -> None:
         await wait_for(store, approval())
-        tries = (store.deliver("r1", yes(by=f"p{n}")) for n in range(100))
-        done = await asyncio.gather(*tries, return_exceptions=True)
-        assert sum(isinstance(x, int) for x in done) == 1
-        assert sum(isinstance(x, AlreadyDecided) for x in done) == 99
+        done = await tried_at_once(100, lambda number: store.deliver("r1", yes(by=f"p{number}")))
+        assert (how_many(done, int), how_many(done, AlreadyDecided)) == (1, 99)
 
     async def test_an_unknown_interrupt_is_refused_with_those_that_are_pending(self, store: Store) -> None:
         await wait_for(store, approval(), approval("1.1?0"))
@@ -212,11 +212,9 @@ class Voting(Ground):
 
     async def test_votes_of_many_at_once_are_as_many_as_were_needed(self, store: Store) -> None:
         await wait_for(store, approval(approvers=3))
-        tries = (store.deliver("r1", yes(by=f"p{n % 5}")) for n in range(20))
-        done = await asyncio.gather(*tries, return_exceptions=True)
-        assert sum(isinstance(x, int) for x in done) == 3
-        votes = [r.by for _, r in await store.load("r1") if isinstance(r, Decided)]
-        assert len(set(votes)) == 3
+        done = await tried_at_once(20, lambda number: store.deliver("r1", yes(by=f"p{number % 5}")))
+        assert how_many(done, int) == 3
+        assert len({decided.by for decided in await recorded(store, Decided)}) == 3
 
 
 class Emitting(Ground):
@@ -224,8 +222,8 @@ class Emitting(Ground):
 
     async def test_an_event_closes_every_interrupt_that_waits_for_it(self, store: Store) -> None:
         lease = await begin(store)
-        for n, event in enumerate(("paid", "paid", "shipped")):
-            await suspend(store, lease, f"1.{n}?0", f"1.{n}", kind="event", event=event)
+        for number, event in enumerate(("paid", "paid", "shipped")):
+            await suspend(store, lease, f"1.{number}?0", f"1.{number}", kind="event", event=event)
         await store.deliver("r1", Emitted(event="paid", value=5, by="till"))
         assert (await store.get("r1")).opens == 1
         await store.deliver("r1", Emitted(event="shipped"))

@@ -11,7 +11,18 @@ from adjourn.stores.audit_key import SecretKey
 from adjourn.stores.misfit import Misfit
 from adjourn.stores.notification import Endpoint
 from adjourn.stores.protocol import Filter, Store
-from adjourn.testing.contract.fixtures import Ground, answer, approval, begin, bring, claim, commit, started, unchanged
+from adjourn.testing.contract.fixtures import (
+    Ground,
+    answer,
+    approval,
+    begin,
+    bring,
+    claim,
+    commit,
+    ids,
+    started,
+    unchanged,
+)
 from adjourn.testing.fake_clock import FakeClock
 
 CANARY = "canary"
@@ -54,10 +65,10 @@ class Erasing(Ground):
         await told(store)
         await told(store, "r2")
         await store.erase("r1", by="ann", reason="asked to")
-        assert [row.id for row in await store.runs(Filter(text="asked to"))] == ["r1"]
-        assert [row.id for row in await store.runs(Filter(text=CANARY))] == ["r2"]
-        assert [row.id for row in await store.runs(Filter(label=("customer", CANARY)))] == ["r2"]
-        assert [row.id for row in await store.runs(Filter(session="s1"))] == ["r2", "r1"]
+        assert await ids(store, text="asked to") == ["r1"]
+        assert await ids(store, text=CANARY) == ["r2"]
+        assert await ids(store, label=("customer", CANARY)) == ["r2"]
+        assert await ids(store, session="s1") == ["r2", "r1"]
 
     async def test_every_chain_holds_with_signed_seals_before_and_after(self, store: Store) -> None:
         key = SecretKey(b"k" * 32)
@@ -141,18 +152,18 @@ class Erasing(Ground):
         await told(store)
         await told(store, "r2")
         await store.misfits(Misfit("r1", (await store.get("r1")).seq, CANARY))
-        assert {x.run for x in await store.letters()} == {"r1", "r2"}
+        assert {letter.run for letter in await store.letters()} == {"r1", "r2"}
         await store.erase("r1", by="ann", reason="asked to")
-        assert {x.run for x in await store.letters()} == {"r2"}
+        assert {letter.run for letter in await store.letters()} == {"r2"}
         assert (await store.load("r2")) and CANARY in repr(await store.load("r2"))
 
     async def test_a_state_that_somebody_kept_says_no_more_than_a_new_one(self, store: Store) -> None:
         await told(store)
         records = await store.load("r1")
-        states = [
-            State().fold_all(records[:n]) for n in range(1, len(records) + 1)
-        ]  # they stopped looking at each of them
-        assert all(kept.messages for kept in states)
+        states: list[State] = []
+        for last in range(1, len(records) + 1):  # they stopped looking at each of them
+            states.append(State().fold_all(records[:last]))
+            assert states[-1].messages
         await store.erase("r1", by="ann", reason="asked to")
         new = State().fold_all(await store.load("r1"))
         for kept in states:
@@ -185,7 +196,8 @@ class Erasing(Ground):
         again = await self.reopen(store, clock.now)
         try:
             assert (await again.get("r1")).erased == done.at
-            assert [type(record) for _, record in await again.load("r1")] == [Erased]
+            [(_, record)] = await again.load("r1")
+            assert type(record) is Erased
             assert await again.scrub() and await again.verify() == []
             assert await again.erase("r1", by="bo", reason="once more") == done
         finally:

@@ -1,13 +1,15 @@
 """The ground the promises stand on: a store to test, its clock, and journals in a few words."""
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import pytest
 
 from adjourn.core.messages import ToolCall
 from adjourn.core.records import (
+    AnyRecord,
     Asked,
     CancelAsked,
     Decided,
@@ -16,6 +18,7 @@ from adjourn.core.records import (
     Move,
     Parked,
     PauseAsked,
+    Record,
     Replied,
     RunCancelled,
     RunCompleted,
@@ -28,6 +31,8 @@ from adjourn.testing.fake_clock import FakeClock
 from adjourn.testing.oracle import Watched
 
 TTL = 30.0
+Found = TypeVar("Found")
+OfRecord = TypeVar("OfRecord", bound=Record)
 
 
 class Ground:
@@ -68,32 +73,35 @@ def started(run: str = "r1", *, program: str = "clerk", input: Any = "hello", **
 
 def replied(*tools: str) -> Replied:
     """A model's reply that asks for these tools; the calls of the first reply are `1.0`, `1.1`, …"""
-    return Replied(parts=tuple(ToolCall(id=f"c{n}", tool=tool) for n, tool in enumerate(tools)))
+    calls: list[ToolCall] = []
+    for number, tool in enumerate(tools):
+        calls.append(ToolCall(id=f"c{number}", tool=tool))
+    return Replied(parts=tuple(calls))
 
 
-def approval(i: str = "1.0?0", **fields: Any) -> Asked:
+def approval(id: str = "1.0?0", **fields: Any) -> Asked:
     """An approval that is asked for."""
-    return Asked(i=i, kind=fields.pop("kind", "approval"), **fields)
+    return Asked(i=id, kind=fields.pop("kind", "approval"), **fields)
 
 
-def question(i: str = "1.0?0", *, call: str = "1.0", **fields: Any) -> tuple[Intended, Suspended]:
+def question(id: str = "1.0?0", *, call: str = "1.0", **fields: Any) -> tuple[Intended, Suspended]:
     """A call that starts and stops to wait: the move that intends it, and the fact that opens its question."""
-    return Intended(call=call, tool="ask"), Suspended(call=call, i=i, **fields)
+    return Intended(call=call, tool="ask"), Suspended(call=call, i=id, **fields)
 
 
-def yes(i: str = "1.0?0", by: str = "ana", **fields: Any) -> Decided:
+def yes(id: str = "1.0?0", by: str = "ana", **fields: Any) -> Decided:
     """An approval that is given."""
-    return Decided(i=i, verdict="approve", by=by, **fields)
+    return Decided(i=id, verdict="approve", by=by, **fields)
 
 
-def no(i: str = "1.0?0", by: str = "ana", **fields: Any) -> Decided:
+def no(id: str = "1.0?0", by: str = "ana", **fields: Any) -> Decided:
     """An approval that is refused."""
-    return Decided(i=i, verdict="deny", by=by, **fields)
+    return Decided(i=id, verdict="deny", by=by, **fields)
 
 
-def answer(value: Any, i: str = "1.0?0", by: str = "ana", **fields: Any) -> Decided:
+def answer(value: Any, id: str = "1.0?0", by: str = "ana", **fields: Any) -> Decided:
     """An answer to a question, or a choice."""
-    return Decided(i=i, verdict="value", value=value, by=by, **fields)
+    return Decided(i=id, verdict="value", value=value, by=by, **fields)
 
 
 # Journals
@@ -129,9 +137,9 @@ async def wait_for(store: Store, *asks: Move, run: str = "r1", parked: Parked | 
     return lease
 
 
-async def suspend(store: Store, lease: Lease, i: str = "1.0?0", call: str = "1.0", **fields: Any) -> None:
+async def suspend(store: Store, lease: Lease, id: str = "1.0?0", call: str = "1.0", **fields: Any) -> None:
     """A call of a claimed run that starts and stops to wait."""
-    intended, suspended = question(i, call=call, **fields)
+    intended, suspended = question(id, call=call, **fields)
     assert (await commit(store, lease, (), [intended])).clean
     assert (await commit(store, lease, [suspended])).clean
 
@@ -170,13 +178,53 @@ async def unchanged(store: Store, *runs: str) -> AsyncGenerator[None]:
     """Whatever happens inside, these runs (`r1`, if none is named) are afterwards what they were."""
 
     async def everything() -> list[Any]:
-        return [
-            (await store.get(run), await store.load(run), await store.inbox(Filter(run=run))) for run in runs or ("r1",)
-        ]
+        found: list[Any] = []
+        for run in runs or ("r1",):
+            found += [await store.get(run), await store.load(run), await store.inbox(Filter(run=run))]
+        return found
 
     before = await everything()
     yield
     assert await everything() == before
+
+
+def seqs(records: Iterable[tuple[int, AnyRecord]]) -> list[int]:
+    """The numbers of records."""
+    return [seq for seq, _ in records]
+
+
+async def recorded(store: Store, of: type[OfRecord], run: str = "r1") -> list[OfRecord]:
+    """The records of a run that are of this type."""
+    found: list[OfRecord] = []
+    for _, record in cast("Sequence[tuple[int, Record]]", await store.load(run)):
+        if isinstance(record, of):
+            found.append(record)
+    return found
+
+
+async def entries(store: Store, scope: str | None = None) -> list[dict[str, Any]]:
+    """What the lines of an audit say."""
+    return [line.entry for line in await store.audit(scope)]
+
+
+async def at_once(count: int, call: Callable[[int], Awaitable[Found]]) -> list[Found]:
+    """What so many calls at the same time return; each is given its number."""
+    return await asyncio.gather(*map(call, range(count)))
+
+
+async def tried_at_once(count: int, call: Callable[[int], Awaitable[Found]]) -> list[Found | BaseException]:
+    """What so many calls at the same time return, or raise; each is given its number."""
+    return await asyncio.gather(*map(call, range(count)), return_exceptions=True)
+
+
+def how_many(found: Iterable[object], of: type) -> int:
+    """How many of these are of this type."""
+    return sum(isinstance(one, of) for one in found)
+
+
+def names(count: int) -> list[str]:
+    """Ids for so many runs."""
+    return [f"r{number}" for number in range(count)]
 
 
 async def ids(store: Store, **fields: Any) -> list[str]:

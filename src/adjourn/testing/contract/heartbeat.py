@@ -7,7 +7,7 @@ import pytest
 from adjourn.core.records import Claimed, Parked
 from adjourn.errors import LeaseBusy, LeaseLost
 from adjourn.stores.protocol import Store
-from adjourn.testing.contract.fixtures import TTL, Ground, begin, claim, commit, replied, started, unchanged
+from adjourn.testing.contract.fixtures import TTL, Ground, begin, claim, commit, recorded, replied, started, unchanged
 from adjourn.testing.fake_clock import FakeClock
 
 
@@ -84,7 +84,7 @@ class Beating(Ground):
         pulse.close()
         lease = await store.acquire("r1", "here|2", TTL, spares="here|")
         assert lease is not None
-        assert not any(isinstance(record, Claimed) and record.lost for _, record in await store.load("r1"))
+        assert not any(claimed.lost for claimed in await recorded(store, Claimed))
 
     async def test_what_was_left_at_work_elsewhere_is_taken_and_is_no_death(self, store: Store) -> None:
         await store.create(started())
@@ -93,7 +93,7 @@ class Beating(Ground):
         pulse.end("there|1", left=True)
         pulse.close()
         assert await store.acquire("r1", "here|2", TTL, spares="here|") is not None
-        assert not any(isinstance(record, Claimed) and record.lost for _, record in await store.load("r1"))
+        assert not any(claimed.lost for claimed in await recorded(store, Claimed))
 
     async def test_a_worker_that_ends_without_runs_leaves_nothing_behind(self, store: Store, clock: FakeClock) -> None:
         lease = await begin(store)

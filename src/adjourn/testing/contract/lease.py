@@ -1,6 +1,5 @@
 """`acquire`, `renew` and `release`: one worker at a time, and its authority is the epoch."""
 
-import asyncio
 from typing import Any
 
 import pytest
@@ -15,13 +14,19 @@ from adjourn.testing.contract.fixtures import (
     TTL,
     Ground,
     approval,
+    at_once,
     begin,
     bring,
     claim,
     commit,
     due_ids,
+    how_many,
+    names,
+    recorded,
     replied,
+    seqs,
     started,
+    tried_at_once,
     unchanged,
     wait_for,
 )
@@ -55,7 +60,7 @@ class Acquiring(Ground):
         await store.deliver("r1", Said(text="hi"))
         lease = await store.acquire("r1", "w1", TTL, after=2)
         assert lease is not None
-        assert [seq for seq, _ in lease.records] == [3]
+        assert seqs(lease.records) == [3]
 
     async def test_who_knows_the_journal_by_its_head_gets_what_is_new(self, store: Store) -> None:
         lease = await begin(store)
@@ -64,7 +69,7 @@ class Acquiring(Ground):
         assert done.head == (await store.get("r1")).head
         await store.deliver("r1", Said(text="hi"))
         again = await store.acquire("r1", "w2", TTL, after=3, head=done.head, replaces="w1")
-        assert again is not None and [seq for seq, _ in again.records] == [4, 5]
+        assert again is not None and seqs(again.records) == [4, 5]
         assert await store.acquire("r1", "w3", TTL, after=5, head=again.head, replaces="w2") is not None
 
     @pytest.mark.parametrize("after", [1, 2, 3, 4, 9])
@@ -153,10 +158,8 @@ class Acquiring(Ground):
 
     async def test_only_one_of_many_workers_gets_a_run(self, store: Store) -> None:
         await store.create(started())
-        tries = (store.acquire("r1", f"w{n}", TTL) for n in range(20))
-        got = await asyncio.gather(*tries, return_exceptions=True)
-        assert sum(isinstance(x, Lease) for x in got) == 1
-        assert sum(isinstance(x, LeaseBusy) for x in got) == 19
+        got = await tried_at_once(20, lambda number: store.acquire("r1", f"w{number}", TTL))
+        assert (how_many(got, Lease), how_many(got, LeaseBusy)) == (1, 19)
         assert (await store.get("r1")).epoch == 1
 
     @pytest.mark.parametrize(
@@ -223,8 +226,9 @@ class Claiming(Ground):
             await store.create(started(run))
             clock.advance(1)
         leases = await store.claim(["clerk"], "w1", TTL, 2)
-        assert [(x.run, x.worker, x.epoch, x.seq) for x in leases] == [("c", "w1", 1, 2), ("a", "w1", 1, 2)]
+        assert [lease.run for lease in leases] == ["c", "a"]
         for lease in leases:
+            assert (lease.worker, lease.epoch, lease.seq) == ("w1", 1, 2)
             row = await store.get(lease.run)
             assert (row.worker, row.lease_until, row.head) == ("w1", clock.now() + TTL, lease.head)
             assert (await store.load(lease.run, 1)) == [(2, Claimed(epoch=1, worker="w1", at=clock.now()))]
@@ -242,7 +246,7 @@ class Claiming(Ground):
             await store.create(started(run))
             await store.deliver(run, Said(text="hi"))
         leases = await store.claim(["clerk"], "w1", TTL, 5, after={"r1": (1, b"")})
-        assert {x.run: [seq for seq, _ in x.records] for x in leases} == {"r1": [2, 3], "r2": []}
+        assert {lease.run: seqs(lease.records) for lease in leases} == {"r1": [2, 3], "r2": []}
 
     async def test_whoever_knows_another_history_takes_nothing(self, store: Store) -> None:
         for run in ("r1", "r2"):
@@ -252,7 +256,7 @@ class Claiming(Ground):
             with pytest.raises(StoreError, match="restored or replaced"):
                 await store.claim(["clerk"], "w1", TTL, 5, after={"r1": (1, bytes(len(head)))})
         [lease] = await store.claim(["clerk"], "w1", TTL, 1, after={"r1": (1, head)})
-        assert [seq for seq, _ in lease.records] == [2]
+        assert seqs(lease.records) == [2]
 
     async def test_one_that_is_queued_waits_until_all_before_it_in_its_session_have_ended(self, store: Store) -> None:
         queue: Any = {"session": "s", "options": {"queue": "session"}}
@@ -297,19 +301,19 @@ class Claiming(Ground):
         async with unchanged(store, "r1", "r3"):
             assert await self.take(store, but={"r1"}) == ["r2"]
         assert await store.claim([], "w1", TTL, 5) == []
-        assert [x.run for x in await store.claim(["other", "clerk"], "w1", TTL, 5)] == ["r1", "r3"]
+        assert [lease.run for lease in await store.claim(["other", "clerk"], "w1", TTL, 5)] == ["r1", "r3"]
 
     async def test_two_claimers_never_get_the_same_run(self, store: Store) -> None:
-        runs = [f"r{n}" for n in range(30)]
+        runs = names(30)
         for run in runs:
             await store.create(started(run))
         taken: list[str] = []
 
-        async def claimer(worker: str) -> None:
-            while len(taken) <= len(runs) and (got := await self.take(store, worker, limit=4)):
+        async def claimer(number: int) -> None:
+            while len(taken) <= len(runs) and (got := await self.take(store, f"w{number}", limit=4)):
                 taken.extend(got)
 
-        await asyncio.gather(*(claimer(f"w{n}") for n in range(4)))
+        await at_once(4, claimer)
         assert sorted(taken) == sorted(runs)
         assert {(await store.get(run)).epoch for run in runs} == {1}
 
@@ -432,8 +436,9 @@ class Keeping(Ground):
         silent = await claim(store, worker="w2")
         dead = await store.acquire("r1", "w3", TTL, replaces="w2")
         assert dead is not None
-        claims = [records[-1][1] for records in (silent.records, dead.records)]
-        assert [isinstance(x, Claimed) and x.lost for x in claims] == [True, True]
+        for lease in (silent, dead):
+            _, claimed = lease.records[-1]
+            assert isinstance(claimed, Claimed) and claimed.lost
 
     async def test_taking_a_run_from_a_worker_that_has_ended_is_no_loss(self, store: Store) -> None:
         await begin(store)
@@ -480,5 +485,4 @@ class Keeping(Ground):
             lease = await claim(store)
             assert lease.epoch == epoch
             await store.release(lease)
-        claims = [r.epoch for _, r in await store.load("r1") if isinstance(r, Claimed)]
-        assert claims == [1, 2, 3, 4, 5]
+        assert [claimed.epoch for claimed in await recorded(store, Claimed)] == [1, 2, 3, 4, 5]

@@ -11,7 +11,7 @@ from adjourn.stores.misfit import Misfit
 from adjourn.stores.notification import Endpoint
 from adjourn.stores.protocol import Filter, Store
 from adjourn.testing.contract.erasure import CANARY, told
-from adjourn.testing.contract.fixtures import Ground, approval, begin, bring, commit, started, unchanged
+from adjourn.testing.contract.fixtures import Ground, approval, begin, bring, commit, entries, ids, started, unchanged
 from adjourn.testing.fake_clock import FakeClock
 
 FOREVER = 1e12
@@ -66,7 +66,7 @@ class Holding(Ground):
         await store.hold("run:r1", by="ann", reason="case 7", origin="cli")
         await store.hold("run:r1", by="bo", reason="settled", lift=True)
         for scope in ("", "r1"):
-            held, lifted = [line.entry for line in (await store.audit(scope))[-2:]]
+            *_, held, lifted = await entries(store, scope)
             assert (held["verb"], held["by"], held["reason"], held["scope"]) == ("hold", "ann", "case 7", "run:r1")
             assert (lifted["verb"], lifted["by"], lifted["reason"]) == ("lift hold", "bo", "settled")
         assert await store.verify() == []
@@ -96,8 +96,8 @@ class Pruned(Ground):
         for look in (store.get("r1"), store.load("r1")):
             with pytest.raises(UnknownRun):
                 await look
-        assert [row.id for row in await store.runs(Filter())] == ["r2"]
-        assert {x.run for x in await store.letters()} == {"r2"}
+        assert await ids(store) == ["r2"]
+        assert {letter.run for letter in await store.letters()} == {"r2"}
         assert await store.inbox(Filter(run="r1", interrupt="1.0?0")) == []
         lines = await store.audit("r1")
         assert lines[:-1] == before
@@ -121,7 +121,7 @@ class Pruned(Ground):
         await told(store)
         wanted = Pruning((await store.get("r1")).seq, FOREVER, by="ann")
         assert [await store.prune("r1", wanted), await store.prune("r1", wanted)] == [True, False]
-        assert [line.entry["verb"] for line in await store.audit("r1")].count("prune") == 1
+        assert [entry["verb"] for entry in await entries(store, "r1")].count("prune") == 1
 
     async def test_every_chain_holds_with_signed_seals_before_and_after(self, store: Store) -> None:
         key = SecretKey(b"k" * 32)
@@ -162,9 +162,9 @@ class Pruned(Ground):
         self, store: Store, clock: FakeClock, status: Status
     ) -> None:
         await begin(store, "r0")
-        for n in range(1, 6):
-            await bring(store, status, run=f"r{n}")
-            if n % 2 == 0:
+        for number in range(1, 6):
+            await bring(store, status, run=f"r{number}")
+            if number % 2 == 0:
                 clock.advance(60)
         last = (await store.get("r4")).updated_at
         found = await store.ended(status, last, limit=3)
@@ -191,7 +191,8 @@ class Pruned(Ground):
         try:
             with pytest.raises(RunPruned):
                 await again.create(started("r1"))
-            assert [hold.scope for hold in await again.hold("")] == ["label:a=b"]
+            [hold] = await again.hold("")
+            assert hold.scope == "label:a=b"
             assert await again.scrub(pruned=True) and await again.verify() == []
         finally:
             await again.close()

@@ -19,6 +19,7 @@ from adjourn.testing.contract.fixtures import (
     begin,
     claim,
     commit,
+    entries,
     no,
     open_ids,
     replied,
@@ -83,7 +84,7 @@ class Signing(Ground):
         assert await store.signed(True, by="bo") is True
         assert await store.signed() is True
         assert await store.signed(False, by="cy") is False
-        lines = [(line.entry["verb"], line.entry["by"]) for line in await store.audit("")]
+        lines = [(entry["verb"], entry["by"]) for entry in await entries(store, "")]
         assert lines == [("require seals", "ana"), ("stop requiring seals", "cy")]
         assert not await store.verify()
 
@@ -168,8 +169,8 @@ class Signing(Ground):
         lease = await begin(store)
         await commit(store, lease, [replied("ask", "ask")])
         await suspend(store, lease, event="paid")
-        await suspend(store, lease, i="1.1?0", call="1.1")
-        answered = await store.deliver("r1", answer(1, i="1.1?0", by="eve"))
+        await suspend(store, lease, id="1.1?0", call="1.1")
+        answered = await store.deliver("r1", answer(1, id="1.1?0", by="eve"))
         emitted = await store.deliver("r1", Emitted(event="paid", by="eve"))
         assert await open_ids(store) == []
         facts = [Disowned(seq=answered, i="1.1?0", by="eve"), Disowned(seq=emitted, i="1.0?0", by="eve")]
@@ -182,7 +183,8 @@ class Signing(Ground):
         await wait_for(store, asked)
         await store.deliver("r1", sealed(yes(by="ana", digest=asked.digest), clock.now()))
         lease = await claim(store)
-        stranger, server = (msgspec.structs.replace(lease, trust=_Believes(kid)) for kid in ("other", "k"))
+        stranger = msgspec.structs.replace(lease, trust=_Believes("other"))
+        server = msgspec.structs.replace(lease, trust=_Believes("k"))
         async with unchanged(store):
             with pytest.raises(Unauthorised, match="whose signature counts here"):
                 await commit(store, stranger, (), [intended])

@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -14,11 +15,13 @@ from adjourn.testing.contract.fixtures import (
     TTL,
     Ground,
     approval,
+    at_once,
     begin,
     bring,
     commit,
     ids,
     open_ids,
+    seqs,
     started,
     wait_for,
     yes,
@@ -81,8 +84,8 @@ class Ringing(Ground):
         all_of_it, words = Ear(), Ear()
         store.subscribe("r1", all_of_it)
         store.subscribe("r1", words, words=True)
-        for n in range(20):
-            await commit(store, lease, [Stepped(call="1.0", key=str(n))])
+        for number in range(20):
+            await commit(store, lease, [Stepped(call="1.0", key=str(number))])
         assert all_of_it.rings >= 20
         assert words.rings <= 5  # a few for nothing are allowed
 
@@ -123,7 +126,7 @@ class Ringing(Ground):
         await store.create(started())
         ear = Ear()
         store.subscribe("r1", ear)
-        await asyncio.gather(*(store.deliver("r1", Said(text=str(n))) for n in range(10)))
+        await at_once(10, lambda number: store.deliver("r1", Said(text=str(number))))
         await ear.heard()
         assert ear.threads == {threading.get_ident()}
 
@@ -135,13 +138,16 @@ class Ringing(Ground):
 
     async def test_what_is_seen_after_a_ring_is_what_was_written(self, store: Store) -> None:
         await store.create(started())
-        seen: list[int] = []
         ear = Ear()
         store.subscribe("r1", ear)
         await store.deliver("r1", Said(text="hi"))
         await ear.heard()
-        seen += [seq for seq, _ in await store.load("r1")]
-        assert seen == [1, 2]
+        assert seqs(await store.load("r1")) == [1, 2]
+
+
+async def _both(store: Store) -> list[Any]:
+    """All of two runs."""
+    return [await store.get("r1"), await store.load("r1"), await store.get("r2"), await store.load("r2")]
 
 
 class Closing(Ground):
@@ -150,7 +156,7 @@ class Closing(Ground):
     async def test_what_was_accepted_before_the_close_has_landed(self, clock: FakeClock) -> None:
         store = await self.open_store(clock.now)
         await store.create(started())
-        words = [asyncio.ensure_future(store.deliver("r1", Said(text=str(n)))) for n in range(50)]
+        words = [asyncio.ensure_future(store.deliver("r1", Said(text=str(number)))) for number in range(50)]
         await asyncio.sleep(0)
         await store.close()
         assert sorted(await asyncio.gather(*words)) == list(range(2, 52))
@@ -177,10 +183,10 @@ class Closing(Ground):
         await wait_for(store, approval(approvers=2))
         await store.deliver("r1", yes(by="ana"))
         await bring(store, Status.STUCK, "r2")
-        before = [(await store.get(run), await store.load(run)) for run in ("r1", "r2")]
+        before = await _both(store)
         shown = await open_ids(store)
         store = await self._again(store, clock.now)
-        assert [(await store.get(run), await store.load(run)) for run in ("r1", "r2")] == before
+        assert await _both(store) == before
         assert (await ids(store), await open_ids(store)) == (["r2", "r1"], shown)
         with pytest.raises(AlreadyDecided):
             await store.deliver("r1", yes(by="ana"))
@@ -199,7 +205,8 @@ class Closing(Ground):
         assert await store.deliver("r1", Said(text="once"), request="q1") == seq
         with pytest.raises(RequestReused):
             await store.deliver("r1", Said(text="twice"), request="q1")
-        assert [(h.scope, h.by, h.reason) for h in await store.halt("")] == [("tool:send", "ana", "spilled")]
+        [halt] = await store.halt("")
+        assert (halt.scope, halt.by, halt.reason) == ("tool:send", "ana", "spilled")
         await store.close()
 
     async def _again(self, store: Store, now: Callable[[], float]) -> Store:

@@ -9,7 +9,7 @@ from adjourn.core.records import RunCompleted, Said
 from adjourn.errors import BrokenHistory, Refused, RunErased, SessionMoved, UnknownRun
 from adjourn.stores.erasure import Pruning
 from adjourn.stores.protocol import Store
-from adjourn.testing.contract.fixtures import Ground, begin, commit, replied, started, unchanged
+from adjourn.testing.contract.fixtures import Ground, begin, commit, names, replied, started, unchanged
 
 
 async def ended(store: Store, run: str, after: Ref | None = None) -> Ref:
@@ -29,19 +29,18 @@ class Continuing(Ground):
         third = await ended(store, "r3", second)
         await ended(store, "r4")
         found = await store.turns("r3", third.seq, 10)
-        assert [(turn.run, turn.seq, turn.head.hex()) for turn in found] == [
-            (ref.run, ref.seq, ref.head) for ref in (third, second, first)
-        ]
-        for turn in found:
+        wanted = ((third, second), (second, first), (first, None))
+        for turn, (ref, before) in zip(found, wanted, strict=True):
+            assert (turn.run, turn.seq, turn.head.hex()) == (ref.run, ref.seq, ref.head)
             assert list(turn.records) == await store.load(turn.run)
-        assert [turn.before for turn in found] == [second, first, None]
+            assert turn.before == before
 
     async def test_no_more_turns_are_read_than_were_asked_for(self, store: Store) -> None:
         ref = await ended(store, "r1")
-        for n in range(2, 7):
-            ref = await ended(store, f"r{n}", ref)
+        for number in range(2, 7):
+            ref = await ended(store, f"r{number}", ref)
         assert [turn.run for turn in await store.turns("r6", ref.seq, 2)] == ["r6", "r5"]
-        assert [turn.run for turn in await store.turns("r6", ref.seq, 100)] == [f"r{n}" for n in (6, 5, 4, 3, 2, 1)]
+        assert [turn.run for turn in await store.turns("r6", ref.seq, 100)] == names(7)[:0:-1]
 
     async def test_a_turn_is_read_up_to_the_record_that_is_named(self, store: Store) -> None:
         ref = await ended(store, "r1")

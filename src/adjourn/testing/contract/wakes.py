@@ -28,6 +28,8 @@ from adjourn.testing.contract.fixtures import (
     bring,
     claim,
     commit,
+    entries,
+    names,
     started,
     wait_for,
     yes,
@@ -93,7 +95,7 @@ class Waking(Ground):
         for wanted, by in ((True, "ana"), (True, "bo"), (False, "cy"), (False, "di")):
             assert await store.waking(wanted, by=by) is wanted
             assert await store.waking() is wanted
-        lines = [(line.entry["verb"], line.entry["by"]) for line in await store.audit("")]
+        lines = [(entry["verb"], entry["by"]) for entry in await entries(store, "")]
         assert lines == [("want wakes", "ana"), ("want no wakes", "cy")]
 
     async def test_when_they_are_not_wanted_any_more_there_are_none(self, store: Store) -> None:
@@ -264,11 +266,11 @@ class Taking(Ground):
 
     async def test_a_wake_goes_to_one_of_two_who_take(self, store: Store) -> None:
         await store.waking(True)
-        for n in range(10):
-            await store.create(started(f"r{n}"))
+        for number in range(10):
+            await store.create(started(f"r{number}"))
         one, two = await asyncio.gather(store.wakes(take=6), store.wakes(take=6))
         assert (len(one), len(two)) == (6, 4)
-        assert {wake.run for wake in (*one, *two)} == {f"r{n}" for n in range(10)}
+        assert {wake.run for wake in (*one, *two)} == set(names(10))
 
     async def test_the_one_that_has_been_due_longest_is_taken_first(self, store: Store, clock: FakeClock) -> None:
         await store.waking(True)
@@ -276,7 +278,9 @@ class Taking(Ground):
         await wait_for(store, run="sooner", parked=Parked(wake_at=clock.now() + 5))
         clock.advance(10)
         await store.create(started("last"))
-        assert [(await store.wakes(take=1))[0].run for _ in range(3)] == ["sooner", "later", "last"]
+        for run in ("sooner", "later", "last"):
+            [wake] = await store.wakes(take=1)
+            assert wake.run == run
 
     async def test_one_that_nobody_acknowledged_is_given_again_when_its_time_is_over(
         self, store: Store, clock: FakeClock
@@ -301,7 +305,8 @@ class Taking(Ground):
         one, two = await store.wakes(take=2, hold=HOLD)
         assert await store.wakes([one, one], take=2) == []
         clock.advance(HOLD)
-        assert [wake.run for wake in await store.wakes(take=2)] == [two.run]
+        [wake] = await store.wakes(take=2)
+        assert wake.run == two.run
 
     async def test_a_word_while_one_is_taken_is_given_at_once_and_the_old_acknowledgement_does_not_remove_it(
         self, store: Store, clock: FakeClock
@@ -322,8 +327,8 @@ class Taking(Ground):
         await store.waking(True)
         await store.create(started())
         seen: list[Wake] = []
-        for n in range(5):
-            await store.deliver("r1", Said(text=str(n)))
+        for number in range(5):
+            await store.deliver("r1", Said(text=str(number)))
             seen.append(await take(store))
             await store.wakes(seen[-1:])
         await store.waking(False)
@@ -338,11 +343,11 @@ class Taking(Ground):
     async def test_a_run_that_was_woken_is_woken_by_the_next_park(self, store: Store, clock: FakeClock) -> None:
         await store.waking(True)
         await store.create(started())
-        for n in range(3):
+        for number in range(3):
             old = await take(store)
             lease = await claim(store)
             await commit(store, lease, (), [Parked(wake_at=clock.now() + 5)])
             await store.wakes([old])
             clock.advance(4)
-            assert await store.wakes(take=1) == [], n
+            assert await store.wakes(take=1) == [], number
             clock.advance(1)
