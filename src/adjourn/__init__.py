@@ -93,10 +93,10 @@ if TYPE_CHECKING:
     from adjourn.models.model import Model as Model
     from adjourn.runtime.advance import Busy as Busy, Rested as Rested, Unfit as Unfit
     from adjourn.runtime.checkpoint import Checkpoint
-    from adjourn.runtime.local import Handle as Handle
     from adjourn.runtime.outcome import Cancelled, Completed, Outcome, Paused, Stopped, is_paused
     from adjourn.runtime.run import Run, RunState as RunState
     from adjourn.runtime.runtime import Runtime
+    from adjourn.runtime.stream import Handle as Handle, RunStream as RunStream
     from adjourn.runtime.upgraders import register_upgrader
     from adjourn.runtime.wake_relay import WakeRelay as WakeRelay
     from adjourn.stores.protocol import Store as Store
@@ -165,7 +165,7 @@ _HOMES = {
     "agent.agent": "Agent",
     "agent.history": "drop_tool_results summarise trim",
     "runtime.outcome": "Cancelled Completed Outcome Paused Stopped is_paused",
-    "runtime.local": "Handle",
+    "runtime.stream": "Handle RunStream",
     "agent.tool": "Tool ask_human tool",
     "bodies.signature": "Resource",
     "bodies.tool_context": "ToolContext pause_for",

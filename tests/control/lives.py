@@ -15,6 +15,7 @@ from adjourn.core.records import AnyRecord
 from adjourn.driver.identity import retire
 from adjourn.driver.worker_mark import unmark
 from adjourn.runtime.heartbeat import Heartbeat
+from adjourn.runtime.worker import Worker
 from adjourn.stores.memory import MemoryStore
 from adjourn.stores.protocol import Store
 from adjourn.stores.sqlite import SQLiteStore
@@ -45,6 +46,7 @@ class Stage:
         """What a store sees of a crash: nothing more comes, and the lease is still there."""
         assert self.rt is not None
         worker = self.rt.worker
+        assert isinstance(worker, Worker)
         worker._closing = worker.advancer._closing = True
         tasks = [t for t in (worker._sweeper, *worker._drives.values()) if t is not None]
         for task in tasks:

@@ -105,7 +105,7 @@ LIVENESS: dict[str, Defect] = {
     ),
     "outcomes_are_the_workers_own": Defect(
         "whoever waits for a run is given what its worker goes on with",
-        rewriting(waiters, "_shown", "replace(found, record=record)", "found"),
+        rewriting(waiters, "shown", "replace(found, record=record)", "found"),
         KNOWN + "what_a_caller_does_to_an_outcome_does_not_reach_the_run",
     ),
     "a_budget_cuts_models": Defect(

@@ -385,8 +385,9 @@ async def test_a_thousand_sub_flows_leave_nothing_behind() -> None:
     parent = Flow("parent")
     parent.for_each(concurrency=10).to(child).end_for_each().to(keep)
     execution = await started(parent, list(range(200)))
-    assert execution._state.flow is not None
-    assert list(execution._state.flow.scopes) == [""]
+    flow = execution._now().flow
+    assert flow is not None
+    assert list(flow.scopes) == [""]
     assert execution.state["kept"] == [list(range(1, 201))]
 
 

@@ -27,7 +27,7 @@ BESIDE = (
 """Where the names stand that programs do not begin with."""
 MODULES = ("adjourn", "adjourn.testing", *BESIDE)
 FRONT_DOOR = 50
-OWN = {"RunState"}
+OWN = {"Handle", "RunState"}
 """Imported from `adjourn` alone."""
 
 

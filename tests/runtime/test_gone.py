@@ -10,6 +10,7 @@ from adjourn import Runtime, StoreError
 from adjourn.core.records import Claimed
 from adjourn.driver.identity import Life
 from adjourn.runtime import advancer
+from adjourn.runtime.worker import Worker
 from adjourn.stores.protocol import LEFT
 
 
@@ -48,7 +49,9 @@ async def test_a_worker_that_closed_and_lives_on_gives_its_runs_up_when_its_bodi
         assert row.worker
         assert row.lease_until == 0.0
         row.lease_until = LEFT if left else 0.0
-        assert rt.worker._consider(row) == (not left)  # pyright: ignore[reportPrivateUsage]
+        worker = rt.worker
+        assert isinstance(worker, Worker)
+        assert worker._consider(row) == (not left)  # pyright: ignore[reportPrivateUsage]
     async with Runtime(address, [slowly(ledger)], resources={"ledger": ledger}) as rt:
         await paused(await rt.get("r1"))
         claims = [x for _, x in await rt.store.load("r1") if isinstance(x, Claimed)]

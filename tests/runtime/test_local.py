@@ -207,6 +207,24 @@ async def test_the_same_checkpoint_resumes_twice_and_the_checkpoint_stays_as_it_
     assert paused.checkpoint.to_json() == saved
 
 
+async def test_what_a_caller_does_to_an_answer_changes_nothing_of_the_run() -> None:
+    @tool
+    async def ask_it(ctx: ToolContext) -> str:
+        """Ask."""
+        ctx.pause_for("question", {"amount": 5})
+
+    agent = Agent("a", model=ScriptedModel([call("ask_it")], "done"), tools=[ask_it])
+    async with agent.stream("go") as run:
+        paused = await run.wait()
+        assert is_paused(paused)
+        paused.interrupts[0].payload["amount"] = 500
+        await run.say("and?")
+        again = await run.wait()
+    assert is_paused(again)
+    assert again.interrupts[0].payload == {"amount": 5}
+    assert run.checkpoint.interrupts[0].payload == {"amount": 5}
+
+
 class Kept:
     """Something that can be looked for."""
 
@@ -280,6 +298,17 @@ async def test_nothing_of_a_run_that_is_over_is_kept(ends: Callable[[], Awaitabl
     assert threading.active_count() == threads
     assert not bodies_at_work._left  # pyright: ignore[reportPrivateUsage]
     assert not bodies_at_work._threads  # pyright: ignore[reportPrivateUsage]
+
+
+async def test_a_run_that_has_ended_leaves_no_work_for_the_garbage_collector() -> None:
+    gc.collect()
+    gc.disable()
+    try:
+        found = await ends_well()
+        await asyncio.sleep(0)
+        assert found[1]() is None
+    finally:
+        gc.enable()
 
 
 # Waiting costs nothing

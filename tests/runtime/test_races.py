@@ -180,8 +180,7 @@ async def test_g6_a_worker_that_was_replaced_writes_nothing_more(ledger: Ledger)
         assert lease is not None
         thawed.set()
         async with asyncio.timeout(LIMIT):
-            while rt.worker._drives:
-                await asyncio.sleep(0.001)
+            await rt.worker.rested(run.id)
         assert kinds(await store.load(run.id, 2))[-1] == "Claimed"  # the result of epoch 1 is nowhere
         await store.release(lease)
         rt.worker.wake(run.id)

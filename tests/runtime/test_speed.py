@@ -39,8 +39,7 @@ async def test_an_answer_to_a_parked_run_costs_the_tail_and_not_the_journal(
             while (await store.get(run.id)).status != "waiting":
                 await asyncio.sleep(0.001)
         async with asyncio.timeout(LIMIT):
-            while rt.worker._drives:
-                await asyncio.sleep(0.001)
+            await rt.worker.rested(run.id)
         monkeypatch.setattr(store, "acquire", counting_acquire)
         monkeypatch.setattr(store, "load", counting_load)
         await rt.answer(outcome.interrupts[0].id, "yes", by="ann")
@@ -82,8 +81,7 @@ async def test_g12_a_parked_run_has_no_task_no_lease_and_no_subscription(db: str
         run = await rt.start(refunds(ledger), "go")
         await run.wait(LIMIT)
         async with asyncio.timeout(LIMIT):
-            while rt.worker._drives:
-                await asyncio.sleep(0.001)
+            await rt.worker.rested(run.id)
         row = await store.get(run.id)
         assert (row.worker, row.lease_until, row.wake_at) == ("", 0.0, 0.0)
         assert store._bells.runs == []

@@ -27,11 +27,13 @@ from adjourn.models.pydantic_ai.provider import resolve
 from adjourn.runtime.answers import MISSING
 from adjourn.runtime.checkpoint import Saved
 from adjourn.runtime.definition import Definition, Kind, OnChange, check_on_change
-from adjourn.runtime.local import Conversation, Handle
 from adjourn.runtime.outcome import Outcome
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model as PydanticModel
+
+    from adjourn.runtime.run import Run
+    from adjourn.runtime.stream import RunStream
 
 T = TypeVar("T", default=str)
 
@@ -172,8 +174,10 @@ class Agent(Definition[T]):
             after: the checkpoint of a run that has ended: this run is the next turn of its conversation.
             by: who starts the run.
         """
-        conversation = await Conversation.begin(self, input, resources, after, by)
-        return cast("Outcome[T]", await conversation.advance())
+        from adjourn.runtime.local import LocalRuntime
+
+        run = await LocalRuntime(self, resources).start(self, input, after=after, by=by)
+        return await run.wait()
 
     async def resume(
         self,
@@ -202,10 +206,11 @@ class Agent(Definition[T]):
             resources: the live objects that tools need, by name.
             on_change: `"refuse"` or `"warn"`, for this call; without it, the agent's own.
         """
-        conversation = await Conversation.again(
-            self, checkpoint, answer, answers, approved, instruction, by, resources, on_change
-        )
-        return cast("Outcome[T]", await conversation.advance())
+        from adjourn.runtime.local import LocalRuntime
+
+        said: dict[str, Any] = {"answers": answers, "approved": approved, "instruction": instruction, "by": by or ""}
+        run = await LocalRuntime(self, resources).resume(checkpoint, answer, **said, on_change=on_change)
+        return await run.wait()
 
     def stream(
         self,
@@ -220,7 +225,7 @@ class Agent(Definition[T]):
         resources: Mapping[str, Any] | None = None,
         after: Saved | None = None,
         on_change: OnChange | None = None,
-    ) -> AbstractAsyncContextManager["Handle[T]"]:
+    ) -> AbstractAsyncContextManager["RunStream[T]"]:
         """Run or resume with a live handle: `async with agent.stream(input) as run: async for event in run: …`.
 
         Args:
@@ -232,15 +237,18 @@ class Agent(Definition[T]):
         """
         if (input is MISSING) == (checkpoint is None):
             raise Misused("stream takes an input, or checkpoint= to resume: one of the two")
+        from adjourn.runtime.local import LocalRuntime
+        from adjourn.runtime.stream import RunStream
 
-        async def begin() -> Conversation:
+        runtime = LocalRuntime(self, resources)
+        said: dict[str, Any] = {"answers": answers, "approved": approved, "instruction": instruction, "by": by or ""}
+
+        async def begin() -> "Run[T]":
             if checkpoint is None:
-                return await Conversation.begin(self, input, resources, after, by or "")
-            return await Conversation.again(
-                self, checkpoint, answer, answers, approved, instruction, by, resources, on_change
-            )
+                return await runtime.start(self, input, after=after, by=by or "")
+            return await runtime.resume(checkpoint, answer, **said, on_change=on_change)
 
-        return cast("AbstractAsyncContextManager[Handle[T]]", Handle(begin))
+        return RunStream(runtime, begin)
 
     def run_sync(
         self, input: Any, *, resources: Mapping[str, Any] | None = None, after: Saved | None = None, by: str = ""

@@ -8,13 +8,15 @@ from functools import cache
 from adjourn.core.ids import WorkerId, worker_prefix
 
 _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+_PAIRS = [a + b for a in _ALPHABET for b in _ALPHABET]
+"""What ten bits are written as."""
 
 
 def new_run_id() -> str:
     """Eighty random bits that a person can read out, for example `7Q2M-41KD-9XKQ-Z0P1`."""
-    n = int.from_bytes(os.urandom(10), "big")
-    text = "".join(_ALPHABET[(n >> shift) & 31] for shift in range(75, -1, -5))
-    return "-".join(text[k : k + 4] for k in (0, 4, 8, 12))
+    n, pairs = int.from_bytes(os.urandom(10), "big"), _PAIRS
+    first = f"{pairs[n >> 70]}{pairs[n >> 60 & 1023]}-{pairs[n >> 50 & 1023]}{pairs[n >> 40 & 1023]}"
+    return f"{first}-{pairs[n >> 30 & 1023]}{pairs[n >> 20 & 1023]}-{pairs[n >> 10 & 1023]}{pairs[n & 1023]}"
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Executions: a flow run by hand, without a store. The same loop on a private memory store."""
+"""Executions: a flow run by hand, without a store: a run of a private runtime, continued call by call."""
 
 import asyncio
 import contextlib
@@ -6,25 +6,21 @@ import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
-import msgspec
-
 from adjourn.core.codec import plain
 from adjourn.core.ids import CLOSE, checked_event, local_of
 from adjourn.core.interrupt import Interrupt, view
-from adjourn.core.records import Asked, CancelAsked, Command, Emitted, PauseAsked, Resumed, RunCompleted, Said, Started
+from adjourn.core.records import CancelAsked, Command, Emitted, PauseAsked, RunCompleted, Said
 from adjourn.core.state import State
 from adjourn.core.status import ENDED, Status
-from adjourn.driver.clock import Clock, SystemClock
-from adjourn.driver.feed import Feed
-from adjourn.driver.identity import new_run_id
-from adjourn.driver.loop import Drive
+from adjourn.driver.clock import Clock
 from adjourn.driver.watch import Event, watch
-from adjourn.errors import Invalid, MissingResource, Misused, Refused, RunFailed, UnknownInterrupt, bare
+from adjourn.errors import Invalid, Misused, Refused, RunFailed, UnknownInterrupt, bare
 from adjourn.runtime.answers import answered, check_event
 from adjourn.runtime.checkpoint import Checkpoint, taken_over
-from adjourn.runtime.local import TTL, check_program
+from adjourn.runtime.local import LocalRuntime
 from adjourn.runtime.outcome import Outcome, failure, outcome_of
-from adjourn.runtime.upgraders import upgraded
+from adjourn.runtime.prepare import fitting, resuming
+from adjourn.runtime.program_choice import check_resources
 from adjourn.stores.protocol import Filter
 
 if TYPE_CHECKING:
@@ -43,21 +39,11 @@ class Execution:
         clock: Clock | None = None,
         now: Callable[[], float] = time.time,
     ) -> None:
-        from adjourn.stores.memory import MemoryStore
-
         self._program = program
-        if resources is not None and not isinstance(resources, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise Invalid(f"resources= takes the live objects by name, {{name: object}}, not {resources!r:.80}")
-        self._resources = dict(resources or {})
-        self._store = MemoryStore(now=now)
-        self._feed = Feed()
-        self._clock = clock or SystemClock()
+        self._rt = LocalRuntime(program.flow, resources, program=program, clock=clock, now=now)
+        self._store, self._worker = self._rt.memory, self._rt.local
         self._run = ""
         self._begun = asyncio.Event()
-        self._state = State()
-        self._drive: Drive | None = None
-        self._lock = asyncio.Lock()
-        self._errors: dict[str, BaseException] = {}
         self._waker: asyncio.Task[None] | None = None
 
     def __repr__(self) -> str:
@@ -74,25 +60,17 @@ class Execution:
         """
         if self._run:
             raise Misused("this execution was started already", advice="create another one")
-        self._need_resources()
-        flow = self.flow
-        started = Started(
-            run=new_run_id(), kind="flow", program=flow.name, fingerprint=flow.fingerprint, input=plain(value, "input"),
-            graph=msgspec.to_builtins(flow.graph),
-        )  # fmt: skip
-        await self._store.create(started)
-        self._begin(started.run)
+        self._begin((await self._rt.start(self.flow, value, after=None)).id)
         await self._advance()
         return self
 
     def _begin(self, run: str) -> None:
         self._run = run
-        self._state = State().fold_all(self._store.peek(run))
         self._begun.set()
 
     def save(self) -> Checkpoint:
         """The execution as a checkpoint. A chunk that runs meanwhile is in doubt for whoever loads it."""
-        return Checkpoint([record for _, record in self._store.peek(self._id())])
+        return self._rt.saved(self._id())
 
     def load(
         self, saved: Checkpoint | str | bytes | Mapping[str, Any], *, on_change: Literal["refuse", "warn"] = "refuse"
@@ -108,9 +86,7 @@ class Execution:
         checkpoint = taken_over(saved)
         if checkpoint.started.kind != "flow":
             raise Invalid("this is the checkpoint of an agent, not of a flow")
-        checkpoint = upgraded(checkpoint, self.flow.name, self.flow.fingerprint)
-        check_program(self.flow, checkpoint.state.fingerprint, on_change)
-        self._store.adopt(checkpoint.records)
+        self._store.adopt(fitting(checkpoint, self.flow, on_change).records)
         self._begin(checkpoint.run_id)
         return self
 
@@ -132,7 +108,7 @@ class Execution:
         if not self._run:
             return "created"
         state = self._now()
-        return "running" if self._drive is not None and state.status == Status.READY else state.view
+        return "running" if self._worker.drives(self._run) and state.status == Status.READY else state.view
 
     @property
     def stopped_by(self) -> str:
@@ -156,7 +132,7 @@ class Execution:
     @property
     def missing_resources(self) -> set[str]:
         """Resources that the flow declares and that were not given."""
-        return self._program.missing(self._resources)
+        return self._program.missing(self._rt.resources)
 
     def picture(self) -> str:
         """A mermaid diagram: which chunks are done, running, waiting."""
@@ -168,7 +144,7 @@ class Execution:
     async def stream(self) -> AsyncIterator[Event]:
         """What chunks publish, interrupts and progress, until it is closed. May be begun before `start`."""
         await self._begun.wait()
-        async for event in watch(self._store, self._feed, self._run):
+        async for event in watch(self._store, self._rt.feed, self._run):
             yield event
 
     # What people do
@@ -185,7 +161,7 @@ class Execution:
             by: who answers.
             request_id: the same id again is the same answer again.
         """
-        self._need_resources()
+        check_resources(self._program, self._rt.resources)
         if not (request_id and self._store.knows(self._id(), request_id)):
             self._open("continue")
         interrupt = await self._interrupt(interrupt_id)
@@ -214,7 +190,7 @@ class Execution:
             by: who sends it.
         """
         self._open("emit to")
-        self._need_resources()
+        check_resources(self._program, self._rt.resources)
         value = plain(value, "value")
         await check_event(self._now(), checked_event(event), value, named=False)
         await self._tell(Emitted(event=event, value=value, by=by))
@@ -251,15 +227,13 @@ class Execution:
             by: who resumes.
         """
         self._open("resume")
-        self._need_resources()
+        check_resources(self._program, self._rt.resources)
         state = self._now()
-        if state.status in (Status.PAUSED, Status.PAUSING):
-            await self._tell(Resumed(instruction=instruction, by=by))
-            return self
-        if instruction:
-            await self._store.deliver(self._run, Said(text=instruction, by=by))
+        commands = resuming(state, instruction, by)
         for interrupt in state.interrupts if state.failed else []:
-            await self._store.deliver(self._run, await answered(interrupt, "retry", by=by))
+            commands.append(await answered(interrupt, "retry", by=by))
+        for command in commands:
+            await self._rt.deliver(self._run, command)
         await self._advance()
         return self
 
@@ -272,7 +246,7 @@ class Execution:
             reason: why.
         """
         await self._tell(CancelAsked(by=by, reason=reason), raises=False)
-        return outcome_of(self._state, self.save(), self.flow.load)
+        return outcome_of(self._now(), self.save(), self.flow.load)
 
     async def close(
         self, *, pending_interrupts: Literal["error", "cancel"] = "error", timeout: float | None = None
@@ -323,83 +297,50 @@ class Execution:
         return self._run
 
     def _now(self) -> State:
-        return self._drive.state if self._drive is not None else self._state
+        return self._worker.state(self._run) if self._run else State()
 
     def _open(self, verb: str) -> None:
         if self._id() and self._now().status in ENDED:
             raise Refused(self._run, verb, self.status, "it is closed")
 
-    def _need_resources(self) -> None:
-        if missing := self.missing_resources:
-            raise MissingResource(missing, f"flow {bare(self.flow.name)}")
-
     async def _tell(self, command: Command, request_id: str = "", *, raises: bool = True) -> None:
-        await self._store.deliver(self._id(), command, request=request_id)
+        await self._rt.deliver(self._id(), command, request_id)
         await self._advance(raises=raises)
 
     async def _advance(self, *, raises: bool = True) -> None:
-        """Drive until it rests. Somebody else may be driving already: then wait for that, and look again."""
-        async with self._lock:
-            row = await self._store.get(self._run)
-            lease = await self._store.acquire(self._run, "execution", TTL, after=self._state.seq, replaces=row.worker)
-            if lease is None:
-                self._state.fold_all(await self._store.load(self._run, self._state.seq))
-            else:
-                self._state.fold_all(lease.records)
-                await self._drive_on(Drive(
-                    self._store, self._program, lease, self._state, ttl=TTL, resources=self._resources, feed=self._feed,
-                    clock=self._clock,
-                ))  # fmt: skip
-        self._schedule()
-        if raises and self._state.failed:
-            raise self._failure() from self._cause()
-
-    async def _drive_on(self, drive: Drive) -> None:
-        self._drive = drive
-        try:
-            self._state = await drive.run()
-        except BaseException:  # what it had folded may never have been recorded
-            self._state = State().fold_all(self._store.peek(self._run))
-            raise
-        finally:
-            self._drive = None
-            self._errors |= drive.errors
+        """Drive until it rests, in this task, after the one that drives it now, if there is one."""
+        await self._worker.advance(self._run)
+        state = self._now()
+        self._schedule(state)
+        if raises and state.failed:
+            raise self._failure() from self._worker.errors.get(self._run)
 
     def _failure(self) -> RunFailed:
-        return failure(self._state, self.save())
+        return failure(self._now(), self.save())
 
-    def _cause(self) -> BaseException | None:
-        failed = [o.record.step for o in self._state.open.values() if isinstance(o.record, Asked)]
-        return next((e for step, e in self._errors.items() if step in failed), None)
-
-    def _schedule(self) -> None:
+    def _schedule(self, state: State) -> None:
         """Wake it when its next timer, or its own closing, is due."""
         if self._waker is not asyncio.current_task():
             self._sleep_no_more()
-        if self._state.status == Status.WAITING and self._state.parked and self._state.parked.wake_at:
+        if _wake_at(state):
             self._waker = asyncio.get_running_loop().create_task(self._later(), name="adjourn-wake")
 
     async def _later(self) -> None:
         with contextlib.suppress(RunFailed):  # its status tells, and so does whoever acts on it next
-            await self._wait(asyncio.Event())
+            await self._rt.clock.wait(asyncio.Event(), max(0.0, _wake_at(self._now()) - self._store.now()))
             await self._advance()
 
     async def _wake(self) -> None:
         """Wait until it is due, or until somebody has spoken, and look again."""
-        bell = asyncio.Event()
-        end = self._store.subscribe(self._run, bell.set)
-        try:
-            await self._wait(bell)
-        finally:
-            end()
+        await self._worker.sleep(self._run, _wake_at(self._now()))
         await self._advance()
-
-    async def _wait(self, bell: asyncio.Event) -> None:
-        parked = self._state.parked
-        wake_at = parked.wake_at if parked and self._state.status == Status.WAITING else 0.0
-        await self._clock.wait(bell, max(0.0, wake_at - self._store.now()) if wake_at else None)
 
     def _sleep_no_more(self) -> None:
         if self._waker is not None and self._waker is not asyncio.current_task():
             self._waker.cancel()
         self._waker = None
+
+
+def _wake_at(state: State) -> float:
+    """When a run continues by itself; 0: never."""
+    return state.parked.wake_at if state.parked and state.status == Status.WAITING else 0.0

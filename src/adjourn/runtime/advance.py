@@ -10,7 +10,7 @@ from adjourn.errors import Invalid
 
 if TYPE_CHECKING:
     from adjourn.runtime.run import Run
-    from adjourn.runtime.worker import Worker
+    from adjourn.runtime.run_worker import RunWorker
 
 
 class Rested(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,7 +75,7 @@ class AdvanceVerb:
     if TYPE_CHECKING:
 
         @property
-        def worker(self) -> Worker:
+        def worker(self) -> RunWorker:
             """What advances runs in this process."""
             ...
 

@@ -10,7 +10,7 @@ import msgspec
 
 from adjourn.core import chapter
 from adjourn.core.quarantine import MAX_DEATHS, is_suspect
-from adjourn.core.records import Released
+from adjourn.core.records import Asked, Released
 from adjourn.core.state import State
 from adjourn.core.status import ENDED
 from adjourn.core.trust import FoldAgain
@@ -45,7 +45,11 @@ CANCELLED = "whoever advanced it gave up"
 
 
 class Advancer:
-    """What a worker has in common for all its runs: its name, its heartbeat, its programs, and states that are kept."""
+    """What a worker has in common for all its runs: its name, its heartbeat, its programs, and states that are kept.
+
+    Where the store is not `shared`, because no other worker can see it, nothing is kept for others: there is no heartbeat, no
+    snapshot and no chapter.
+    """
 
     def __init__(
         self,
@@ -62,16 +66,17 @@ class Advancer:
         trust: StoreTrust | None = None,
         max_deaths: int = MAX_DEATHS,
         hot_bytes: int = BYTES,
+        shared: bool = True,
     ) -> None:
-        self.id = id
-        self.refusals = KeptErrors[AdjournError]()
-        self.errors = KeptErrors[BaseException]()
+        self.id, self._shared = id, shared
+        self.refusals: KeptErrors[AdjournError] = KeptErrors()
+        self.errors: KeptErrors[BaseException] = KeptErrors()
         self.running: dict[str, Drive] = {}
         self.held: set[str] = set()  # runs that were taken with others, and are not driven yet
         self.hot, self.earlier = HotStates(hot_bytes), EarlierTurns(store)
         self.ended: dict[str, State] = {}
         """What runs came to that have just ended here, until whoever waits for them was told."""
-        self.heartbeat = Heartbeat(store, id, ttl, self._beat_late)
+        self.heartbeat = Heartbeat(store, id, ttl, self._beat_late if shared else lambda: None)
         self.left: list[str] = []
         self._left_runs: set[str] = set()
         self._handing: set[asyncio.Task[None]] = set()
@@ -254,7 +259,8 @@ class Advancer:
     async def _hold(self, lease: Lease, folded: Folded, program: Program, budget: Budget) -> Rested:
         """Drive a run that was taken."""
         run, state = lease.run, folded.state
-        self.earlier.heard(lease.erasures)
+        if self._shared:
+            self.earlier.heard(lease.erasures)
         try:
             if state.started.before is not None and folded.erasures != lease.erasures:
                 raise FoldAgain  # a turn before it may have been erased: from now on, while this one goes on, none is
@@ -276,28 +282,39 @@ class Advancer:
             time=self._time,
             fence=self.heartbeat.fence,
             max_deaths=self._max_deaths,
-            cleared=lambda: self._slots.clear(run),
+            cleared=(lambda: self._slots.clear(run)) if self._shared else None,
             size=folded.size + lease.size,
-            keeps=self._write_down,
+            keeps=self._write_down if self._shared else None,
         )
         with self._at_work(run, drive), _Timers(budget, drive, self._ttl / BEATS) as timers:
             await drive.run()
         self.refusals.forget(run)
         self._fitness.accept(run)
-        self.errors.forget(run)
-        if drive.errors:
-            self.errors.keep(run, next(iter(drive.errors.values())))
-        await self._begin_chapter(drive)
-        await self._write_down(drive.state)
+        self._keep_error(run, drive)
+        if self._shared:
+            await self._begin_chapter(drive)
+            await self._write_down(drive.state)
         self._keep(run, Folded(drive.state, drive.size, lease.erasures))
         if timers.error is not None:
             raise timers.error
         return _rested(drive)
 
+    def _keep_error(self, run: str, drive: Drive) -> None:
+        """Of the errors of a run, keep one that it failed with, as long as the run waits because of it."""
+        if not drive.errors and run not in self.errors:
+            return
+        failed = [opened.record.step for opened in drive.state.open.values() if isinstance(opened.record, Asked)]
+        found = [error for step, error in drive.errors.items() if step in failed]
+        if found:
+            self.errors.keep(run, found[0])
+        elif not failed:
+            self.errors.forget(run)
+
     @contextmanager
     def _at_work(self, run: str, drive: Drive) -> Generator[None]:
         self.running[run] = drive
-        self.heartbeat.need(True)
+        if self._shared:
+            self.heartbeat.need(True)
         if self._closing:
             drive.stop()
         try:
@@ -308,7 +325,8 @@ class Advancer:
             if drive.left:
                 self._left_runs.add(run)
             self.held.discard(run)
-            self.heartbeat.need(bool(self.running or self.held))
+            if self._shared:
+                self.heartbeat.need(bool(self.running or self.held))
 
     async def _write_down(self, state: State) -> None:
         """A snapshot for the next cold start, if it is time for one. It is written beside everything else."""
@@ -345,7 +363,7 @@ class Advancer:
 
         A worker that closes says so by its last beat, for all its runs.
         """
-        while not self._closing and flights.are_at_work({lease.run}):
+        while self._shared and not self._closing and flights.are_at_work({lease.run}):
             await self._clock.wait(asyncio.Event(), AGAIN / 10)
         if self._closing:
             return

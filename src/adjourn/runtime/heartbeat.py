@@ -33,7 +33,6 @@ class Heartbeat:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._wanted, self._over, self._idle = False, False, False
-        self._ring, self._said = threading.Event(), threading.Event()
         self._left: Callable[[], bool] = lambda: False
 
     def need(self, runs: bool) -> None:
@@ -41,6 +40,7 @@ class Heartbeat:
         self._wanted = runs
         if runs and self._thread is None:
             self._loop = asyncio.get_running_loop()
+            self._ring, self._said = threading.Event(), threading.Event()
             self._thread = threading.Thread(target=self._run, name="adjourn-heartbeat", daemon=True)
             self._thread.start()
         elif runs and self._idle:
@@ -52,8 +52,8 @@ class Heartbeat:
         While bodies are `left` at work, others who see this process wait for them: the last word is said when they have ended.
         """
         self._over, self._left = True, left
-        self._ring.set()
         if self._thread is not None:
+            self._ring.set()
             await asyncio.get_running_loop().run_in_executor(None, self._said.wait, LAST)
 
     def _run(self) -> None:

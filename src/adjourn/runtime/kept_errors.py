@@ -1,7 +1,6 @@
 """Errors that are kept for whoever asks later what happened, without keeping alive what they happened to."""
 
 import traceback
-from collections import OrderedDict
 from typing import Generic, TypeVar, cast
 
 E = TypeVar("E", bound=BaseException)
@@ -17,7 +16,7 @@ class KeptErrors(Generic[E]):
 
     def __init__(self, most: int = MOST, limit: int = BYTES) -> None:
         self._most, self._limit, self._size = most, limit, 0
-        self._errors: OrderedDict[str, tuple[E, int]] = OrderedDict()
+        self._errors: dict[str, tuple[E, int]] = {}
 
     def get(self, run: str) -> E | None:
         """The error of a run, if one is kept."""
@@ -31,8 +30,7 @@ class KeptErrors(Generic[E]):
         self._errors[run] = error, size
         self._size += size
         while len(self._errors) > self._most or self._size > self._limit:
-            _, (_, size) = self._errors.popitem(last=False)
-            self._size -= size
+            self.forget(next(iter(self._errors)))
 
     def forget(self, run: str) -> None:
         """The run goes on."""

@@ -1,318 +1,178 @@
-"""Runs without a store: the same loop on a private memory store. The checkpoint is its journal."""
+"""Runs without a store: a private runtime over memory, of which nothing is left. The checkpoint is its journal."""
 
 import asyncio
 import time
-import warnings
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any, Generic
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
-import msgspec
-from typing_extensions import TypeVar
-
-from adjourn.core.codec import plain
-from adjourn.core.fingerprint import changes
-from adjourn.core.records import Asked, CancelAsked, Command, PauseAsked, Resumed, Said, Started
+from adjourn.core.records import AnyRecord, Command, Started
 from adjourn.core.state import State
-from adjourn.core.status import ENDED, Status
-from adjourn.driver.clock import SystemClock
+from adjourn.core.status import ENDED
+from adjourn.driver.clock import Clock, SystemClock
 from adjourn.driver.feed import Feed
-from adjourn.driver.identity import new_run_id
-from adjourn.driver.watch import Event, watch
-from adjourn.errors import (
-    AnswerRequired,
-    CheckpointInvalid,
-    Conflict,
-    Invalid,
-    MissingResource,
-    Misused,
-    ProgramChanged,
-    Refused,
-    bare,
-)
-from adjourn.runtime.answers import MISSING, answers_for, describe, is_answer_needed
-from adjourn.runtime.checkpoint import Checkpoint, Saved, taken_over
+from adjourn.driver.program import Program
+from adjourn.errors import Invalid
+from adjourn.runtime.advance import Advanced, Budget, Rested
+from adjourn.runtime.advancer import Advancer
+from adjourn.runtime.checkpoint import Checkpoint
+from adjourn.runtime.decision_signer import Signatures
 from adjourn.runtime.definition import Definition
-from adjourn.runtime.outcome import Outcome, outcome_of
-from adjourn.runtime.upgraders import upgraded
+from adjourn.runtime.prepare import Continuation, Prepared, prepare
+from adjourn.runtime.program_choice import Fitness, check_resources
+from adjourn.runtime.run_worker import RunWorker
+from adjourn.runtime.runtime import Runtime
+from adjourn.runtime.slots import Slots
+from adjourn.runtime.state_cache import Folded
+from adjourn.runtime.turns import next_turn
+from adjourn.runtime.waiters import is_resting, shown
+from adjourn.stores.memory.store import MemoryStore
+from adjourn.stores.protocol import Lease
 
-if TYPE_CHECKING:
-    from adjourn.driver.loop import Drive
-
-T = TypeVar("T", default=str)
-TTL = 3600.0
-
-
-class Conversation:
-    """One storeless run, from its beginning or from a checkpoint, until it rests."""
-
-    def __init__(self, agent: Definition[Any], run: str, resources: Mapping[str, Any] | None) -> None:
-        from adjourn.stores.memory.store import MemoryStore  # where there is a store, there is no such one
-
-        self.agent, self.run, self.resources = agent, run, dict(resources or {})
-        self.store = MemoryStore(now=_now)
-        self.feed = Feed()
-        self.state = State()
-        self.drive: Drive | None = None
-        if missing := agent.program.missing(self.resources):
-            raise MissingResource(missing, f"agent {bare(agent.name)}")
-
-    @classmethod
-    async def begin(
-        cls,
-        agent: Definition[Any],
-        input: Any,
-        resources: Mapping[str, Any] | None,
-        after: Saved | None,
-        by: str = "",
-    ) -> "Conversation":
-        """A new run."""
-        agent.program.check_requester(by)
-        self = cls(agent, new_run_id(), resources)
-        started = Started(
-            run=self.run, kind="agent", program=agent.name, fingerprint=agent.fingerprint, input=plain(input, "input"),
-            by=by, **next_turn(after),
-        )  # fmt: skip
-        await self.store.create(started)
-        return self
-
-    @classmethod
-    async def again(
-        cls,
-        agent: Definition[Any],
-        saved: Saved,
-        answer: Any,
-        answers: Mapping[str, Any] | None,
-        approved: bool | None,
-        instruction: str | None,
-        by: str | None,
-        resources: Mapping[str, Any] | None,
-        on_change: str | None,
-    ) -> "Conversation":
-        """A run from its checkpoint; everything is checked before anything is consumed."""
-        checkpoint = upgraded(taken_over(saved), agent.name, agent.fingerprint)
-        check_program(agent, checkpoint.state.fingerprint, on_change or agent.on_change)
-        self = cls(agent, checkpoint.run_id, resources)
-        state = checkpoint.state
-        if state.status in ENDED:
-            raise Refused(
-                self.run,
-                "resume",
-                state.view,
-                advice="start the next turn with run(input, after=checkpoint)",
-            )
-        decisions = await answers_for(state, answer, answers, approved, by or "", self.store.now())
-        nothing = not decisions and not instruction
-        if nothing and is_answer_needed(state, self.store.now()):
-            raise AnswerRequired(describe(state))
-        first, *rest = checkpoint.by_itself().records
-        assert isinstance(first, Started)
-        await self.store.create(first, rest)
-        for decision in decisions:
-            await self.store.deliver(self.run, decision)
-        await self._go_on(state, instruction, by or "")
-        return self
-
-    async def _go_on(self, state: State, instruction: str | None, by: str) -> None:
-        if instruction is not None and not isinstance(instruction, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise Invalid(f"instruction= is a text, not {type(instruction).__name__}")
-        if state.status in (Status.PAUSED, Status.PAUSING):
-            await self.store.deliver(self.run, Resumed(instruction=instruction or "", by=by))
-        elif instruction:
-            await self.store.deliver(self.run, Said(text=instruction, by=by))
-
-    async def advance(self) -> Outcome[Any]:
-        """Drive until it rests for a person or ends."""
-        from adjourn.driver.loop import Drive
-
-        while True:
-            lease = await self.store.acquire(self.run, "storeless", TTL, after=self.state.seq)
-            if lease is not None:
-                self.state.fold_all(lease.records)
-                self.drive = Drive(
-                    self.store, self.agent.program, lease, self.state, ttl=TTL, resources=self.resources, feed=self.feed
-                )
-                await self.drive.run()
-            else:
-                self.state.fold_all(await self.store.load(self.run, self.state.seq))
-            if not await self._sleep():
-                return await self.outcome()
-
-    async def _sleep(self) -> bool:
-        """If only time is waited for, wait for it; True if there is more to do."""
-        row = await self.store.get(self.run)
-        if row.status != Status.WAITING or not row.wake_at or not _only_timers(self.state):
-            return False
-        bell = asyncio.Event()
-        end = self.store.subscribe(self.run, bell.set)
-        try:
-            await SystemClock().wait(bell, max(0.0, row.wake_at - self.store.now()))
-        finally:
-            end()
-        return True
-
-    async def checkpoint(self) -> Checkpoint:
-        """The journal so far."""
-        return Checkpoint([record for _, record in await self.store.load(self.run)])
-
-    async def outcome(self) -> Outcome[Any]:
-        """How it rests."""
-        failed = [o.record.step for o in self.state.open.values() if isinstance(o.record, Asked)]
-        cause = next((e for step, e in self.drive.errors.items() if step in failed), None) if self.drive else None
-        return outcome_of(self.state, await self.checkpoint(), self.agent.load, cause)
+WORKER = "storeless"
+ALONE: dict[str, Any] = {"ttl": 3600.0, "grace": 5.0, "shared": False}
+BUDGET = Budget()
 
 
 def _now() -> float:
     return time.time()
 
 
-def _only_timers(state: State) -> bool:
-    kinds = {o.record.kind for o in state.open.values()}
-    return kinds <= {"timer"}
+class GivenProgram(Fitness):
+    """The one program there is. Whether a run fits it was found out before the run was entered: see `prepare`."""
+
+    def __init__(self, program: Program) -> None:
+        self.programs, self._given, self._refused = {program.name: program}, program, {}
+
+    async def program_for(self, state: State, lease: Lease | None = None) -> Program:
+        """See `Fitness.program_for`."""
+        return self._given
+
+    async def upgraded(self, lease: Lease, state: State, program: Program) -> State:
+        """See `Fitness.upgraded`."""
+        return state
 
 
-def check_program(agent: Any, fingerprint: dict[str, Any], on_change: str) -> None:
-    """Refuse a run of another definition, naming what changed; or warn."""
-    if found := changes(agent.name, fingerprint, agent.fingerprint):
-        if on_change != "warn":
-            raise ProgramChanged(agent.name, found)
-        warnings.warn(f"{agent.name!r} changed since the run started: {'; '.join(found)}", stacklevel=4)
+class Unsigned(Signatures):
+    """Only this process can write to a private store, so nothing in it is signed."""
+
+    def check_key(self, run: str, commands: Sequence[Command]) -> None:
+        """See `Signatures.check_key`."""
+
+    async def sealed(self, run: str, command: Command) -> Command:
+        """See `Signatures.sealed`."""
+        return command
 
 
-def next_turn(after: Saved | None, secret: str | None = None) -> dict[str, Any]:
-    """What the next turn of a finished conversation begins with: messages, session, and who shaped it so far."""
-    if after is None:
-        return {"history": [], "session": "", "requesters": ()}
-    if isinstance(after, str) and not after.lstrip().startswith("{"):
-        raise CheckpointInvalid(
-            f"after= must be a checkpoint, got {after!r:.80}",
-            consequence="no run was started",
-            advice="pass outcome.checkpoint; only a runtime has the journal of a run: rt.start(agent, input, after=run_id)",
-        )
-    checkpoint = taken_over(after, secret=secret)
-    return {**going_on(checkpoint.state), "history": msgspec.to_builtins(checkpoint.messages)}
+UNSIGNED = Unsigned(None, None)
 
 
-def going_on(state: State) -> dict[str, Any]:
-    """What the next turn after this run takes over, beside its messages. Raises `Refused` if it has not ended."""
-    started = state.started
-    if started.kind != "agent":
-        raise Conflict(f"run {started.run!r} is of the flow {started.program!r}, which has no conversation")
-    if state.status not in ENDED:
-        raise Refused(
-            started.run,
-            "continue",
-            state.view,
-            advice="finish or resume it first: after= continues a finished conversation",
-        )
-    shaped = tuple(sorted(state.requesters))
-    return {"session": started.session, "requesters": shaped, "summary": state.threads[""].summary}
+class LocalWorker(RunWorker):
+    """Drives a run in the task that waits for it. Nothing happens by itself: there is no sweep, no task and no thread."""
 
+    def __init__(
+        self, store: MemoryStore, feed: Feed, clock: Clock, program: Program, resources: Mapping[str, Any]
+    ) -> None:
+        self._store, self._clock = store, clock
+        self._driving = asyncio.Lock()
+        fitness, slots = GivenProgram(program), Slots(1)
+        super().__init__(Advancer(WORKER, store, feed, clock, fitness, slots, resources=resources, **ALONE))
 
-class Handle(Generic[T]):
-    """A live storeless run. Iterate it for events; `pause`, `cancel` and `say` act on it; then `outcome`."""
+    def begin(self, started: Started, *, new: bool) -> None:
+        """See `RunWorker.begin`."""
+        state = State()
+        state.fold(1, started)
+        self.advancer.hot.keep(started.run, Folded(state))
 
-    def __init__(self, begin: Callable[[], Awaitable[Conversation]]) -> None:
-        self._begin = begin
-        self._conversation: Conversation | None = None
-        self._task: asyncio.Task[Outcome[Any]] | None = None
-        self._checkpoint: Checkpoint | None = None
-        self._ended = False
+    async def advance(self, run: str, budget: Budget = BUDGET, *, replaces: str = "") -> Advanced:
+        """Drive the run until it rests. If another task drives it, wait for that task, and look again."""
+        async with self._driving:
+            if ended := self.advancer.ended.get(run):
+                return Rested(status=ended.view, seq=ended.seq)
+            if run not in self.advancer.hot:
+                self.advancer.hot.keep(run, Folded(State().fold_all(self._store.peek(run))))
+            return await self.advancer.advance(run, budget)
 
-    async def __aenter__(self) -> "Handle[T]":
-        self._conversation = await self._begin()
-        self._task = asyncio.get_running_loop().create_task(self._advance(self._conversation), name="adjourn-stream")
-        return self
+    async def rest(self, run: str) -> tuple[State, Sequence[AnyRecord]]:
+        """See `RunWorker.rest`. If only time is waited for, it is waited for here."""
+        while True:
+            done = await self.advance(run)
+            state = self.state(run)
+            wake_at = done.wake_at if isinstance(done, Rested) else 0.0
+            if not wake_at or is_resting(state, self._store.now()):
+                return self._at_rest(run, state)
+            await self.sleep(run, wake_at)
 
-    async def _advance(self, conversation: Conversation) -> Outcome[Any]:
+    def _at_rest(self, run: str, state: State) -> tuple[State, Sequence[AnyRecord]]:
+        """The state, and the records. Of a run that may continue, a caller gets nothing that is the run's own."""
+        records = [record for _, record in self._store.peek(run)]
+        if state.status in ENDED:
+            return state, records
+        return shown(state, records) or State().fold_all(enumerate(records, 1)), records
+
+    def state(self, run: str) -> State:
+        """What the run means now. Look, don't touch."""
+        advancer = self.advancer
+        if drive := advancer.running.get(run):
+            return drive.state
+        known = advancer.ended.get(run) or advancer.hot.look(run)
+        if known is not None and known.seq == self._store.length(run):
+            return known
+        return State().fold_all(self._store.peek(run))
+
+    async def sleep(self, run: str, wake_at: float) -> None:
+        """Wait until then (0: for ever), or until something is said to the run."""
+        bell = asyncio.Event()
+        end = self._store.subscribe(run, bell.set)
         try:
-            return await conversation.advance()
+            await self._clock.wait(bell, max(0.0, wake_at - self._store.now()) if wake_at else None)
         finally:
-            self._ended = True
-            self._checkpoint = await conversation.checkpoint()
-            conversation.store.ring(conversation.run)
+            end()
 
-    async def __aexit__(self, *_: object) -> None:
-        if self._task is not None and not self._task.done():
-            self._task.cancel()
-        if self._task is not None:
-            await asyncio.gather(self._task, return_exceptions=True)
 
-    async def __aiter__(self) -> AsyncIterator[Event]:
-        c = self._open()
-        async for event in watch(c.store, c.feed, c.run, until=lambda: self._ended):
-            yield event
-        if self._task is not None:  # the last record is written a moment before the run rests
-            await asyncio.wait([self._task])
+class LocalRuntime(Runtime):
+    """A runtime of one definition over a memory of its own, open from the beginning: the task that waits for a run drives it."""
 
-    def _open(self) -> Conversation:
-        if self._conversation is None:
-            raise Misused("use it as `async with agent.stream(...) as run:`")
-        return self._conversation
+    def __init__(
+        self,
+        definition: Definition[Any],
+        resources: Mapping[str, Any] | None = None,
+        *,
+        program: Program | None = None,
+        clock: Clock | None = None,
+        now: Callable[[], float] | None = None,
+    ) -> None:
+        if resources is not None and not isinstance(resources, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise Invalid(f"resources= takes the live objects by name, {{name: object}}, not {resources!r:.80}")
+        self._definition, self._program = definition, program or definition.program
+        self._on_change = definition.on_change
+        self.resources = dict(resources or {})
+        self.programs = {definition.name: definition}
+        self.memory = self._store = MemoryStore(now=now or _now)
+        self.feed, self.clock, self.signatures = Feed(), clock or SystemClock(), UNSIGNED
+        self.local = self._worker = LocalWorker(self.memory, self.feed, self.clock, self._program, self.resources)
 
-    @property
-    def run_id(self) -> str:
-        """The run."""
-        return self._open().run
+    def _register(self, program: Definition[Any]) -> None:
+        """It has the only one that it will have."""
 
-    async def pause(self, *, now: bool = False, by: str = "", reason: str = "") -> None:
-        """Stop at the next boundary.
+    def _check_requester(self, program: str, by: str) -> None:
+        """An execution does not say who starts it, so this is asked of agents only."""
+        if self._definition.kind == "agent":
+            self._program.check_requester(by)
 
-        Args:
-            now: abort the model call that is running, and keep what it had said.
-            by: who pauses.
-            reason: why.
-        """
-        await self._tell(PauseAsked(now=now, by=by, reason=reason))
+    async def _beginning(
+        self, program: Definition[Any], after: Any, session: str, queue: str | None, run_id: str | None
+    ) -> dict[str, Any]:
+        check_resources(self._program, self.resources)
+        return next_turn(after)
 
-    async def cancel(self, *, by: str = "", reason: str = "") -> None:
-        """Stop, undo in reverse what was done, and end.
+    async def _prepared(self, saved: Checkpoint, wanted: Continuation) -> Prepared:
+        self.programs[saved.started.program] = self._definition
+        return await prepare(saved, self._definition, wanted, self.memory.now(), resources=self.resources)
 
-        Args:
-            by: who cancels.
-            reason: why.
-        """
-        await self._tell(CancelAsked(by=by, reason=reason))
-
-    async def say(self, text: str, *, by: str = "") -> None:
-        """Send a message to the agent; it reads it at the next boundary.
+    def saved(self, run: str) -> Checkpoint:
+        """A run so far, as a checkpoint.
 
         Args:
-            text: the message.
-            by: who says it.
+            run: its id.
         """
-        if not isinstance(text, str) or not text:  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise Invalid(f"say takes a text that is not empty, not {text!r:.80}")
-        await self._tell(Said(text=text, by=by))
-
-    async def _tell(self, command: Command) -> None:
-        """Deliver it; if the run had come to rest, it goes on and rests again: `wait()`, or iterate once more."""
-        c = self._open()
-        await c.store.deliver(c.run, command)
-        if self._task is not None and self._task.done():
-            self._ended, self._checkpoint = False, None
-            self._task = asyncio.get_running_loop().create_task(self._advance(c), name="adjourn-stream")
-
-    @property
-    def checkpoint(self) -> Checkpoint:
-        """The run so far (after the end: all of it)."""
-        if self._checkpoint is not None:
-            return self._checkpoint
-        c = self._open()
-        return Checkpoint([record for _, record in c.store.peek(c.run)])
-
-    @property
-    def outcome(self) -> Outcome[T]:
-        """How it rested; raises `RunFailed` if it failed, `Misused` while it runs (iterate it to the end, or `await wait()`)."""
-        self._open()
-        if self._task is None or not self._task.done():
-            raise Misused("the run has not come to rest yet: iterate it to its end, or `await run.wait()`")
-        return self._task.result()
-
-    async def wait(self) -> Outcome[T]:
-        """Wait until it rests."""
-        self._open()
-        assert self._task is not None
-        return await asyncio.shield(self._task)
-
-
-__all__ = ["MISSING", "Conversation", "Handle", "check_program", "going_on", "next_turn"]
+        return Checkpoint([record for _, record in self.memory.peek(run)])

@@ -17,16 +17,15 @@ from adjourn.errors import (
     AlreadyResumed,
     AnswerRequired,
     Invalid,
-    MissingResource,
     ProgramChanged,
     Refused,
     RunExists,
-    bare,
 )
 from adjourn.runtime.answers import MISSING, answers_for, describe, is_answer_needed
 from adjourn.runtime.arguments import check_same
 from adjourn.runtime.checkpoint import Checkpoint
 from adjourn.runtime.definition import Definition, OnChange
+from adjourn.runtime.program_choice import check_resources
 from adjourn.runtime.run import Run
 from adjourn.runtime.turns import at_home
 from adjourn.runtime.upgraders import upgraded
@@ -98,7 +97,8 @@ async def prepare(
     fitted = saved
     if definition is not None:
         fitted = fitting(saved, definition, wanted.on_change)
-        _check_resources(definition, resources)
+        if resources is not None:
+            check_resources(definition.program, resources)
     if row is not None:
         check_same(row, saved)
         fitted = saved  # whoever takes it upgrades what the store has
@@ -123,7 +123,7 @@ def fitting(saved: Checkpoint, definition: Definition[Any], on_change: OnChange 
     return fitted
 
 
-def going_on(state: State, instruction: str | None, by: str) -> list[Command]:
+def resuming(state: State, instruction: str | None, by: str) -> list[Command]:
     """What lets a run go on that was paused, or tells another one something."""
     if state.status in (Status.PAUSED, Status.PAUSING):
         return [Resumed(instruction=instruction or "", by=by)]
@@ -140,19 +140,12 @@ async def _commands(state: State, wanted: Continuation, now: float) -> tuple[Com
     silent = not decisions and not wanted.instruction and not wanted.attended
     if silent and is_answer_needed(state, now):
         raise AnswerRequired(describe(state))
-    return (*decisions, *going_on(state, wanted.instruction, wanted.by))
+    return (*decisions, *resuming(state, wanted.instruction, wanted.by))
 
 
 def _check_instruction(instruction: Any) -> None:
     if instruction is not None and not isinstance(instruction, str):
         raise Invalid(f"instruction= is a text, not {type(instruction).__name__}")
-
-
-def _check_resources(definition: Definition[Any], resources: Mapping[str, Any] | None) -> None:
-    if resources is None:
-        return
-    if missing := definition.program.missing(resources):
-        raise MissingResource(missing, f"{definition.kind} {bare(definition.name)}")
 
 
 def _level_of_caller() -> int:

@@ -37,6 +37,12 @@ class Refusal(msgspec.Struct):
     upgrader: Upgrade | None
 
 
+def check_resources(program: Program, resources: Mapping[str, Any]) -> None:
+    """Raise `MissingResource` if the program needs what is not there."""
+    if missing := program.missing(resources):
+        raise MissingResource(missing, f"{program.kind} {bare(program.name)}")
+
+
 class Fitness:
     """Looks whether runs fit the programs of one worker, and upgrades those that do."""
 
@@ -106,8 +112,7 @@ class Fitness:
         program = self.programs.get(started.program)
         if program is None or program.kind != started.kind:
             return None
-        if missing := program.missing(self._resources):
-            raise MissingResource(missing, f"{program.kind} {bare(program.name)}")
+        check_resources(program, self._resources)
         state = await self._fitting(state, program)
         if state.status not in CANCELS:
             self._check_children(state, program)

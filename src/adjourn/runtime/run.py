@@ -93,8 +93,11 @@ class Run(Generic[T]):
 
     async def wait(self, timeout: float | None = None) -> Outcome[T]:
         """Until it ends or waits for a person. Raises `RunFailed`; `TimeoutError` after `timeout` seconds (it goes on)."""
-        async with asyncio.timeout(None if timeout is None else seconds(timeout, "timeout")):
+        if timeout is None:
             state, records = await self._rt.worker.rest(self.id)
+        else:
+            async with asyncio.timeout(seconds(timeout, "timeout")):
+                state, records = await self._rt.worker.rest(self.id)
         cause = self._rt.worker.errors.get(self.id)
         program = self._rt.programs.get(state.started.program)
         load = program.load if program else _as_it_is

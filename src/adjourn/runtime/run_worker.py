@@ -1,7 +1,7 @@
 """What drives the runs of a runtime, whoever begins it: what everybody in the process may ask of it."""
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 
 from adjourn.core.ids import places_of
 from adjourn.core.interrupt import Interrupt, view
@@ -16,16 +16,16 @@ class RunWorker:
     """One of a runtime: a `Worker` drives what is due by itself, a `LocalWorker` what somebody waits for."""
 
     def __init__(self, advancer: Advancer) -> None:
-        self.advancer = advancer
+        self.advancer, self.id = advancer, advancer.id
         self.earlier, self.errors, self.refusals = advancer.earlier, advancer.errors, advancer.refusals
+        self.left = advancer.left
 
     def register(self, program: Program, *, work: bool = True) -> None:
         """Know this program. `work`: find its runs that are due, and advance them, from now on."""
-        raise NotImplementedError
 
     def expecting(self, run: str) -> AbstractContextManager[None]:
         """What is written within will wake this run here: nobody else need take it."""
-        raise NotImplementedError
+        return nullcontext()
 
     def begin(self, started: Started, *, new: bool) -> None:
         """A run that this process has just created, if it is `new`: its state is known, so there is nothing to look up."""
@@ -33,7 +33,6 @@ class RunWorker:
 
     def wake(self, run: str, *, replaces: str = "", stops: bool = False) -> None:
         """Somebody knows that there is something to do for this run. Harmless if not."""
-        raise NotImplementedError
 
     async def advance(self, run: str, budget: Budget, *, replaces: str = "") -> Advanced:
         """See `Runtime.advance`."""
@@ -43,9 +42,11 @@ class RunWorker:
         """The run's state and its records, once it has ended or waits for a person. Raises the error if it cannot go on here."""
         raise NotImplementedError
 
+    async def rested(self, run: str) -> None:
+        """Return when this process has let go of the run."""
+
     async def close(self, grace: float) -> None:
         """Start nothing new, cut model calls, wait `grace` for tools in flight, and hand the runs back."""
-        raise NotImplementedError
 
     def closed(self) -> None:
         """The store is closed as well."""

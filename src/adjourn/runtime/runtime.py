@@ -53,7 +53,8 @@ from adjourn.stores.rules.names import check_names
 from adjourn.stores.rules.transaction import stamped
 
 if TYPE_CHECKING:
-    from adjourn.runtime.worker import Worker
+    from adjourn.runtime.prepare import Continuation, Prepared
+    from adjourn.runtime.run_worker import RunWorker
 
 T = TypeVar("T", default=Any)
 SEVERAL = 5
@@ -89,6 +90,14 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
         retain: what ended longer ago is pruned: `"30d"`, or `{"completed": "30d"}`.
         archive: the directory into which pruned runs are written.
     """
+
+    secret: str | None = None
+    origin: str = ""
+    _on_change: OnChange = "refuse"
+    _store: Store | None = None
+    _worker: "RunWorker | None" = None
+    _live: LiveText | None = None
+    _beginning = beginning
 
     def __init__(
         self,
@@ -130,9 +139,6 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
         self.programs: dict[str, Definition[Any]] = {}
         self.feed, self.origin = Feed(), f"{socket.gethostname()}:{os.getpid()}"
         self.clock: Clock = SystemClock()
-        self._store: Store | None = None
-        self._worker: Worker | None = None
-        self._live: LiveText | None = None
 
     async def __aenter__(self) -> Self:
         from adjourn.runtime.worker import Worker  # all that drives runs
@@ -193,7 +199,7 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
         return self._store
 
     @property
-    def worker(self) -> "Worker":
+    def worker(self) -> "RunWorker":
         """What advances runs in this process."""
         if self._worker is None:
             raise Misused("open the runtime first: `async with Runtime(...) as rt:`")
@@ -266,8 +272,8 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
                 conversation of its own.
         """
         self._register(program)
-        program.program.check_requester(by)
-        before = await beginning(self, program, after, session or "", queue, run_id)
+        self._check_requester(program.name, by)
+        before = await self._beginning(program, after, session or "", queue, run_id)
         started = Started(
             run=new_run_id() if run_id is None else check_chosen(run_id, "run_id"), kind=program.kind, program=program.name,
             fingerprint=program.fingerprint, input=plain(input, "input"), by=by, labels=checked_labels(labels),
@@ -483,19 +489,19 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
         Args:
             checkpoint, answer, answers, approved, instruction, by, on_change: as for `Agent.resume`.
         """
-        from adjourn.runtime.prepare import Continuation, enter, prepare
+        from adjourn.runtime.prepare import Continuation, enter
 
+        on_change = on_change or self._on_change
         wanted = Continuation(
-            answer=answer,
-            answers=answers,
-            approved=approved,
-            instruction=instruction,
-            by=by,
-            on_change=on_change or self._on_change,
+            answer=answer, answers=answers, approved=approved, instruction=instruction, by=by, on_change=on_change
         )
-        saved = taken_over(checkpoint, secret=self.secret)
+        return await enter(self, await self._prepared(taken_over(checkpoint, secret=self.secret), wanted))
+
+    async def _prepared(self, saved: Checkpoint, wanted: "Continuation") -> "Prepared":
+        from adjourn.runtime.prepare import prepare
+
         definition, row = self.programs.get(saved.started.program), await self.row(saved.run_id)
-        return await enter(self, await prepare(saved, definition, wanted, self.store.now(), row=row))
+        return await prepare(saved, definition, wanted, self.store.now(), row=row)
 
     async def row(self, run: str) -> RunRow | None:
         """The row of a run, if there is one."""

@@ -2,15 +2,17 @@
 
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from adjourn.core.state import State
+from adjourn.core.status import ENDED
 from adjourn.driver.earlier_turns import ref_of
-from adjourn.errors import Conflict, Refused
+from adjourn.errors import CheckpointInvalid, Conflict, Refused
 from adjourn.runtime.answers import MISSING
 from adjourn.runtime.arguments import checked_queue, head_of
 from adjourn.runtime.checkpoint import Checkpoint, Saved, taken_over
 from adjourn.runtime.definition import Definition
 from adjourn.runtime.erasure_verbs import check_content, check_turn
-from adjourn.runtime.local import going_on, next_turn
 from adjourn.runtime.run import Run
 from adjourn.stores.protocol import Filter, Store
 
@@ -99,3 +101,33 @@ async def at_home(rt: "Runtime", saved: Checkpoint) -> Checkpoint:
         return saved
     before = saved.before or await rt.worker.earlier.before(saved.started)
     return Checkpoint(saved.records, before=before).by_itself()
+
+
+def next_turn(after: Saved | None, secret: str | None = None) -> dict[str, Any]:
+    """What the next turn of a finished conversation begins with: messages, session, and who shaped it so far."""
+    if after is None:
+        return {"history": [], "session": "", "requesters": ()}
+    if isinstance(after, str) and not after.lstrip().startswith("{"):
+        raise CheckpointInvalid(
+            f"after= must be a checkpoint, got {after!r:.80}",
+            consequence="no run was started",
+            advice="pass outcome.checkpoint; only a runtime has the journal of a run: rt.start(agent, input, after=run_id)",
+        )
+    checkpoint = taken_over(after, secret=secret)
+    return {**going_on(checkpoint.state), "history": msgspec.to_builtins(checkpoint.messages)}
+
+
+def going_on(state: State) -> dict[str, Any]:
+    """What the next turn after this run takes over, beside its messages. Raises `Refused` if it has not ended."""
+    started = state.started
+    if started.kind != "agent":
+        raise Conflict(f"run {started.run!r} is of the flow {started.program!r}, which has no conversation")
+    if state.status not in ENDED:
+        raise Refused(
+            started.run,
+            "continue",
+            state.view,
+            advice="finish or resume it first: after= continues a finished conversation",
+        )
+    shaped = tuple(sorted(state.requesters))
+    return {"session": started.session, "requesters": shaped, "summary": state.threads[""].summary}

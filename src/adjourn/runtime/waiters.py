@@ -1,7 +1,7 @@
 """Who waits in this process until a run rests. They are told; nobody looks again and again."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -143,8 +143,8 @@ class _Journal:
 
     def meant(self, known: State | None) -> State:
         """What it means; `known`: what the worker of this process has folded, which is often the same."""
-        if known is not None and (shown := _shown(known, self.records)):
-            return shown
+        if known is not None and (found := shown(known, self.records)):
+            return found
         try:
             self._state.fold_all(list(enumerate(self.records, 1))[self._state.seq :])
         except FoldAgain:
@@ -152,7 +152,7 @@ class _Journal:
         return self._state
 
 
-def _shown(known: State, records: list[AnyRecord]) -> State | None:
+def shown(known: State, records: Sequence[AnyRecord]) -> State | None:
     """The state of a worker, as far as an outcome says it, if it is of exactly these records; None: fold them.
 
     Nothing in it that somebody could change is the worker's own: what was asked and what came out is taken from the records.

@@ -61,16 +61,15 @@ class Worker(RunWorker):
         max_deaths: int = MAX_DEATHS,
         hot_bytes: int = BYTES,
     ) -> None:
-        self.id = new_worker_id()
+        id = new_worker_id()
         self._store, self._clock = store, clock
         self._slots = Slots(concurrency)
-        self._fitness = Fitness(store, self.id, resources=resources, on_change=on_change, trust=trust)
+        self._fitness = Fitness(store, id, resources=resources, on_change=on_change, trust=trust)
         advancer = Advancer(
-            self.id, store, feed, clock, self._fitness, self._slots, resources=resources, ttl=ttl, grace=grace, trust=trust,
+            id, store, feed, clock, self._fitness, self._slots, resources=resources, ttl=ttl, grace=grace, trust=trust,
             max_deaths=max_deaths, hot_bytes=hot_bytes,
         )  # fmt: skip
         super().__init__(advancer)
-        self.left = advancer.left
         self._works = False
         self._drives: dict[str, asyncio.Task[Any]] = {}
         self._again: set[str] = set()

@@ -106,6 +106,10 @@ class MemoryStore(Ruled, MemoryBook):
         """`load`, without awaiting."""
         return parsed(present(enumerate(self._journals[run], 1)))
 
+    def length(self, run: str) -> int:
+        """How many records a journal has."""
+        return self._runs[run].seq
+
     def adopt(self, records: Sequence[AnyRecord]) -> None:
         """`create` with a whole journal, without awaiting."""
         first, *rest = records

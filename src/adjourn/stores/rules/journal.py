@@ -248,7 +248,7 @@ def _shape(sheet: Sheet, row: RunRow, record: AnyRecord) -> None:
 
 def _index(sheet: Sheet, row: RunRow, record: AnyRecord) -> None:
     kind = type(record)  # compared first: an isinstance of every record would cost more than the rest
-    if kind is Replied or (isinstance(record, Intended) and not record.grant):
+    if kind is Replied or kind is Started or (isinstance(record, Intended) and not record.grant):
         return  # most records, and they change no row
     if isinstance(record, Returned) and not record.emits:
         return
@@ -256,7 +256,19 @@ def _index(sheet: Sheet, row: RunRow, record: AnyRecord) -> None:
         for found in sheet.lived_on(call):
             found.lives = ""
             sheet.put_interrupt(found)
-    match record:
+    match record:  # the most frequent first
+        case Claimed() | PauseAsked():
+            row.wake_at, row.blocked = 0.0, ()
+        case Parked():
+            sheet.touch(row.id, record.at)
+            row.wake_at, row.blocked = record.wake_at, record.blocked
+            row.worker = ""
+        case RunCompleted() | RunCancelled():
+            sheet.touch(row.id, record.at)
+            for found in sheet.open_interrupts():
+                close(sheet, row, found, "void")
+            row.stopped = isinstance(record, RunCompleted) and bool(record.stopped)
+            row.worker, row.wake_at, row.blocked = "", 0.0, ()
         case Asked() | Suspended():
             if isinstance(record, Suspended) and record.emits:
                 _resolve(sheet, row, {name for name, *_ in record.emits})
@@ -295,10 +307,6 @@ def _index(sheet: Sheet, row: RunRow, record: AnyRecord) -> None:
             for found in sheet.open_interrupts():
                 if closing or (found.event and local_event(found.event) == record.event):
                     close(sheet, row, found, "void" if closing else "event", record.by)
-        case Parked():
-            sheet.touch(row.id, record.at)
-            row.wake_at, row.blocked = record.wake_at, record.blocked
-            row.worker = ""
         case Restored():
             _restore(sheet, row, record)
         case Upgraded():
@@ -306,14 +314,6 @@ def _index(sheet: Sheet, row: RunRow, record: AnyRecord) -> None:
                 row.wake_at = record.at
         case Chapter():
             row.chapter = row.seq if record.state else row.chapter
-        case Claimed() | PauseAsked():
-            row.wake_at, row.blocked = 0.0, ()
-        case RunCompleted() | RunCancelled():
-            sheet.touch(row.id, record.at)
-            for found in sheet.open_interrupts():
-                close(sheet, row, found, "void")
-            row.stopped = isinstance(record, RunCompleted) and bool(record.stopped)
-            row.worker, row.wake_at, row.blocked = "", 0.0, ()
         case _:
             pass
 
