@@ -5,7 +5,6 @@ The parts of an error are put together here and nowhere else: who shows one read
 
 import re
 from collections.abc import Iterable, Sequence
-from shlex import quote
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 if TYPE_CHECKING:
@@ -326,6 +325,8 @@ class RunHeld(Conflict):
 
     def __init__(self, run_id: str, scope: str, by: str, reason: str) -> None:
         kind, _, name = scope.partition(":")
+        from shlex import quote  # not at the top: `import adjourn` stays light
+
         lift = f"adjourn hold {quote(name)} --lift" if kind == "run" else f"adjourn hold --label {quote(name)} --lift"
         what = f"run {bare(run_id)} is under a legal hold of {bare(scope)}, set by {bare(by)}: {reason:.200}"
         advice = f"a person who can lift the hold runs: {lift}"
