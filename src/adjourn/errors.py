@@ -324,6 +324,8 @@ class RunHeld(Conflict):
     by: str
 
     def __init__(self, run_id: str, scope: str, by: str, reason: str) -> None:
+        from shlex import quote
+
         kind, _, name = scope.partition(":")
         from shlex import quote  # not at the top: `import adjourn` stays light
 
