@@ -113,7 +113,7 @@ STATIC  := src/adjourn/server/static
 
 console: $(STATIC)/index.html
 
-$(STATIC)/index.html: $(shell find $(CONSOLE) -name node_modules -prune -o -type f -print) hatch_build.py | $(VENV)/bin/python
+$(STATIC)/index.html: $(shell find $(CONSOLE) \( -name node_modules -o -name generated \) -prune -o -type f -print) $(wildcard src/adjourn/views/*.py) hatch_build.py | $(VENV)/bin/python
 	$(if $(shell command -v npm),,$(PIP) install --quiet --require-hashes -r requirements/console.txt)
 	$(BIN)/python hatch_build.py
 

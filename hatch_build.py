@@ -13,6 +13,7 @@ from typing import Any
 
 ROOT = Path(__file__).parent
 CONSOLE = ROOT / "console"
+GENERATED = CONSOLE / "src" / "generated"
 STATIC = ROOT / "src" / "adjourn" / "server" / "static"
 PACKAGES = CONSOLE / "node_modules"
 INSTALLED = PACKAGES / ".installed"
@@ -32,7 +33,32 @@ def is_fresh() -> bool:
     """Whether what is built is not older than what it is made of."""
     built = STATIC / "index.html"
     # A source archive gives all its files one time, so equal is fresh.
-    return built.is_file() and all(p.stat().st_mtime <= built.stat().st_mtime for p in sources())
+    if not built.is_file() or any(p.stat().st_mtime > built.stat().st_mtime for p in sources()):
+        return False
+    # A source archive has what is built, and not what was made for it.
+    return not GENERATED.exists() or not stale_modules()
+
+
+def stale_modules() -> dict[str, str]:
+    """The types and words of the console that differ from what the package says now, by their names."""
+    sys.path.insert(0, str(ROOT / "src"))
+    try:
+        modules = importlib.import_module("adjourn.views.typescript").modules()
+    finally:
+        sys.path.pop(0)
+    files = {name: GENERATED / name for name in modules}
+    return {name: text for name, text in modules.items() if not _has(files[name], text)}
+
+
+def _has(file: Path, text: str) -> bool:
+    return file.is_file() and file.read_text("utf-8") == text
+
+
+def generate() -> None:
+    """Write the console's types and words."""
+    GENERATED.mkdir(exist_ok=True)
+    for name, text in stale_modules().items():
+        (GENERATED / name).write_text(text, "utf-8")
 
 
 def tools() -> tuple[list[str], list[str], dict[str, str]]:
@@ -54,7 +80,8 @@ def tools() -> tuple[list[str], list[str], dict[str, str]]:
 
 
 def build() -> None:
-    """Install the pinned packages if need be, and bundle."""
+    """Write what is made from the package, install the pinned packages if need be, and bundle."""
+    generate()
     npm, node, env = tools()
     lock = CONSOLE / "package-lock.json"
     if not INSTALLED.is_file() or INSTALLED.stat().st_mtime < lock.stat().st_mtime:

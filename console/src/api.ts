@@ -1,7 +1,8 @@
 /** The public API, typed. Everything the console knows comes from here, and everything it does goes through here. */
 import { signal } from "@preact/signals";
+import { RIGHTS } from "./generated/words";
 import { exact } from "./numbers";
-import type { Me, Role } from "./types";
+import type { Me } from "./generated/types";
 
 /** Where the application is mounted ("" at the root). */
 export const base = document.documentElement.dataset["base"] ?? "";
@@ -104,21 +105,14 @@ export function intent(): string {
 
 // Who you are
 
-const RIGHTS: Record<Role, readonly string[]> = {
-  viewer: [],
-  operator: ["control", "halt"],
-  approver: ["decide"],
-  admin: ["control", "decide", "halt", "admin"],
-  run: [],
-};
 export type Right = "control" | "decide" | "halt" | "admin";
 
 /** Why this person may not, or "". */
 export function denied(right: Right): string {
   const who = me.value;
   if (!who) return "you are not logged in";
-  if (RIGHTS[who.role].includes(right)) return "";
-  const roles = (Object.keys(RIGHTS) as Role[]).filter((r) => RIGHTS[r].includes(right));
+  if (RIGHTS[who.role]?.includes(right)) return "";
+  const roles = Object.keys(RIGHTS).filter((r) => RIGHTS[r]?.includes(right));
   return `you are ${who.role}; this needs ${roles.join(" or ")}`;
 }
 

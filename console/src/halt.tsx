@@ -5,7 +5,7 @@ import { halts, offline } from "./live";
 import { Button, Icon, Time } from "./ui";
 import { Visible } from "./visible";
 import { scopeWords } from "./words";
-import type { Halt } from "./types";
+import type { Halt } from "./generated/types";
 
 /** What a dialog asks: whether to halt, or to lift this one. */
 export const asking = signal<"" | "halt" | Halt>("");

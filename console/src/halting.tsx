@@ -7,7 +7,8 @@ import { halts, offline } from "./live";
 import { Button, refused, Time, toast } from "./ui";
 import { Visible } from "./visible";
 import { scopeWords } from "./words";
-import type { Halt, Page } from "./types";
+import type { Halt } from "./generated/types";
+import type { Page } from "./types";
 
 export function HaltDialogs() {
   const what = asking.value;

@@ -4,22 +4,8 @@ import { address, me, now, setClock } from "./api";
 import { merge, row } from "./rows";
 import { follow, type Event } from "./sse";
 import { clock, count, rough } from "./words";
-import type { Halt, Run } from "./types";
-
-export interface Changed {
-  opened: string[];
-  closed: string[];
-  halts: Halt[];
-  runs: Run[];
-  more: boolean;
-  waiting: number;
-  now: number;
-}
-interface Whole {
-  open: string[];
-  halts: Halt[];
-  now: number;
-}
+export type { FeedChange as Changed } from "./generated/types";
+import type { FeedChange as Changed, FeedSnapshot as Whole, Halt } from "./generated/types";
 
 const GRACE = 10;
 const HIDDEN = 30_000;
@@ -84,7 +70,7 @@ function event(e: Event): void {
     setClock(data.now);
     if (JSON.stringify(data.halts) !== JSON.stringify(halts.value)) halts.value = data.halts;
     waiting.value = data.waiting;
-    const unknown = data.runs.filter((r) => !row(r.id)).reduce((n, r) => n + r.seq, 0);
+    const unknown = data.runs.filter((r) => !row(r.run_id)).reduce((n, r) => n + r.seq, 0);
     noticed(merge(data.runs) + unknown);
     for (const l of [...listeners]) l.changed?.(data);
   }

@@ -1,8 +1,15 @@
 /** Every run's row that this page knows, each a signal of its own: a change redraws one row and nothing else. */
 import { signal, type Signal } from "@preact/signals";
-import type { Run } from "./types";
+import type { RunSummary as Run, RunView } from "./generated/types";
 
 const rows = new Map<string, Signal<Run>>();
+
+/** What a list shows of a run that was read whole. */
+export function summaryOf(view: RunView): Run {
+  const { run_id, agent, kind, status, title, session, labels, seq, epoch, worker } = view;
+  const { open_interrupts, held_by, created_at, updated_at, wake_at, erased_at } = view;
+  return { run_id, agent, kind, status, title, session, labels, seq, epoch, worker, open_interrupts, held_by, created_at, updated_at, wake_at, erased_at };
+}
 
 /** A run's row, if it is known. */
 export const row = (id: string): Signal<Run> | undefined => rows.get(id);
@@ -11,9 +18,9 @@ export const row = (id: string): Signal<Run> | undefined => rows.get(id);
 export function merge(found: Run[]): number {
   let fresh = 0;
   for (const run of found) {
-    const had = rows.get(run.id);
+    const had = rows.get(run.run_id);
     if (!had) {
-      rows.set(run.id, signal(run));
+      rows.set(run.run_id, signal(run));
       continue;
     }
     const old = had.peek();
@@ -24,7 +31,7 @@ export function merge(found: Run[]): number {
       run.status !== old.status ||
       run.updated_at !== old.updated_at ||
       run.worker !== old.worker ||
-      run.held.join() !== old.held.join()
+      run.held_by.join() !== old.held_by.join()
     )
       had.value = run;
   }

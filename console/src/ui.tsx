@@ -3,6 +3,8 @@ import { signal } from "@preact/signals";
 import type { ComponentChildren, JSX, RefObject } from "preact";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { now, Problem } from "./api";
+import type { RunStatus } from "./generated/types";
+import { STATUS_WORDS } from "./generated/words";
 import { tick } from "./live";
 import { ago, exactTime, rough, duration, remaining, shortId } from "./words";
 import { Visible } from "./visible";
@@ -17,22 +19,27 @@ export function Icon({ name, size = "s" }: { name: string; size?: "s" | "m" | "l
   );
 }
 
-/** Status → tone (its colour's class), glyph, word. */
+/** Of a run: status → tone (its colour's class), glyph. */
+const LOOKS: Record<RunStatus, readonly [tone: string, glyph: string]> = {
+  ready: ["idle", "ready"],
+  held: ["idle", "ready"],
+  running: ["run", "run"],
+  waiting: ["wait", "wait"],
+  pausing: ["pause", "pausing"],
+  paused: ["pause", "pause"],
+  completed: ["done", "done"],
+  stopped: ["cancel", "cancel"],
+  failed: ["fail", "fail"],
+  cancelling: ["cancel", "undo"],
+  stuck: ["wait", "doubt"],
+  cancelled: ["cancel", "cancel"],
+};
+
+/** Status → tone, glyph, word: those of a run, and those that only steps and items have. */
 export const STATUSES: Record<string, readonly [tone: string, glyph: string, word: string]> = {
-  ready: ["idle", "ready", "Ready"],
-  held: ["idle", "ready", "Held"],
-  running: ["run", "run", "Running"],
+  ...Object.fromEntries((Object.keys(LOOKS) as RunStatus[]).map((s) => [s, [...LOOKS[s], STATUS_WORDS[s]] as const])),
   finishing: ["run", "run", "Finishing…"],
-  waiting: ["wait", "wait", "Waiting"],
-  pausing: ["pause", "pausing", "Pausing…"],
-  paused: ["pause", "pause", "Paused"],
-  completed: ["done", "done", "Completed"],
   done: ["done", "done", "Done"],
-  stopped: ["cancel", "cancel", "Stopped"],
-  failed: ["fail", "fail", "Failed"],
-  cancelling: ["cancel", "undo", "Cancelling…"],
-  stuck: ["wait", "doubt", "Stuck"],
-  cancelled: ["cancel", "cancel", "Cancelled"],
   undone: ["cancel", "undo", "Undone"],
   denied: ["fail", "fail", "Denied"],
   expired: ["fail", "clock", "Expired"],

@@ -1,4 +1,5 @@
 /** How things are called: durations, times, money, ids, counts. One word per idea, in every place. */
+import { PROSE } from "./generated/words";
 import { Big } from "./numbers";
 
 /** `0.3 s`, `43 s`, `2 m 41 s`, `16 h 28 m`, `5 d 3 h`. */
@@ -101,7 +102,7 @@ export function argumentLine(args: unknown, limit = 160): string {
 export function gist(value: unknown): string {
   if (typeof value === "string") return value;
   if (value && typeof value === "object" && !Array.isArray(value)) {
-    for (const name of ["question", "text", "message", "title", "reason", "error", "input"]) {
+    for (const name of [...PROSE, "input"]) {
       const found = (value as Record<string, unknown>)[name];
       if (typeof found === "string" && found) return found;
     }
@@ -115,10 +116,3 @@ export function scopeWords(scope: string): string {
   const [kind, name] = [scope.slice(0, scope.indexOf(":")), scope.slice(scope.indexOf(":") + 1)];
   return `${kind} ${name}`;
 }
-
-export const EFFECTS: Record<string, string> = {
-  read: "read: changes nothing",
-  idempotent: "idempotent: may run again, with the same key",
-  verifiable: "verifiable: after a crash it is asked whether it happened",
-  unsafe: "unsafe: runs once, never repeated",
-};

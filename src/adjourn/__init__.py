@@ -94,7 +94,7 @@ if TYPE_CHECKING:
     from adjourn.runtime.advance import Busy as Busy, Rested as Rested, Unfit as Unfit
     from adjourn.runtime.checkpoint import Checkpoint
     from adjourn.runtime.outcome import Cancelled, Completed, Outcome, Paused, Stopped, is_paused
-    from adjourn.runtime.run import Run, RunState as RunState
+    from adjourn.runtime.run import Run
     from adjourn.runtime.runtime import Runtime
     from adjourn.runtime.stream import Handle as Handle, RunStream as RunStream
     from adjourn.runtime.upgraders import register_upgrader
@@ -102,6 +102,7 @@ if TYPE_CHECKING:
     from adjourn.stores.protocol import Store as Store
     from adjourn.stores.seals import Anchor as Anchor
     from adjourn.stores.verification import Verification as Verification
+    from adjourn.views.run_view import RunState as RunState
 
 __version__ = "0.1.0"
 
@@ -191,7 +192,8 @@ _HOMES = {
     "flow.flow": "Flow",
     "models.model": "Model",
     "runtime.advance": "Busy Rested Unfit",
-    "runtime.run": "Run RunState",
+    "runtime.run": "Run",
+    "views.run_view": "RunState",
     "runtime.runtime": "Runtime",
     "runtime.wake_relay": "WakeRelay",
     "stores.seals": "Anchor",

@@ -56,8 +56,8 @@ async def test_g35_a_fork_at_any_boundary_takes_nothing_back_that_its_original_d
             own = [cents for by, cents in office.ledger.lines if by == fork.id]
             assert len(own) == 4 - inherited, "what the original did is not done again"
             preview = await fork.cancel_preview()
-            assert sorted(step["arguments"]["cents"] for step in preview.undo) == sorted(own)
-            assert sum(f"inherited: done by {run.id}" in left["why"] for left in preview.residue) == inherited
+            assert sorted(step.arguments["cents"] for step in preview.undo) == sorted(own)
+            assert sum(f"inherited: done by {run.id}" in left.why for left in preview.residue) == inherited
             await fork.cancel(by="ada")
             await office.rest(fork)
             assert [cents for by, cents in taken_back if by == fork.id] == own[::-1]

@@ -149,8 +149,8 @@ async def test_what_the_server_signs_runs_once(store: Store, server: SigningKey)
         assert list(violations(await journal(store, run))) == []
         [decided] = [x for x in await journal(store, run) if isinstance(x, r.Decided)]
         assert decided.seal is not None and decided.seal.kid == server.kid and len(decided.seal.nonce) == 32
-        [line] = [x for x in await worker.audit() if x.get("verdict")]
-        assert line["kid"] == server.kid
+        [line] = [x for x in await worker.audit() if x.verdict]
+        assert line.more["kid"] == server.kid
     assert paid == [500]
 
 
@@ -332,7 +332,7 @@ async def test_an_event_that_answers_is_signed_and_used_once(
         await disowned(worker, run)
         await (await desk.get(run.id)).emit("paid", 5, by="ana")
         assert (await rest(worker, run)).status == "completed"
-        assert (await run.state()).data == {"paid": 5}
+        assert (await run.state()).state == {"paid": 5}
 
 
 async def test_answers_are_kept_in_a_fork_only_by_somebody_who_is_trusted(

@@ -170,7 +170,7 @@ async def test_a_childs_steps_are_below_it_and_its_question_is_found(ana: Visit)
     run = await on.waiting("boss", "a child")
     await ana.go(f"/runs/{run}")
     await expect(page.locator("[data-callout]")).to_contain_text("refund")
-    child = page.locator("[data-kind=child]")
+    child = page.locator("[data-kind=agent]")
     await expect(child).to_contain_text("refunds")
     assert await page.get_by_role("treegrid").locator("[role=row][aria-level='2']").count() >= 2
     await page.get_by_role("tab", name="Children").click()

@@ -89,9 +89,9 @@ class World:
         async with httpx.AsyncClient(
             base_url=f"{self.url}/api/v1/", headers=headers, timeout=LIMIT, trust_env=False
         ) as client:
-            answer = await client.post("runs", json={"program": program, "input": input, **more})
+            answer = await client.post("runs", json={"agent": program, "input": input, **more})
             assert answer.status_code == 200, answer.text
-            return answer.json()["id"]
+            return answer.json()["run_id"]
 
     async def waiting(self, program: str, input: Any = "go", **more: Any) -> str:
         """Start a run that waits for a person."""

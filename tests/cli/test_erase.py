@@ -29,7 +29,8 @@ def test_an_erased_run_is_shown_as_what_is_left_of_it(adjourn: Run, ended: str) 
     shown = adjourn("show", ended)
     assert shown.code == 0 and "erased by ann: she asked for it" in shown.out and "4417" not in shown.out
     assert "erased by ann" in adjourn("runs").out
-    assert adjourn("show", ended, "--json").json["now"] == "erased by ann: she asked for it"
+    now = adjourn("show", ended, "--json").json["now"]
+    assert (now["verb"], now["by"], now["reason"]) == ("ended", "ann", "she asked for it")
     assert '"t": "erased"' in adjourn("show", ended, "--journal").out.replace('":"', '": "')
     assert adjourn("watch", ended).code == 0
     assert "she asked for it" in adjourn("audit", "show", ended).out
@@ -97,4 +98,5 @@ def test_a_conversation_is_erased_whole(adjourn: Run) -> None:
     assert refused.code == 2 and "--whole --yes" in refused.err
     said = adjourn("erase", "t1", *WHY, "--whole", "--yes")
     assert [line.split("  ")[:2] for line in said.out.splitlines()] == [["erased", "t1"], ["erased", "t2"]]
-    assert adjourn("show", "t2", "--json").json["now"] == "erased by ann: she asked for it"
+    now = adjourn("show", "t2", "--json").json["now"]
+    assert (now["verb"], now["by"], now["reason"]) == ("ended", "ann", "she asked for it")

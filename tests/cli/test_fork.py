@@ -7,7 +7,7 @@ from tests.cli.conftest import Run
 
 def test_a_fork_begins_at_a_boundary_and_leaves_the_original_alone(adjourn: Run, waiting: str) -> None:
     before = adjourn("runs", "--json").json
-    new = adjourn("fork", waiting[:6], "--by", "ana", "--json").json["id"]
+    new = adjourn("fork", waiting[:6], "--by", "ana", "--json").json["run_id"]
     after = {run["run_id"]: run for run in adjourn("runs", "--json").json}
     assert new in after and new != waiting
     assert after[waiting]["status"] == before[0]["status"] == "waiting"

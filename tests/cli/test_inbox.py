@@ -129,7 +129,7 @@ def test_a_question_is_answered_with_what_fits(adjourn: Run) -> None:
 def test_a_bad_answer_is_refused_and_the_question_stays(adjourn: Run, waiting: str) -> None:
     said = adjourn("answer", waiting, "yes")
     assert said.code == 2 and "Nothing was approved" in said.err and "invalid_answer · 422" in said.err
-    assert adjourn("inbox", waiting, "--json").json["open"]
+    assert adjourn("inbox", waiting, "--json").json["status"] == "open"
     assert adjourn("answer", "nothing-of-that-name", "1").code == 2
     assert "unknown_interrupt · 404" in adjourn("deny", f"{waiting}:9.9?0").err
 
@@ -159,7 +159,7 @@ def test_keys_typed_before_the_question_are_thrown_away(terminal: AtTerminal, ad
     pty.answer("ater  ?", "later")
     pty.see("Left as it is.")
     assert pty.end() == 3
-    assert adjourn("inbox", waiting, "--json").json["open"]
+    assert adjourn("inbox", waiting, "--json").json["status"] == "open"
 
 
 def test_a_person_at_a_terminal_edits_and_denies(terminal: AtTerminal, adjourn: Run, waiting: str) -> None:

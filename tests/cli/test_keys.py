@@ -70,7 +70,7 @@ def test_a_person_signs_at_the_terminal(adjourn: Run, waiting: str, verb: str) -
     adjourn("keys", "require")
     assert adjourn(verb, waiting, "--by", "ana", "--signing-key", "ana.key").code == 0
     [line] = [x for x in adjourn("audit", "show", waiting, "--json").json if x.get("verdict")]
-    assert line["kid"] == SigningKey.load("ana.key").kid
+    assert line["more"]["kid"] == SigningKey.load("ana.key").kid
 
 
 def test_a_key_that_is_none_is_told(adjourn: Run, waiting: str) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from tests.cli import shop, yard
@@ -10,8 +10,8 @@ from tests.cli.conftest import AtTerminal, Run, advance, begin
 
 from adjourn import Agent, Completed, Policy, Runtime, ask
 from adjourn.core.records import Decided, Forked
-from adjourn.server.auth import RIGHTS
 from adjourn.testing import ScriptedModel, call
+from adjourn.views.words import RIGHTS, Role
 
 KEY = "ADJOURN_KEY"
 ROLES = ("viewer", "operator", "approver", "admin")
@@ -85,7 +85,7 @@ def test_a_key_may_what_its_role_may_over_http(
     monkeypatch.setenv(KEY, keys[role])
     before = rows()
     said = adjourn(*(ids.get(word, word) for word in words))
-    if right in RIGHTS[role]:
+    if right in RIGHTS[cast("Role", role)]:
         assert said.code in (0, 3) and rows() != before, said.err
     else:
         assert said.code == 1 and f"'{role}-person' is {role}" in said.err and rows() == before
@@ -210,7 +210,7 @@ def test_answers_are_kept_as_those_of_the_key(adjourn: Run, monkeypatch: pytest.
 
     async def marks() -> list[tuple[str, str]]:
         async with Runtime("sqlite:///adjourn.db") as rt:
-            both = [await rt.store.load(made["id"]) for made in (kept, again)]
+            both = [await rt.store.load(made["run_id"]) for made in (kept, again)]
             return [(x.by, x.answers) for records in both for _, x in records if isinstance(x, Forked)]
 
     assert asyncio.run(marks()) == [("admin-person", "keep"), ("admin-person", "reopen")]

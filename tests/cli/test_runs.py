@@ -31,7 +31,7 @@ def test_runs_are_listed_newest_first_with_what_they_wait_for(adjourn: Run) -> N
 def test_runs_as_json_and_filtered(adjourn: Run) -> None:
     refund, _ = asyncio.run(begin(shop.refunds, shop.asker))
     [row] = adjourn("runs", "--json", "--agent", "refunds").json
-    assert (row["run_id"], row["status"], row["agent"], row["open"]) == (refund, "waiting", "refunds", 1)
+    assert (row["run_id"], row["status"], row["agent"], row["open_interrupts"]) == (refund, "waiting", "refunds", 1)
     assert row["input"] == "Order 4417 arrived broken" and row["started_by"] == "shop"
     assert adjourn("runs", "--json", "--status", "completed").json == []
     assert [r["run_id"] for r in adjourn("runs", "--json", "--limit", "1").json] != [refund]
@@ -58,15 +58,15 @@ def test_show_tells_a_run_step_by_step(adjourn: Run, waiting: str) -> None:
 def test_show_as_json_has_steps_interrupts_and_output(adjourn: Run, waiting: str) -> None:
     seen = adjourn("show", waiting, "--json").json
     assert seen["status"] == "waiting" and seen["output"] is None
-    assert [s["name"] for s in seen["steps"]] == ["started", "model", "get_order", "model", "refund"]
+    assert [s["name"] for s in seen["timeline"]["steps"]] == ["started", "model", "get_order", "model", "refund"]
     [interrupt] = seen["interrupts"]
     assert interrupt["call"]["arguments"] == {"order_id": "4417", "cents": 48250, "memo": "photos 1-4"}
-    assert interrupt["words"] == "Every glass is broken."
+    assert adjourn("inbox", waiting, "--json").json["said"] == "Every glass is broken."
     adjourn("approve", waiting, "--by", "ana")
     asyncio.run(advance(shop.refunds, run=waiting))
     done = adjourn("show", waiting, "--json").json
     assert (done["status"], done["output"]) == ("completed", "Done.")
-    [step] = [s for s in done["steps"] if s["name"] == "refund"]
+    [step] = [s for s in done["timeline"]["steps"] if s["name"] == "refund"]
     assert step["ran"] and step["result"] == {"refunded": 48250} and "approved by ana" in step["note"]
 
 
@@ -118,7 +118,7 @@ def test_an_item_is_shown_whole_with_types_reasons_and_digest(adjourn: Run, wait
         assert text in out
     assert f"adjourn approve '{waiting}:2.0?0' --digest " in said.err
     item = adjourn("inbox", waiting, "--json")
-    assert item.code == 0 and item.json["call"]["digest"][:4] in out and item.json["open"]
+    assert item.code == 0 and item.json["call"]["digest"][:4] in out and item.json["status"] == "open"
 
 
 @pytest.mark.parametrize("command", ["runs", "show X", "inbox", "inbox 1", "approve 1", "deny 1", "answer 1 2", "pause X",

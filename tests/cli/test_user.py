@@ -139,7 +139,7 @@ def test_the_link_has_the_token_in_its_fragment_and_works(serving: Serve, waitin
     process, up = serving()
     url, found, token = up["link"].partition("/#token=")
     assert found and url == up["url"] and up["pid"] == process.pid
-    assert ask(f"{url}/api/v1/runs", token)["items"][0]["id"] == waiting
+    assert ask(f"{url}/api/v1/runs", token)["items"][0]["run_id"] == waiting
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=SECONDS)
     assert process.returncode == 0 and out == "" and "Stopped. Nothing is lost." in err

@@ -95,7 +95,7 @@ def test_a_worker_prints_json_lines(worker: Callable[..., subprocess.Popen[str]]
     asyncio.run(_start(shop.make(), "made-1"))
     one = worker(f"{SHOP}:make", "--json", "--db", "sqlite:///adjourn.db")
     seen = json.loads(line_of(one))
-    assert (seen["run_id"], seen["status"], seen["now"]) == ("made-1", "completed", "Made.")
+    assert (seen["run_id"], seen["status"], seen["now"]["text"]) == ("made-1", "completed", "Made.")
 
 
 def test_a_killed_worker_is_replaced_and_the_key_is_the_same(worker: Callable[..., subprocess.Popen[str]]) -> None:

@@ -164,8 +164,8 @@ async def test_only_members_of_a_group_may_approve_and_anybody_may_refuse(folder
         await on.rt.deny(second.id, by="ann")
         await on.rest(run, "completed")
         assert on.ledger.lines("r", "acted") == ["acted a"]
-        refused = [x for x in await run.audit() if "refused" in x]
-        assert [x["by"] for x in refused] == ["ann", "ann"]
+        refused = [x for x in await run.audit() if x.refused]
+        assert [x.by for x in refused] == ["ann", "ann"]
 
 
 async def test_two_rules_with_different_groups_need_somebody_of_each(folder: Path) -> None:
@@ -423,13 +423,13 @@ async def test_g20_of_a_hundred_approvers_in_three_processes_one_wins_and_all_ar
     lost = [a for a in answers if isinstance(a, dict)]
     assert (len(won), len(lost)) == (1, 99)
     assert Counter(a["error"] for a in lost) == {"AlreadyDecided": 99}
-    attempts = [x for x in await run.audit(limit=1000) if x["verb"] == "answer"]
-    assert len({x["by"] for x in attempts}) == 100
-    [winner] = [x for x in attempts if "refused" not in x]
-    assert all(f"{winner['by']} has already" in a["text"] for a in lost)
-    assert len({x["from"] for x in attempts}) == 3
+    attempts = [x for x in await run.audit(limit=1000) if x.verb == "answer"]
+    assert len({x.by for x in attempts}) == 100
+    [winner] = [x for x in attempts if not x.refused]
+    assert all(f"{winner.by} has already" in a["text"] for a in lost)
+    assert len({x.origin for x in attempts}) == 3
     assert isinstance(await run.wait(LIMIT), Completed)
-    assert office.ledger.lines("hundred", "acted") == (["acted a"] if winner["verdict"] == "approve" else [])
+    assert office.ledger.lines("hundred", "acted") == (["acted a"] if winner.verdict == "approve" else [])
     assert await office.desk.verify() == []
 
 

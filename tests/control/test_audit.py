@@ -51,28 +51,28 @@ async def test_every_command_is_in_the_audit_with_who_when_from_where_and_why(of
     await run.wait(LIMIT)
     assert not await attempt(run.pause(by="kim"))
     told = await run.audit(limit=100)
-    assert [(x["verb"], x["by"], "refused" in x) for x in told] == [
+    assert [(x.verb, x.by, bool(x.refused)) for x in told] == [
         ("start", "starter", False), ("pause", "ann", False), ("say", "bob", False), ("emit", "carl", False),
         ("resume", "ann", False), ("answer", "dora", True), ("resume", "eve", True), ("answer", "gus", True),
         ("answer", "hal", False), ("cancel", "jo", False), ("pause", "kim", True),
     ]  # fmt: skip
-    assert told[1]["reason"] == "have a look"
-    assert told[8]["note"] == "fine"
-    assert told[9]["reason"] == "enough"
-    assert "halted" in told[7]["refused"]
-    assert all(x["from"] for x in told)
-    assert {x["from"] for x in told[1:]} == {desk.origin} != {told[0]["from"]}
-    assert all(began - 60 < x["at"] <= desk.store.now() for x in told)
+    assert told[1].reason == "have a look"
+    assert told[8].note == "fine"
+    assert told[9].reason == "enough"
+    assert "halted" in told[7].refused
+    assert all(x.origin for x in told)
+    assert {x.origin for x in told[1:]} == {desk.origin} != {told[0].origin}
+    assert all(began - 60 < x.at <= desk.store.now() for x in told)
     records = await office.records("all")
     for line in told:
-        if "seq" in line:
-            assert 1 <= line["seq"] <= len(records)
-    everywhere = [(x["verb"], x.get("by", "")) for x in await desk.audit(limit=1000)]
+        if line.seq is not None:
+            assert 1 <= line.seq <= len(records)
+    everywhere = [(x.verb, x.by) for x in await desk.audit(limit=1000)]
     assert ("halt", "fay") in everywhere and ("unhalt", "fay") in everywhere and ("fork", "ida") in everywhere
     assert not await attempt(
         desk.deliver("nobody", __import__("adjourn.core.records").core.records.CancelAsked(by="lea"))
     )
-    refused = [x.get("by") for x in await desk.audit(limit=1000) if "no run 'nobody'" in x.get("refused", "")]
+    refused = [x.by for x in await desk.audit(limit=1000) if "no run 'nobody'" in x.refused]
     assert refused.count("lea") == 1  # other tests ask for a run that is not there, too
     assert await desk.verify() == []
     await copy.cancel(by="ida")

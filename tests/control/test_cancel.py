@@ -13,9 +13,10 @@ from tests.control.conftest import Begin, Office
 from tests.control.lives import stage
 from tests.control.world import LIMIT, Ledger, act, call, does, says, script
 
-from adjourn import Cancelled, Completed, Interrupt, Paused, Run, RunFailed, Runtime
+from adjourn import Cancelled, Completed, Paused, Run, RunFailed, Runtime
 from adjourn.core.plan import LEFT
 from adjourn.core.records import CancelAsked, Doubted, Intended, Late
+from adjourn.views.run_view import Residue
 
 
 async def cancelled(run: Run[Any]) -> Cancelled:
@@ -46,9 +47,9 @@ async def test_g14_a_cancel_undoes_in_reverse_order_of_completion_and_lists_what
     assert undos(office.ledger, "reverse") == ["c", "a", "b"]
     assert outcome.undone == ["2.0", "1.0", "1.1"]
     assert [(x["tool"], x["why"]) for x in outcome.residue] == [("mark", "it has no undo")]
-    assert [x["call"] for x in preview.undo] == outcome.undone
-    assert preview.residue == outcome.residue
-    assert preview.in_flight == []
+    assert [x.call_id for x in preview.undo] == outcome.undone
+    assert preview.residue == tuple(map(Residue.of, outcome.residue))
+    assert preview.in_flight == ()
 
 
 async def test_cancelling_twice_is_the_same_as_once(office: Office) -> None:
@@ -61,14 +62,14 @@ async def test_cancelling_twice_is_the_same_as_once(office: Office) -> None:
     records = await office.records("cancel-twice")
     assert len([x for x in records if isinstance(x, CancelAsked)]) == 1
     assert office.ledger.lines("cancel-twice", "undo", "undone")[1:] == ["undone a"]
-    assert [x["verb"] for x in await run.audit()].count("cancel") == 6
+    assert [x.verb for x in await run.audit()].count("cancel") == 6
 
 
 async def test_a_call_in_flight_gets_its_time_and_is_undone_with_its_result(office: Office) -> None:
     run = await office.start("solo", script("flight", does(act("a", gate="a")), says("done")))
     await office.ledger.until("flight", "act a")
     preview = await run.cancel_preview()
-    assert [x["call"] for x in preview.in_flight] == ["1.0"]
+    assert [x.call_id for x in preview.in_flight] == ["1.0"]
     await run.cancel(by="ann")
     office.ledger.open("flight", "a")
     outcome = await cancelled(run)
@@ -309,8 +310,8 @@ async def test_a_call_in_doubt_is_verified_or_asked_about_if_it_has_an_undo_or_l
             assert await on.rest(run) == "waiting"
             assert [i.kind for i in (await run.state()).interrupts] == ["in_doubt"]
             preview = await run.cancel_preview()
-            assert [x["call"] for x in preview.in_flight] == (["1.0"] if answer else [])
-            assert (preview.undo, [x["arguments"]["name"] for x in preview.residue]) == ([], left if not answer else [])
+            assert [x.call_id for x in preview.in_flight] == (["1.0"] if answer else [])
+            assert (preview.undo, [x.arguments["name"] for x in preview.residue]) == ((), left if not answer else [])
             await run.cancel(by="ann")
         if answer:
             assert await on.rest(run, "stuck", "cancelled") == "stuck"
@@ -398,9 +399,9 @@ async def test_a_preview_changes_nothing_and_says_what_then_happens(office: Offi
     assert await office.records("preview") == before
     await run.cancel(by="ann")
     outcome = await cancelled(run)
-    assert [x["call"] for x in preview.undo] == outcome.undone == ["1.2", "1.0"]
-    assert preview.residue == outcome.residue
-    assert preview.undo[1]["result"] == {"did": "a"}
+    assert [x.call_id for x in preview.undo] == outcome.undone == ["1.2", "1.0"]
+    assert preview.residue == tuple(map(Residue.of, outcome.residue))
+    assert preview.undo[1].result == {"did": "a"}
 
 
 async def test_a_failing_undo_is_tried_again_and_then_waits_for_a_person(office: Office) -> None:
@@ -505,7 +506,7 @@ async def test_an_undo_that_pauses_or_cancels_itself_or_gives_back_an_object_doe
         await on.until(lambda: "model asked 1" in on.ledger.lines("r"))
         await run.cancel(by="ann")
         assert await on.rest(run) == "stuck"
-        questions: list[Interrupt] = (await run.state()).interrupts
+        questions = (await run.state()).interrupts
         assert [q.payload["undo"] for q in questions] == ["three"]
         assert on.rt is not None
         await on.rt.answer(questions[0].id, "done", by="ann")

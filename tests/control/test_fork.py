@@ -86,8 +86,8 @@ async def test_a_fork_from_another_process_runs_where_the_program_is(office: Off
     assert acts(office.ledger, "o") == ["a", "b"]
     heard = [m["text"] for m in office.ledger.requests("o")[2 + 1] if m["type"] == "user"]
     assert heard[-1] == "be brief"
-    [line] = [x for x in await copy.audit() if x["verb"] == "fork"]
-    assert (line["by"], line["from"]) == ("ann", office.desk.origin)
+    [line] = [x for x in await copy.audit() if x.verb == "fork"]
+    assert (line.by, line.origin) == ("ann", office.desk.origin)
 
 
 async def test_a_fork_may_have_another_input(office: Office) -> None:

@@ -86,8 +86,8 @@ async def test_approvals_are_refused_while_halted_and_denials_are_not(office: Of
     await office.desk.approve(first.id, by="bob")
     assert isinstance(await run.wait(LIMIT), Completed)
     assert office.ledger.lines("deny-halt", "acted") == ["acted a"]
-    refused = [x for x in await run.audit() if "refused" in x]
-    assert [(x["by"], x["verdict"]) for x in refused] == [("bob", "approve")]
+    refused = [x for x in await run.audit() if x.refused]
+    assert [(x.by, x.verdict) for x in refused] == [("bob", "approve")]
 
 
 async def test_an_approval_given_before_the_halt_is_not_spent_and_holds_afterwards(office: Office) -> None:
@@ -204,9 +204,7 @@ async def test_halting_twice_keeps_the_first_reason_and_both_are_in_the_audit(of
     assert [(h.scope, h.reason) for h in await office.desk.halts()] == [("tool:crawl", "first")]
     await office.desk.unhalt("tool:crawl", by="carl", reason="over")
     await office.desk.unhalt("tool:crawl", by="dora")
-    told = [
-        (x["verb"], x["by"], x["reason"]) for x in await office.desk.audit(limit=1000) if x.get("scope") == "tool:crawl"
-    ]
+    told = [(x.verb, x.by, x.reason) for x in await office.desk.audit(limit=1000) if x.scope == "tool:crawl"]
     assert told == [
         ("halt", "ann", "first"),
         ("halt", "bob", "second"),

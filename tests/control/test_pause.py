@@ -23,14 +23,16 @@ async def test_a_pause_at_a_boundary_lets_the_model_call_finish_and_starts_none_
     await office.ledger.until("boundary", "model asked 0")
     await run.pause(by="ann", reason="have a look")
     assert await run.status() == "pausing"
-    assert (await run.state()).waits_for == ["a model call of solo"]
+    now = (await run.state()).now
+    assert (now.verb, now.tools) == ("finishing", ())
     office.ledger.open("boundary", "think")
     assert isinstance(outcome := await run.wait(LIMIT), Paused)
     assert outcome.status == "paused"
     assert office.ledger.lines("boundary") == ["model asked 0"]
     records = await office.records("boundary")
     assert [type(x) for x in records[2:]] == [PauseAsked, Replied, Parked]
-    assert (await run.state()).waits_for == []
+    now = (await run.state()).now
+    assert (now.verb, now.by, now.reason) == ("paused", "ann", "have a look")
     await run.resume(by="ann")
     assert isinstance(outcome := await run.wait(LIMIT), Completed)
     assert outcome.output == "done"
@@ -80,10 +82,13 @@ async def test_tools_in_flight_finish_and_are_recorded_and_pausing_says_what_it_
     await office.ledger.until("tools-finish", "acted a")
     assert await run.status() == "pausing"
     async with asyncio.timeout(LIMIT):
-        while len(waits := (await run.state()).calls) > 1:
+        while len(waits := list((await run.state()).calls)) > 1:
             await asyncio.sleep(0.005)
-    assert waits == [{"call": "1.1", "tool": "act", "arguments": {"name": "b", "gate": "b"}, "phase": "intended"}]
-    assert (await run.state()).waits_for == ["act (1.1)"]
+    [call] = waits
+    assert (call.call_id, call.tool, call.phase) == ("1.1", "act", "intended")
+    assert call.arguments == {"name": "b", "gate": "b"}
+    now = (await run.state()).now
+    assert (now.verb, now.tools) == ("finishing", ("act",))
     office.ledger.open("tools-finish", "b")
     assert (await run.wait(LIMIT)).status == "paused"
     assert [x.call for x in await office.records("tools-finish") if isinstance(x, Returned)] == ["1.0", "1.1"]

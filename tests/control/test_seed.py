@@ -90,7 +90,7 @@ async def test_every_control_reaches_a_worker_in_another_process(office: Office)
     await on("every", "cancel", by="ann", reason="enough")
     assert (await control.do("wait", run="every"))["status"] == "cancelled"
     assert [w.split()[1] for w in ledger.lines("every", "undone")] == ["c", "b", "p", "a"]
-    assert [x["call"] for x in preview["undo"]] == ["4.0", "2.0", "1.1", "1.0"]  # type: ignore[index]
+    assert [x["call_id"] for x in preview["undo"]] == ["4.0", "2.0", "1.1", "1.0"]  # type: ignore[index]
     await ledger.until("every-fork", "acted c")
     assert ledger.lines("every-fork", "acted") == ["acted c"], "what was recorded before the fork is not done again"
     await on("every-fork", "cancel", by="ann")

@@ -14,6 +14,8 @@ from tests.control.world import LIMIT, Ledger, act, call, does, says, script, so
 
 from adjourn import Runtime
 from adjourn.core.records import AnyRecord, Claimed, Intended, Replied, Returned, Started
+from adjourn.core.run_status import RunStatus
+from adjourn.stores.protocol import Filter
 
 CREATED = 8
 
@@ -30,7 +32,7 @@ async def test_two_workers_share_runs_that_a_third_process_began(begin: Begin, a
             play = script(f"r{n}", does(act("a")), does(act("b", gate="b")), says("done"))
             await desk.store.create(Started(run=f"r{n}", kind="agent", program="solo", fingerprint=about, input=play))
         async with asyncio.timeout(LIMIT):
-            while len({row.worker for row in await desk.runs(status="running")}) < 2:
+            while len({row.worker for row in await desk.store.runs(Filter(status=RunStatus.RUNNING))}) < 2:
                 await asyncio.sleep(0.02)
         for n in range(CREATED):
             ledger.open(f"r{n}", "b")

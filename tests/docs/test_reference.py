@@ -31,13 +31,13 @@ INTERNAL: dict[type[object], set[str]] = {
     Agent: {"program", "fingerprint", "instructions_for", "specs", "terms", "load"},
     Flow: {"program", "fingerprint", "graph", "load"},
     FlowContext: {"leftover"},
-    Runtime: {"store", "worker", "deliver"},
+    Runtime: {"store", "worker", "deliver", "row"},
     ToolContext: {"leftover"},
 }
 
 HELD: list[tuple[str, type[object]]] = [
     ("agents.md", Agent), ("agents.md", Handle), ("tools.md", ToolContext), ("runtime.md", Runtime), ("runtime.md", Run),
-    ("runtime.md", RunState), ("outcomes.md", Checkpoint), ("outcomes.md", Interrupt), ("outcomes.md", PendingToolCall),
+    ("views.md", RunState), ("outcomes.md", Checkpoint), ("outcomes.md", Interrupt), ("outcomes.md", PendingToolCall),
     ("outcomes.md", Decision), ("stores.md", Store), ("flows.md", Flow), ("flows.md", FlowContext),
     ("flows.md", Execution),
 ]  # fmt: skip

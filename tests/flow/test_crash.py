@@ -79,7 +79,7 @@ async def insisted(test: Env, flow: Flow, world: World) -> dict[str, Any]:
             try:
                 run = await rt.start(flow, "go", run_id="r")
                 if await run.status() == "completed":
-                    return (await run.state()).data
+                    return (await run.state()).state
                 for interrupt in await rt.inbox(run="r"):
                     await rt.answer(interrupt.id, answer(interrupt, world), by="ann")
             except (StoreError, Conflict):

@@ -121,7 +121,7 @@ async def test_its_interrupts_are_in_the_inbox_and_anybody_may_answer_them() -> 
         assert [i.id for i in state.interrupts] == [inbox[0].id]
         await rt.answer(inbox[0].id, "A", by="ann")
         assert await completed(run) == {"kept": [["A", "B"]]}
-        verbs = [(e["verb"], e["by"], "refused" in e) for e in await run.audit()]
+        verbs = [(e.verb, e.by, bool(e.refused)) for e in await run.audit()]
         assert verbs == [
             ("start", "", False),
             ("answer", "bob", False),
@@ -140,7 +140,7 @@ async def test_pause_and_resume() -> None:
         assert await run.status() == "pausing"
         gate.go.set()
         assert (await paused(run)).status == "paused"
-        assert (await run.state()).data == {}
+        assert (await run.state()).state == {}
         await run.resume(by="ann")
         assert await completed(run) == {"kept": ["slow 1"]}
 
@@ -151,7 +151,7 @@ async def test_cancel_waits_for_the_chunk_in_flight_and_undoes_it() -> None:
         run = await test.runtime.start(gate.flow, 1)
         await gate.inside.wait()
         preview = await run.cancel_preview()
-        assert [c["tool"] for c in preview.in_flight] == ["slow"]
+        assert [c.tool for c in preview.in_flight] == ["slow"]
         await run.cancel(by="ann", reason="enough")
         gate.go.set()
         outcome = await run.wait(LIMIT)
@@ -207,7 +207,7 @@ async def test_a_halt_stops_the_next_chunk_and_lifting_it_goes_on(scope: str, ef
         await rt.halt(scope, by="ann", reason="incident")
         go.set()
         await test.settle()
-        assert (await run.status(), (await run.state()).data) == ("held", {})
+        assert (await run.status(), (await run.state()).state) == ("held", {})
         await rt.unhalt(scope, by="ann")
         await test.skip(2)
         assert await completed(run) == {"kept": ["second"]}

@@ -101,8 +101,8 @@ async def test_an_event_that_answers_a_question_is_somebodys_answer(address: str
         await run.emit("decided", True, by="ana")
         outcome = await run.wait(60)
         assert outcome.output == {"decided": True}
-        [line] = [x for x in await run.audit() if x["verb"] == "emit" and "refused" not in x]
-        assert line["by"] == "ana"
+        [line] = [x for x in await run.audit() if x.verb == "emit" and not x.refused]
+        assert line.by == "ana"
 
 
 async def test_two_waits_and_two_runs_each_take_their_own(address: str) -> None:

@@ -184,8 +184,8 @@ async def test_accepting_is_for_one_run_is_recorded_and_survives(db: str) -> Non
         assert paid == []
         with pytest.raises(ProgramChanged):
             await (await rt.get("r2")).wait(LIMIT)
-        [line] = [x for x in await run.audit() if x["verb"] == "accept"]
-        assert line["by"] == "ana" and line["changes"] == ["tool 'refund' has another schema or effect"]
+        [line] = [x for x in await run.audit() if x.verb == "accept"]
+        assert line.by == "ana" and line.more["changes"] == ["tool 'refund' has another schema or effect"]
         assert [x.by for _, x in await rt.store.load("r1") if isinstance(x, Accepted)] == ["ana"]
         assert await rt.verify() == []
         assert [m.run for m in await rt.store.misfits()] == ["r2"]

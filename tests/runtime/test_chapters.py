@@ -165,7 +165,7 @@ async def travel(address: str, chapters: bool, then: str = "") -> tuple[Any, lis
     kept: list[Any] = [type(x) for x in journal if not isinstance(x, Chapter | Claimed | Released)]
     told: Any = (
         outcome.undone if then else outcome.output,
-        state.done,
+        state.effects,
         state.usage,
         state.steps,
         kept,
@@ -210,7 +210,7 @@ async def test_a_chapter_begins_while_a_run_is_paused_and_it_goes_on_from_there(
         [waiting] = await rt.inbox()
         await run.answer(waiting, "x", by="ann")
         await run.wait(LIMIT)
-        assert (await run.state()).done[-1]["result"] == "booked b"
+        assert (await run.state()).effects[-1].result == "booked b"
 
 
 async def test_no_chapter_begins_in_a_run_that_has_ended_or_is_at_work(address: str) -> None:

@@ -113,7 +113,7 @@ async def test_a_whole_conversation_is_erased_with_a_line_of_the_audit_for_each_
         assert (done.run, done.turns) == ("r1", ("r3", "r2", "r0"))
         for run in (*runs, branch):
             assert (await elsewhere.store.get(run.id)).erased
-            assert [x["reason"] for x in await run.audit() if x["verb"] == "erase"] == ["asked for"]
+            assert [x.reason for x in await run.audit() if x.verb == "erase"] == ["asked for"]
             with pytest.raises(RunErased):
                 await elsewhere.start(chat(), "more", after=run.id)
         assert not (await elsewhere.store.get(apart.id)).erased

@@ -66,15 +66,15 @@ async def test_whoever_looks_finds_the_tombstone(address: str, ledger: Ledger) -
         done = await run.erase(by="ann", reason="asked to")
         assert (done.run, done.by, done.reason, done.others) == (run.id, "ann", "asked to", ())
         state = await run.state()
-        assert (state.status, state.input, state.text, state.done) == ("completed", None, "", [])
+        assert (state.status, state.input, state.text, state.effects) == ("completed", None, "", ())
         assert await run.messages() == []
         [row] = await rt.runs()
-        assert row.title == "erased by ann: asked to" and row.erased == done.at
+        assert row.title == "erased by ann: asked to" and row.erased_at == done.at
         [event] = await asyncio.wait_for(collect(run.watch()), LIMIT)
         assert isinstance(event, Recorded) and isinstance(event.record, Erased)
         [step] = Timeline.of(await rt.store.load(run.id)).steps
         assert (step.name, step.text, step.status) == ("erased", "by ann: asked to", "completed")
-        assert (await run.audit())[-1]["verb"] == "erase"
+        assert (await run.audit())[-1].verb == "erase"
 
 
 async def test_what_needs_its_content_says_that_it_was_erased(address: str, ledger: Ledger) -> None:

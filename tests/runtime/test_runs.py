@@ -144,14 +144,14 @@ async def test_messages_and_state_show_where_a_run_is(address: str, ledger: Ledg
         run = await rt.start(refunds(ledger), "go", run_id="r1")
         await run.wait(LIMIT)
         state = await run.state()
-        assert (state.status, state.steps, state.program) == ("waiting", 1, "refunds")
-        assert [c["phase"] for c in state.calls] == ["asked"]
+        assert (state.status, state.steps, state.agent) == ("waiting", 1, "refunds")
+        assert [c.phase for c in state.calls] == ["asked"]
         assert [type(m) for m in await run.messages()] == [UserMessage, AssistantMessage]
         await rt.approve(state.interrupts[0].id, by="ann")
         await run.wait(LIMIT)
         state = await run.state()
-        assert (state.status, state.calls, state.text) == ("completed", [], "refunded")
-        assert [d["result"] for d in state.done] == [{"order": "A1", "cents": 500}]
+        assert (state.status, state.calls, state.text) == ("completed", (), "refunded")
+        assert [call.result for call in state.effects] == [{"order": "A1", "cents": 500}]
         assert [type(m) for m in await run.messages()] == [UserMessage, AssistantMessage, ToolResult, AssistantMessage]
         assert await run.status() == "completed"
 

@@ -10,7 +10,7 @@ from tests.runtime.world import LIMIT
 from adjourn import Agent, Invalid, Policy, Runtime, ask, testing, tool
 from adjourn.core.state import State
 from adjourn.testing import ScriptedModel, call
-from adjourn.views.run_view import glance
+from adjourn.views.run_view import run_view
 
 
 def clerk(began: list[str]) -> Agent[Any]:
@@ -47,8 +47,8 @@ async def test_two_runs_of_a_session_go_one_after_the_other_and_others_beside_th
         assert await second.status() == "ready"
         row = await rt.store.get(second.id)
         [note] = await rt.store.misfits(runs=(second.id,))
-        seen = glance(row, State().fold_all(await rt.store.load(second.id)), [], env.clock.now(), note)
-        assert seen.doing == f"run {first.id} of its session comes first"
+        seen = run_view(row, State().fold_all(await rt.store.load(second.id)), [], env.clock.now(), misfit=note)
+        assert (seen.now.verb, seen.now.reason) == ("queued", f"run {first.id} of its session comes first")
         await first.cancel(by="ana")
         await _until(env, second, "waiting")
         assert await third.status() == "ready"

@@ -154,8 +154,8 @@ async def test_a_stored_run_follows_a_renamed_tool_and_says_so_everywhere(store:
             assert [m.tool for m in await run.messages() if isinstance(m, Result)] == ["pay", "wonder"]
             [step] = [x for x in Timeline.of(await store.load(name), 0.0).steps if x.kind == "upgrade"]
             assert "'transfer' is gone" in step.text
-            [line] = [line for line in await run.audit() if line["verb"] == "upgrade"]
-            assert line["changes"] == seen[0]
+            [line] = [line for line in await run.audit() if line.verb == "upgrade"]
+            assert line.more["changes"] == seen[0]
         assert await rt.verify() == []
     assert (await records(store))[: len(before)] == before, "nothing is written again"
     assert world.done == [("transfer", 5)] * 2
@@ -176,7 +176,7 @@ async def test_what_waits_for_an_approval_is_asked_again_under_its_new_name(stor
         items = await rt.inbox(run="r1")
         assert [item.call.tool for item in items if item.call] == ["pay", "pay"]
         assert not {first.id, second.id} & {item.id for item in items}
-        shown = [step for step in Timeline.of(await store.load("r1")).steps if step.kind == "call"]
+        shown = [step for step in Timeline.of(await store.load("r1")).steps if step.kind == "tool"]
         assert [(step.name, step.arguments) for step in shown] == [("pay", {"cents": 5}), ("pay", {"cents": 6})]
         assert world.done == []
         for item in items:

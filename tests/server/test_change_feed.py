@@ -4,6 +4,7 @@ import gc
 from typing import Any
 
 from adjourn import Runtime
+from adjourn.core.codec import decode, encode
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.records import Decided, RunCompleted
 from adjourn.errors import StoreError
@@ -53,7 +54,11 @@ class World:
     async def changed(self) -> dict[str, Any]:
         found = await self.look()
         assert found is not None
-        return found.data
+        return decode(encode(found.data))
+
+    def whole(self) -> dict[str, Any]:
+        """What a client that comes first is told."""
+        return decode(encode(self.hub._whole().data))
 
 
 async def test_a_look_reads_what_has_changed_and_no_more() -> None:
@@ -62,13 +67,13 @@ async def test_a_look_reads_what_has_changed_and_no_more() -> None:
         await wait_for(world.store, approval(), run=f"old{n}")
     world.clock.advance(60)
     assert await world.look() is None
-    assert len(world.hub._whole().data["open"]) == 1_200
+    assert len(world.whole()["open"]) == 1_200
     world.clock.advance(60)
     await wait_for(world.store, approval(), run="new")
     world.store.given = 0
     data = await world.changed()
     assert (data["opened"], data["closed"], data["waiting"]) == (["new:1.0?0"], [], 1_201)
-    assert [run["id"] for run in data["runs"]] == ["new"]
+    assert [run["run_id"] for run in data["runs"]] == ["new"]
     assert world.store.given == 2, "one run and one interrupt"
     for _ in range(3):
         world.clock.advance(60)
@@ -105,7 +110,7 @@ async def test_what_is_decided_voided_or_over_is_closed_once() -> None:
     assert (data["closed"], data["waiting"]) == (["over:1.0?0"], 0)
     assert await world.look() is None
     inbox = await world.store.inbox(Filter())
-    assert {i.ref for i in inbox} == set(world.hub._whole().data["open"])
+    assert {i.ref for i in inbox} == set(world.whole()["open"])
 
 
 async def test_more_changes_than_fit_on_a_page_are_all_seen() -> None:

@@ -100,5 +100,5 @@ async def test_runs_of_a_session_go_one_after_the_other(server: Serving, admin: 
 
 async def test_a_queue_needs_a_session_and_there_is_no_other(admin: Client) -> None:
     for body in ({"queue": "session"}, {"queue": "program", "session": "s"}):
-        refused = await admin.post("runs", json={"program": "talker", "input": "go", **body})
+        refused = await admin.post("runs", json={"agent": "talker", "input": "go", **body})
         assert refused.status_code == 422, refused.text

@@ -8,10 +8,10 @@ from tests.server.world import at
 
 from adjourn.errors import Invalid
 from adjourn.server import Postman, add_chat
-from adjourn.server.notifications import chat
 from adjourn.server.notifications.chat import words
 from adjourn.stores.memory import MemoryStore
 from adjourn.stores.protocol import Store
+from adjourn.views.words import TOPICS
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::DeprecationWarning"
@@ -62,7 +62,7 @@ async def test_what_no_service_understands_is_refused_without_repeating_its_secr
     assert await store.endpoints() == []
 
 
-@pytest.mark.parametrize("topic", sorted(chat.HAPPENED))
+@pytest.mark.parametrize("topic", sorted(TOPICS))
 def test_every_topic_is_said_in_words(topic: str) -> None:
     title, text = words(topic, {"run_id": "r1", "agent": "clerk", "scope": "*"}, f"{CONSOLE}/runs/r1")
     assert topic not in title

@@ -67,8 +67,8 @@ async def test_an_action_that_was_edited_and_asks_again_is_shown_old_and_new(
     assert item["digest"][:16] in said["detail"]
     assert now["digest"][:16] in said["detail"]
     seen = (await admin.get(f"interrupts/{at(said['next'])}")).json()
-    assert seen["open"] is True
-    assert (await admin.decide(seen["interrupt"], "approve")).status_code == 200
+    assert seen["status"] == "open"
+    assert (await admin.decide(seen, "approve")).status_code == 200
 
 
 async def test_an_action_that_was_edited_and_ran_shows_what_ran(server: Serving, people: People, admin: Client) -> None:
@@ -185,7 +185,7 @@ async def test_g35_a_fork_asks_again_what_a_person_answered_and_only_who_may_dec
         for body in ({}, {"at": answered}, {"input": "refund order EVE-9"}, {"instruction": "the order is EVE-9"}):
             made = (await olga.post(path, json=body)).json()
             assert made["at"] < answered
-            copy = await server.runtime.get(made["id"])
+            copy = await server.runtime.get(made["run_id"])
             assert (await copy.wait(LIMIT)).status == "waiting"
         refused = await olga.post(path, json={"at": answered, "answers": "keep"})
         assert refused.status_code == 403
@@ -195,7 +195,7 @@ async def test_g35_a_fork_asks_again_what_a_person_answered_and_only_who_may_dec
     assert changed.status_code == 422
     kept = (await admin.post(path, json={"at": answered, "answers": "keep"})).json()
     assert kept["at"] == answered
-    copy = await server.runtime.get(kept["id"])
+    copy = await server.runtime.get(kept["run_id"])
     await copy.wait(LIMIT)
     assert ledger == ["123", "123"]
     [forked] = [x for _, x in await server.runtime.store.load(copy.id) if isinstance(x, Forked)]

@@ -273,10 +273,10 @@ def brackets(begin: str) -> bytes:
 
 BODIES = [
     ("session", brackets('{"key": "x", "a": '), {413}),
-    ("runs", brackets('{"program": "talker", "input": '), {400}),
-    ("runs", b'{"program": "talker", "input": "%b"}' % (b"," * MEGABYTE), {200}),
-    ("runs", b'{"program": "nothing", "input": [%b0]}' % (b"1.5e300," * 99_000), {404}),
-    ("runs", b'{"program": "nothing", "input": %b1%b}' % (b'{"a":' * 90, b"}" * 90), {404}),
+    ("runs", brackets('{"agent": "talker", "input": '), {400}),
+    ("runs", b'{"agent": "talker", "input": "%b"}' % (b"," * MEGABYTE), {200}),
+    ("runs", b'{"agent": "nothing", "input": [%b0]}' % (b"1.5e300," * 99_000), {404}),
+    ("runs", b'{"agent": "nothing", "input": %b1%b}' % (b'{"a":' * 90, b"}" * 90), {404}),
     ("halts", brackets('{"scope": "*", "reason": '), {413}),
 ]  # fmt: skip
 

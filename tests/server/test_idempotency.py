@@ -10,9 +10,9 @@ from adjourn.server import Serving, Users, serving
 
 
 async def test_a_start_that_is_sent_again_is_the_same_run(admin: Client) -> None:
-    body, key = {"program": "refunds", "input": "go"}, {"Idempotency-Key": "start-1"}
+    body, key = {"agent": "refunds", "input": "go"}, {"Idempotency-Key": "start-1"}
     answers = await asyncio.gather(*(admin.post("runs", json=body, headers=key) for _ in range(5)))
-    assert len({a.json()["id"] for a in answers}) == 1
+    assert len({a.json()["run_id"] for a in answers}) == 1
     other = await admin.post("runs", json={**body, "input": "other"}, headers=key)
     assert (other.status_code, other.json()["code"]) == (409, "run_exists")
     assert len((await admin.get("runs")).json()["items"]) == 1

@@ -19,14 +19,14 @@ async def pages(client: Client, path: str, **params: Any) -> list[list[dict[str,
 
 
 async def ids(client: Client, path: str, **params: Any) -> list[str]:
-    return [x.get("ref") or x["id"] for page in await pages(client, path, **params) for x in page]
+    return [x.get("ref") or x["run_id"] for page in await pages(client, path, **params) for x in page]
 
 
 async def test_pages_of_runs_are_whole_and_in_order(admin: Client) -> None:
     made = [await admin.start("desk", run_id=f"r{n:02}") for n in range(23)]
     found = await pages(admin, "runs", limit=5)
     assert [len(p) for p in found] == [5, 5, 5, 5, 3]
-    assert [r["id"] for p in found for r in p] == made[::-1]
+    assert [r["run_id"] for p in found for r in p] == made[::-1]
     assert [len(p) for p in await pages(admin, "runs", limit=23)] == [23, 0]
 
 

@@ -65,7 +65,7 @@ async def test_an_origin_that_is_not_ours_changes_nothing(server: Serving, admin
     ]
     assert [(a.status_code, a.json()["code"]) for a in answers] == [(403, "wrong_origin")] * 5
     assert all("access-control-allow-origin" not in a.headers for a in answers)
-    assert (await admin.get(f"interrupts/{at(item['ref'])}")).json()["open"] is True
+    assert (await admin.get(f"interrupts/{at(item['ref'])}")).json()["status"] == "open"
 
 
 @pytest.mark.parametrize("site", ["cross-site", "same-site", "cross-origin", ""])

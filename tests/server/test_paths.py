@@ -41,7 +41,7 @@ async def test_an_interrupt_of_any_name_is_read_and_answered(
     for name in (item["id"], item["ref"]):
         if name not in (".", ".."):  # a client takes those for places, whatever they stand for; the ref has a name
             seen = await admin.get(f"interrupts/{at(name)}")
-            assert seen.json()["interrupt"]["id"] == id
+            assert seen.json()["id"] == id
             assert (await admin.head(f"interrupts/{at(name)}")).status_code == 200
     assert (await admin.decide(item, "answer", value=1)).status_code == 200
     assert (await run.wait(LIMIT)).status == "completed"
@@ -52,13 +52,13 @@ async def test_generated_ids_of_nested_calls_errors_and_limits_work(admin: Clien
         item = await admin.waiting(program)
         assert part in item["id"]
         seen = (await admin.get(f"interrupts/{at(item['id'])}")).json()
-        assert (seen["open"], seen["interrupt"]["digest"]) == (True, item["digest"])
+        assert (seen["status"], seen["digest"]) == ("open", item["digest"])
 
 
 async def test_the_words_of_a_nested_agent_are_its_own(admin: Client) -> None:
     item = await admin.waiting("nested")
     seen = (await admin.get(f"interrupts/{at(item['id'])}")).json()
-    assert seen["interrupt"]["path"] == "1.0"
+    assert seen["path"] == "1.0"
     assert (await admin.get(f"runs/{item['run_id']}")).json()["children"][0]["agent"] == "refunds"
 
 

@@ -57,7 +57,7 @@ async def test_a_run_s_own_key_is_told_of_no_other_run(
 
 @pytest.mark.parametrize("id", ["a;b", "a/b", "-a", "ünï", "a\n", "", "x" * 201])
 async def test_an_id_outside_of_the_alphabet_starts_nothing(server: Serving, admin: Client, id: str) -> None:
-    answer = await admin.post("runs", json={"program": "refunds", "input": "x", "run_id": id})
+    answer = await admin.post("runs", json={"agent": "refunds", "input": "x", "run_id": id})
     assert answer.status_code == 422 and "run_id" in answer.json()["detail"]
     assert await server.runtime.runs() == []
 
@@ -87,7 +87,7 @@ async def test_what_is_told_of_two_of_one_id_leads_to_each(address: str) -> None
         await rt.store.endpoints(Endpoint("hook", "webhook", "https://a.example/", "whsec_x", ()), by="ana")
         await started(rt, "desk", "one", "two")
         told = [decode(letter.body)["data"] for letter in await rt.store.letters()]
-        assert [(data["interrupt_id"], data["ref"]) for data in told] == [
+        assert [(data["id"], data["ref"]) for data in told] == [
             (GIVEN, f"one:{GIVEN}"),
             (GIVEN, f"two:{GIVEN}"),
         ]
@@ -96,5 +96,5 @@ async def test_what_is_told_of_two_of_one_id_leads_to_each(address: str) -> None
         assert links == [f"https://ops.example.com/inbox/{at(data['ref'])}" for data in told]
         for data in told:
             assert (await rt.interrupt(data["ref"])).run_id == data["run_id"]
-        before_refs = {k: v for k, v in told[0].items() if k != "ref"}
+        before_refs = {"run_id": told[0]["run_id"], "interrupt_id": told[0]["id"]}
         assert postman._link(before_refs) == f"https://ops.example.com/inbox/{at(GIVEN)}"

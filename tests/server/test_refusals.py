@@ -82,7 +82,7 @@ async def test_a_body_that_cannot_be(admin: Client, body: bytes, kind: str, stat
 
 
 async def test_a_program_that_is_not_here_is_named_with_those_that_are(admin: Client) -> None:
-    answer = await admin.post("runs", json={"program": "nobody", "input": 1})
+    answer = await admin.post("runs", json={"agent": "nobody", "input": 1})
     is_problem(answer, 404, "not_found")
     assert "refunds" in answer.json()["detail"]
 
@@ -90,8 +90,8 @@ async def test_a_program_that_is_not_here_is_named_with_those_that_are(admin: Cl
 async def test_a_run_id_that_is_taken_by_something_else(admin: Client) -> None:
     await admin.start("refunds", run_id="mine")
     assert await admin.start("refunds", run_id="mine") == "mine"
-    is_problem(await admin.post("runs", json={"program": "refunds", "input": 2, "run_id": "mine"}), 409, "run_exists")
-    is_problem(await admin.post("runs", json={"program": "refunds", "input": 2, "run_id": "a/b"}), 422, "invalid")
+    is_problem(await admin.post("runs", json={"agent": "refunds", "input": 2, "run_id": "mine"}), 409, "run_exists")
+    is_problem(await admin.post("runs", json={"agent": "refunds", "input": 2, "run_id": "a/b"}), 422, "invalid")
 
 
 async def test_a_key_of_an_idempotent_request_is_short_and_plain(admin: Client) -> None:

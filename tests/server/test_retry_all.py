@@ -49,7 +49,7 @@ async def test_what_failed_after_the_look_is_not_decided_by_it(admin: Client) ->
     assert late["opened_at"] > seen["until"]
     done = await retry(admin, one, seen["until"])
     assert [x["ref"] for x in done.json()["items"]] == [one["ref"]]
-    assert (await admin.get(f"interrupts/{at(late['ref'])}")).json()["open"] is True
+    assert (await admin.get(f"interrupts/{at(late['ref'])}")).json()["status"] == "open"
 
 
 async def test_approvals_questions_and_calls_in_doubt_are_like_nothing(admin: Client) -> None:
@@ -59,7 +59,7 @@ async def test_approvals_questions_and_calls_in_doubt_are_like_nothing(admin: Cl
         assert (await alike(admin, item))["refs"] == []
         refused = await retry(admin, item, 1e12)
         assert (refused.status_code, refused.json()["code"]) == (422, "invalid_answer")
-        assert (await admin.get(f"interrupts/{at(item['ref'])}")).json()["open"] is True
+        assert (await admin.get(f"interrupts/{at(item['ref'])}")).json()["status"] == "open"
 
 
 async def test_two_clicks_and_a_repeated_request_decide_once(admin: Client) -> None:

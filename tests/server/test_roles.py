@@ -106,8 +106,8 @@ async def test_a_run_s_own_key_reads_that_run_and_nothing_else(
         assert (await run.decide(other, "answer", value={"ok": 1})).status_code == 403
         for verb in ("pause", "resume", "cancel", "say", "emit", "fork"):
             assert (await run.post(f"runs/{item['run_id']}/{verb}", json={})).status_code == 403
-        assert (await run.post("runs", json={"program": "refunds", "input": 1})).status_code == 403
-    assert (await admin.get(f"interrupts/{at(item['ref'])}")).json()["open"] is True
+        assert (await run.post("runs", json={"agent": "refunds", "input": 1})).status_code == 403
+    assert (await admin.get(f"interrupts/{at(item['ref'])}")).json()["status"] == "open"
 
 
 @pytest.mark.parametrize("name", ["refunds", "nested"])

@@ -20,10 +20,12 @@ async def test_a_glance_says_what_a_run_waits_for_and_since_when(admin: Client) 
     item = await admin.waiting("careful")
     run = item["run_id"]
     [line] = (await admin.get("glances", params={"runs": f"{run},nobody"})).json()["items"]
-    assert (line["id"], line["status"], line["now"]) == (run, "waiting", "deploy needs approval")
-    assert line["detail"] == "production" and line["expires_at"] == item["expires_at"]
-    assert line["since"] == item["opened_at"] and line["waits"] == 1
-    assert [bar["kind"] for bar in line["shape"]] == ["model", "wait"] and line["shape"][-1]["to"] is None
+    now = line["now"]
+    assert (line["run_id"], line["status"], line["open_interrupts"]) == (run, "waiting", 1)
+    assert (now["verb"], now["kind"], now["tools"], now["reason"]) == ("waiting", "approval", ["deploy"], "production")
+    assert (now["since"], now["until"], now["more"]) == (item["opened_at"], item["expires_at"], 0)
+    assert now["interrupt_ref"] == item["ref"]
+    assert [bar["kind"] for bar in line["spans"]] == ["model", "wait"] and line["spans"][-1]["end"] is None
 
 
 async def test_a_glance_follows_its_run_and_a_halt(admin: Client) -> None:
@@ -36,9 +38,10 @@ async def test_a_glance_follows_its_run_and_a_halt(admin: Client) -> None:
     await admin.decide(item, "approve")
     await admin.until(item["run_id"], "completed")
     [line] = (await admin.get("glances", params=params)).json()["items"]
-    assert (line["status"], line["now"], line["expires_at"]) == ("completed", "refunded", None)
-    assert [bar["kind"] for bar in line["shape"]] == ["model", "wait", "tool", "model"]
-    assert all(bar["to"] is not None for bar in line["shape"])
+    now = line["now"]
+    assert (line["status"], now["verb"], now["text"], now["until"]) == ("completed", "ended", "refunded", None)
+    assert [bar["kind"] for bar in line["spans"]] == ["model", "wait", "tool", "model"]
+    assert all(bar["end"] is not None for bar in line["spans"])
 
 
 async def test_too_many_runs_at_once_are_refused_with_the_number(admin: Client) -> None:
@@ -53,31 +56,30 @@ async def test_a_timeline_tells_an_approved_call_from_beginning_to_end(admin: Cl
     before = await steps_of(admin, run)
     assert [s["name"] for s in before["steps"]] == ["started", "model", "refund"]
     call = before["steps"][-1]
-    assert (call["status"], call["interrupt"], call["digest"]) == ("waiting", item["ref"], item["digest"])
+    assert (call["status"], call["interrupt_ref"], call["digest"]) == ("waiting", item["ref"], item["digest"])
     assert call["arguments"] == {"order": "A1", "cents": 500} and call["took"] is None
     await admin.decide(item, "approve", edit={"order": "A1", "cents": 400}, note="less")
     await admin.until(run, "completed")
     after = await steps_of(admin, run, before["seq"])
     assert [s["name"] for s in after["steps"]] == ["refund", "model", "completed"], "only what changed"
     done = after["steps"][0]
-    assert (
-        done["n"] == call["n"] and done["arguments"]["cents"] == 400 and done["result"] == {"order": "A1", "cents": 400}
-    )
-    assert [s["kind"] for s in done["spans"]] == ["wait", "run"] and done["interrupt"] is None
-    assert "edited, approved by ana: less" in done["note"] and done["key"]
+    assert (done["number"], done["arguments"]["cents"]) == (call["number"], 400)
+    assert done["result"] == {"order": "A1", "cents": 400}
+    assert [s["kind"] for s in done["spans"]] == ["wait", "run"] and done["interrupt_ref"] == ""
+    assert "edited, approved by ana: less" in done["note"] and done["idempotency_key"]
     assert (await steps_of(admin, run, after["seq"]))["steps"] == []
 
 
 async def test_a_nested_agents_steps_are_below_it(admin: Client) -> None:
     item = await admin.waiting("nested")
     seen = await steps_of(admin, item["run_id"])
-    names = [(s["level"], s["kind"], s["name"]) for s in seen["steps"]]
+    names = [(s["depth"], s["kind"], s["name"]) for s in seen["steps"]]
     assert names == [
         (0, "start", "started"),
         (0, "model", "model"),
-        (0, "child", "refunds"),
+        (0, "agent", "refunds"),
         (1, "model", "model"),
-        (1, "call", "refund"),
+        (1, "tool", "refund"),
     ]
 
 

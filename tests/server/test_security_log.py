@@ -177,9 +177,9 @@ async def test_a_start_that_is_refused(place: str) -> None:
     async def visit(up: Serving, keys: dict[str, str]) -> None:
         async with Client(up, keys["operator"]) as operator:
             for _ in range(2):
-                assert (await operator.post("runs", json={"program": "absent", "input": 1})).status_code == 404
+                assert (await operator.post("runs", json={"agent": "absent", "input": 1})).status_code == 404
             for text, status in (("one", 200), ("two", 409)):
-                body = {"program": "refunds", "input": text, "run_id": "same"}
+                body = {"agent": "refunds", "input": text, "run_id": "same"}
                 assert (await operator.post("runs", json=body)).status_code == status
 
     found = [line for line in await visited(place, visit) if line[0] == "start"]

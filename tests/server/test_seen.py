@@ -14,12 +14,12 @@ async def test_an_interrupt_says_who_approved_it_so_far_and_who_closed_it(
     async with Client(server, people[1]["lena"]) as lena, Client(server, people[1]["lars"]) as lars:
         assert (await lena.decide(item, "approve", note="looks right")).status_code == 200
         half = (await admin.get(f"interrupts/{at(item['ref'])}")).json()
-        assert (half["open"], half["closed"]) == (True, None)
+        assert (half["status"], half["closed"]) == ("open", None)
         assert [(v["by"], v["note"]) for v in half["votes"]] == [("lena", "looks right")]
         assert (await lars.decide(item, "approve")).status_code == 200
     whole = (await admin.get(f"interrupts/{at(item['ref'])}")).json()
     assert [v["by"] for v in whole["votes"]] == ["lena", "lars"]
-    assert (whole["open"], whole["closed"]["why"], whole["closed"]["by"]) == (False, "approve", "lars")
+    assert (whole["status"], whole["closed"]["why"], whole["closed"]["by"]) == ("decided", "approve", "lars")
 
 
 async def test_an_edit_is_shown_to_whoever_comes_too_late(admin: Client) -> None:

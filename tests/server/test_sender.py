@@ -70,7 +70,7 @@ async def test_what_is_told_is_signed_in_the_standard_s_way_and_says_where_to_lo
     message = told.verified(secret)
     assert (message["type"], message["data"]["run_id"]) == ("interrupt.opened", run)
     assert (message["data"]["kind"], message["data"]["tool"]) == ("approval", "refund")
-    assert message["data"]["link"] == f"{CONSOLE}/inbox/{at(message['data']['interrupt_id'])}"
+    assert message["data"]["link"] == f"{CONSOLE}/inbox/{at(message['data']['ref'])}"
     assert told.headers["content-type"] == "application/json"
     for wrong in (
         {**told.headers, "webhook-id": "msg_other"},
@@ -292,6 +292,6 @@ async def test_a_server_delivers_what_its_runs_have_to_say(folder: Path) -> None
         assert link == f"{server.url}/inbox/{at(item['ref'])}"
         for method in ("GET", "HEAD"):  # whoever scans mails and chats opens it
             await admin.request(method, link)
-        assert (await admin.get(f"interrupts/{at(item['ref'])}")).json()["open"] is True
+        assert (await admin.get(f"interrupts/{at(item['ref'])}")).json()["status"] == "open"
         await admin.decide(item, "approve")
         assert (await receiver.until(2))[1].verified(secret)["type"] == "run.completed"

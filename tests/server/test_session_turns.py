@@ -37,14 +37,14 @@ async def test_a_run_in_a_session_goes_on_with_its_last_one_unless_it_is_told_no
 
 async def test_a_session_whose_last_run_goes_on_is_a_conflict_and_so_are_two_at_once(admin: Client) -> None:
     open_turn = await admin.waiting("refunds", session="s")
-    refused = await admin.post("runs", json={"program": "refunds", "input": "b", "session": "s"})
+    refused = await admin.post("runs", json={"agent": "refunds", "input": "b", "session": "s"})
     assert (refused.status_code, open_turn["run_id"] in refused.text) == (409, True)
     await turn(admin, "a", session="t")
-    body = {"program": "talker", "input": "b", "session": "t"}
+    body = {"agent": "talker", "input": "b", "session": "t"}
     both = await asyncio.gather(*(admin.post("runs", json=body) for _ in range(2)))
     codes = sorted(answer.status_code for answer in both)
     assert codes in ([200, 409], [200, 200])
-    begun = [answer.json()["id"] for answer in both if answer.status_code == 200]
+    begun = [answer.json()["run_id"] for answer in both if answer.status_code == 200]
     for run in begun:
         await admin.until(run, "completed")
     lengths = sorted([len(await said(admin, run)) for run in begun])
@@ -57,7 +57,7 @@ async def test_a_conversation_is_erased_whole(admin: Client) -> None:
     done = (await admin.post(f"runs/{second}/erase", json={"reason": "asked for", "whole": True})).json()
     assert done["turns"] == [first]
     for run in (first, second):
-        assert (await admin.get(f"runs/{run}")).json()["run"]["erased_at"]
+        assert (await admin.get(f"runs/{run}")).json()["erased_at"]
 
 
 class Placed(MemoryStore):

@@ -258,14 +258,14 @@ async def test_behind_a_proxy_each_client_has_its_own_limits_and_its_own_line_in
         assert (await ana.get("me")).status_code == 200
         await ana.start("talker")
         [entry] = (await ana.get("audit")).json()["items"]
-        assert entry["from"].endswith(" http 203.0.113.7")
+        assert entry["origin"].endswith(" http 203.0.113.7")
     users.close()
 
 
 async def test_without_a_trusted_proxy_nobody_chooses_their_own_address(server: Serving, admin: Client) -> None:
-    await admin.post("runs", json={"program": "talker", "input": "x"}, headers={"X-Forwarded-For": "6.6.6.6"})
+    await admin.post("runs", json={"agent": "talker", "input": "x"}, headers={"X-Forwarded-For": "6.6.6.6"})
     [entry] = (await admin.get("audit")).json()["items"]
-    assert entry["from"].endswith(" http 127.0.0.1")
+    assert entry["origin"].endswith(" http 127.0.0.1")
 
 
 # Only https

@@ -356,4 +356,4 @@ async def test_a_halt_and_a_run_s_change_are_told(admin: Client) -> None:
         [*_, told] = await events.until(lambda e: bool(e.data["halts"]))
         assert told.data["halts"][0]["reason"] == "incident"
         run = await admin.start("refunds")
-        await events.until(lambda e: any(r["id"] == run and r["status"] == "waiting" for r in e.data["runs"]))
+        await events.until(lambda e: any(r["run_id"] == run and r["status"] == "waiting" for r in e.data["runs"]))

@@ -15,5 +15,5 @@ async def test_a_run_is_the_next_turn_of_one_that_has_ended(admin: Client) -> No
 async def test_what_has_no_next_turn_is_refused(admin: Client) -> None:
     waits = (await admin.waiting("refunds"))["run_id"]
     for after, code in ((waits, 409), ("nobody", 404), ('{"format": "x"}', 422)):
-        answer = await admin.post("runs", json={"program": "talker", "input": "go", "after": after})
+        answer = await admin.post("runs", json={"agent": "talker", "input": "go", "after": after})
         assert answer.status_code == code, answer.text

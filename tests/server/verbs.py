@@ -159,7 +159,8 @@ async def rest(admin: Client, run: str) -> None:
     row: dict[str, Any] = {}
     while True:
         found = await admin.until(run, *RESTS)
-        if found["seq"] == row.get("seq") and not found["worker"] and not found["held"]:
+        lifted = found["status"] == "waiting" and not found["open_interrupts"] and not found["wake_at"]
+        if found["seq"] == row.get("seq") and not found["worker"] and not lifted:
             return
         row = found
         await asyncio.sleep(0.02)
@@ -174,7 +175,7 @@ def on_run(verb: str, **body: Any) -> Callable[[Client, Case], Awaitable[httpx.R
     async def act(client: Client, case: Case) -> httpx.Response:
         answer = await client.post(f"runs/{case.run}/{verb}", json=body)
         if verb == "fork" and answer.status_code == 200:
-            case.runs.append(answer.json()["id"])
+            case.runs.append(answer.json()["run_id"])
         return answer
 
     return act
@@ -190,9 +191,9 @@ def on_item(verb: str, **body: Any) -> Callable[[Client, Case], Awaitable[httpx.
 
 
 async def start(client: Client, case: Case) -> httpx.Response:
-    answer = await client.post("runs", json={"program": "free", "input": "x"})
+    answer = await client.post("runs", json={"agent": "free", "input": "x"})
     if answer.status_code == 200:
-        case.runs.append(answer.json()["id"])
+        case.runs.append(answer.json()["run_id"])
     return answer
 
 
@@ -245,7 +246,7 @@ async def halted(admin: Client) -> Case:
 
     async def is_held() -> bool:
         row = (await admin.get(f"runs/{case.run}/status")).json()
-        return bool(row["held"]) and not row["worker"]
+        return bool(row["held_by"]) and not row["worker"]
 
     await eventually(is_held)
     return case

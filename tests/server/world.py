@@ -151,9 +151,9 @@ class Client(httpx.AsyncClient):
         )
 
     async def start(self, program: str, **body: Any) -> str:
-        answer = await self.post("runs", json={"program": program, "input": "go", **body})
+        answer = await self.post("runs", json={"agent": program, "input": "go", **body})
         assert answer.status_code == 200, answer.text
-        return answer.json()["id"]
+        return answer.json()["run_id"]
 
     async def until(self, run: str, *statuses: str) -> dict[str, Any]:
         """The run's row once it has one of these statuses."""

@@ -40,12 +40,12 @@ export function Decided({ on, search }: { on: string; search: string }) {
       const page = await ask("/audit", { limit: PAGE, after: more ? after.value : "" });
       const found = list(page.get("items"))
         .map(obj)
-        .filter((o) => text(o.get("interrupt")))
+        .filter((o) => text(o.get("interrupt_id")))
         .map((o): Line => ({
           at: num(o.get("at")),
-          run: text(o.get("run")),
+          run: text(o.get("run_id")),
           by: text(o.get("by")),
-          ref: `${text(o.get("run"))}:${text(o.get("interrupt"))}`,
+          ref: `${text(o.get("run_id"))}:${text(o.get("interrupt_id"))}`,
           verdict: text(o.get("verdict")),
           note: text(o.get("note")),
           refused: text(o.get("refused")),
@@ -104,7 +104,7 @@ function useItem(ref: string): { row: RefObject<HTMLLIElement>; item: Item | nul
     const watcher = new IntersectionObserver(([seen]) => {
       if (!seen?.isIntersecting) return;
       watcher.disconnect();
-      const found = titles.get(ref) ?? ask(`/interrupts/${at(ref)}`).then((o) => itemOf(o.get("interrupt")));
+      const found = titles.get(ref) ?? ask(`/interrupts/${at(ref)}`).then(itemOf);
       titles.set(ref, found);
       found.then(setItem, () => titles.delete(ref));
     });

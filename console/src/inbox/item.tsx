@@ -32,7 +32,7 @@ export function ItemPane({ id, focus, onward }: Props) {
     const stop = listen({
       changed: (c) => {
         const run = d.seen.peek()?.item.run;
-        if (c.closed.includes(id) || c.more || c.runs.some((r) => r.id === run)) void d.look();
+        if (c.closed.includes(id) || c.more || c.runs.some((r) => r.run_id === run)) void d.look();
       },
       whole: () => void d.look(),
     });

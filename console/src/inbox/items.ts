@@ -20,6 +20,7 @@ export interface Item {
   agent: string;
   kind: Kind;
   type: string;
+  callId: string;
   payload: Json;
   call: PendingCall | null;
   schema: Json | undefined;
@@ -94,6 +95,7 @@ export function itemOf(from: Json | undefined): Item {
     agent: text(o.get("agent")),
     kind: text(o.get("kind")) as Kind,
     type: text(o.get("type")),
+    callId: text(o.get("call_id")),
     payload: o.get("payload") ?? null,
     call: call instanceof Map ? callOf(call) : null,
     schema: o.get("answer_schema"),
@@ -152,8 +154,8 @@ function callOf(o: Obj): PendingCall {
 export function seenOf(o: Obj): Seen {
   const closed = o.get("closed");
   return {
-    item: itemOf(o.get("interrupt")),
-    open: o.get("open") === true,
+    item: itemOf(o),
+    open: text(o.get("status")) === "open",
     status: text(o.get("run_status")),
     attempts: list(o.get("attempts")).map(attemptOf),
     votes: list(o.get("votes")).map(voteOf),
@@ -186,9 +188,4 @@ function closedOf(o: Obj): Closed {
 }
 
 /** The call an item is about, as written after the run in an address; "" for one without a call. */
-export function stepOf(i: Item): string {
-  if (i.call) return i.call.id;
-  const local = i.ref.slice(i.run.length + 1);
-  const call = local.split("?")[0] ?? "";
-  return local.includes("?") && !call.includes(":") && call !== "poison" && i.kind !== "limit" ? call : "";
-}
+export const stepOf = (i: Item): string => i.callId;

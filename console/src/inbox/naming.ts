@@ -1,21 +1,27 @@
 /** How items are called: kinds, choices, expiry, and how they were closed. */
 import { now } from "../api";
 import { clock } from "../words";
+import { CHOICES, EXPIRY, KIND_WORDS, PROSE } from "../generated/words";
 import type { Kind } from "../types";
 import type { Closed, Item } from "./items";
 import { isObj, Num, text, write, type Json } from "./json";
 
 /** Kind → glyph, word, what is asked. */
 export const KINDS: Record<Kind, readonly [glyph: string, word: string, ask: string]> = {
-  approval: ["wait", "Approval", "Approve this action?"],
-  question: ["model", "Question", "Answer this question"],
-  in_doubt: ["doubt", "In doubt", "Did this happen?"],
-  limit: ["clock", "Limit", "A limit is reached"],
-  error: ["fail", "Error", "A step failed"],
-  undo: ["undo", "Undo", "An undo failed"],
-  event: ["clock", "Event", "Waits for an event"],
-  timer: ["clock", "Timer", "Sleeps"],
+  approval: kind("approval", "wait"),
+  question: kind("question", "model"),
+  in_doubt: kind("in_doubt", "doubt"),
+  limit: kind("limit", "clock"),
+  error: kind("error", "fail"),
+  undo: kind("undo", "undo"),
+  event: kind("event", "clock"),
+  timer: kind("timer", "clock"),
 };
+
+function kind(name: Kind, glyph: string): readonly [string, string, string] {
+  const found = KIND_WORDS[name];
+  return [glyph, found?.word ?? name, found?.asks ?? name];
+}
 
 const BRIEF = 200;
 const brief = (t: string): string => (t.length > BRIEF ? `${t.slice(0, BRIEF)}…` : t);
@@ -24,7 +30,7 @@ const brief = (t: string): string => (t.length > BRIEF ? `${t.slice(0, BRIEF)}�
 export function prose(payload: Json): string {
   if (typeof payload === "string") return payload;
   if (isObj(payload))
-    for (const name of ["question", "text", "message", "title", "reason", "error"])
+    for (const name of PROSE)
       if (text(payload.get(name))) return text(payload.get(name));
   return "";
 }
@@ -73,45 +79,15 @@ export function headingOf(i: Item): string {
   return KINDS[i.kind][2];
 }
 
-const EXPIRY: Record<string, string> = {
-  deny: "then denied by expiry",
-  cancel: "then its run is cancelled by expiry",
-  escalate: "then escalated by expiry",
-};
 /** What happens when its time is over, and when that is. */
 export function afterwards(i: Item): string {
   if (i.expiresAt === null) return "it waits until somebody decides";
   const today = new Date(i.expiresAt * 1000).toDateString() === new Date(now() * 1000).toDateString();
   const when = today ? clock(i.expiresAt).slice(0, 5) : new Date(i.expiresAt * 1000).toLocaleString("sv-SE").slice(0, 16);
-  return `${EXPIRY[i.onExpiry] ?? `then ${i.onExpiry}`}, ${when}`;
+  return `then ${EXPIRY[i.onExpiry] ?? i.onExpiry}, ${when}`;
 }
 
-/** A choice → its word, what it means, what the button says. */
-export const CHOICES: Record<string, Record<string, readonly [word: string, what: string, deed: string]>> = {
-  in_doubt: {
-    happened: ["It happened", "Record this as its result and go on.", "Record that it happened"],
-    run: ["It did not happen", "Run it now, with the same key.", "Run it now"],
-    cancel: ["Give up", "Cancel the run and undo what can be undone.", "Cancel and undo"],
-  },
-  in_doubt_undoing: {
-    happened: ["It happened", "Undo it.", "Record that it happened"],
-    not: ["It did not happen", "There is nothing to undo.", "Record that it did not"],
-    leave: ["Leave it", "It is listed as residue.", "Leave it"],
-  },
-  limit: {
-    extend: ["Extend", "Go on until the new limit.", "Extend and resume"],
-    stop: ["Stop here", "End the run with what it has.", "Stop the run here"],
-  },
-  error: {
-    retry: ["Try the step again", "Nothing that finished runs again.", "Try the step again"],
-    cancel: ["Give up", "Cancel the run and undo what can be undone.", "Cancel and undo"],
-  },
-  undo: {
-    retry: ["Run the undo again", "With the same key.", "Run the undo again"],
-    done: ["It is undone", "Somebody did it by hand, or it was never needed.", "Record that it is undone"],
-    leave: ["Leave it", "It is listed as residue.", "Leave it"],
-  },
-};
+/** A choice: its word, what it means, what the button says. */
 export function choiceOf(i: Item, name: string, what: string): readonly [string, string, string] {
   const undoing = i.kind === "in_doubt" && i.choices.some(([k]) => k === "not");
   return CHOICES[undoing ? "in_doubt_undoing" : i.kind]?.[name] ?? [name, what, `Choose ${name}`];

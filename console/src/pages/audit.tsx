@@ -10,10 +10,11 @@ import { Button, Icon, refused, Time } from "../ui";
 import { Visible } from "../visible";
 import { useWindow } from "../window";
 import { count, many, shortId } from "../words";
-import type { Audit, Page } from "../types";
+import type { AuditEntry as Audit } from "../generated/types";
+import type { Page } from "../types";
 
 const ROW = 44;
-const PLAIN = new Set(["at", "run", "verb", "by", "from", "seq", "refused"]);
+const PLAIN = new Set(["at", "run_id", "verb", "by", "origin", "seq", "refused", "number", "cursor", "more"]);
 
 const CHOICES = [
   ["", "Everything"],
@@ -114,13 +115,13 @@ export function AuditPage() {
 }
 
 function Line({ entry: r, top }: { entry: Audit; top: number }) {
-  const rest = Object.entries(r).filter(([k, v]) => !PLAIN.has(k) && typeof v !== "object" && v !== "");
+  const rest = Object.entries({ ...r, ...r.more }).filter(([k, v]) => !PLAIN.has(k) && typeof v !== "object" && v !== "");
   return (
     <div class="al" role="row" style={{ top: `${top}px` }} data-verb={r.verb} data-refused={r.refused ? "" : undefined}>
       <span role="cell" class="t2 num">
         <Time at={r.at} />
       </span>
-      <span role="cell" class="clip" title={r.from ? `from ${r.from}` : ""}>
+      <span role="cell" class="clip" title={r.origin ? `from ${r.origin}` : ""}>
         <Visible text={r.by || "somebody"} />
       </span>
       <span role="cell" class="clip">
@@ -128,13 +129,13 @@ function Line({ entry: r, top }: { entry: Audit; top: number }) {
           <Visible text={r.verb} />
         </b>{" "}
         <span class="t3 sm">
-          <Visible text={rest.map(([k, v]) => `${k} ${String(v)}`).join(" · ")} />
+          <Visible text={rest.map(([k, v]) => `${k.replace(/_id$/, "")} ${String(v)}`).join(" · ")} />
         </span>
       </span>
       <span role="cell" class="mono sm clip">
-        {r.run && !r.run.startsWith("@") ? (
-          <Link to={to("runs", r.run)}>
-            <Visible text={shortId(r.run)} />
+        {r.run_id && !r.run_id.startsWith("@") ? (
+          <Link to={to("runs", r.run_id)}>
+            <Visible text={shortId(r.run_id)} />
           </Link>
         ) : (
           "–"

@@ -2,23 +2,14 @@
 import { useState } from "preact/hooks";
 import { get, intent, post } from "../api";
 import { Dialog } from "../dialog";
+import { TOPICS } from "../generated/words";
 import { useLoaded } from "../loading";
 import { Failure } from "../states";
 import { Button, Command, Pill, refused, Time, toast } from "../ui";
 import { Visible } from "../visible";
 import { count } from "../words";
-import type { Endpoint, Letter, Page } from "../types";
-
-const TOPICS = [
-  "interrupt.opened",
-  "interrupt.reminded",
-  "run.completed",
-  "run.cancelled",
-  "run.failed",
-  "run.stuck",
-  "halt.set",
-  "halt.lifted",
-];
+import type { EndpointView as Endpoint, LetterView as Letter } from "../generated/types";
+import type { Page } from "../types";
 
 export function Endpoints() {
   const { data, error, again } = useLoaded((s) => get<Page<Endpoint>>("/endpoints", {}, s), []);

@@ -3,18 +3,11 @@ import { useState } from "preact/hooks";
 import { denied, logout, me } from "../api";
 import { Connection, Top } from "../frame";
 import { KeysTable } from "../help";
+import { ROLES } from "../generated/words";
 import { choice, choose, type Choice } from "../theme";
 import { Button, refused } from "../ui";
 import { Visible } from "../visible";
 import { Endpoints, Letters } from "./notices";
-
-const MAY: Record<string, string> = {
-  viewer: "look at everything, and do nothing",
-  operator: "start, pause, resume, cancel, say, fork, halt and unhalt; decisions are for approvers",
-  approver: "approve, deny and answer; runs are controlled by operators",
-  admin: "do everything, and manage who is told",
-  run: "look at its own run",
-};
 
 export function SettingsPage() {
   const who = me.value;
@@ -35,7 +28,7 @@ export function SettingsPage() {
           </dd>
           <dt>Role</dt>
           <dd>
-            {who.role}: may {MAY[who.role] ?? "look"}
+            {who.role}: may {ROLES[who.role] ?? "look"}
           </dd>
           <dt>Groups</dt>
           <dd>{who.groups.length ? <Visible text={who.groups.join(", ")} /> : <span class="t3">none</span>}</dd>

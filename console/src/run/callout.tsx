@@ -1,22 +1,16 @@
 /** Why it waits: for what, in whose name, by which rule, until when. Only when it waits. */
 import type { ComponentChildren } from "preact";
+import { EXPIRY } from "../generated/words";
 import { tick } from "../live";
 import { now } from "../api";
 import { go, to } from "../router";
 import { Button, Time } from "../ui";
 import { Visible } from "../visible";
 import { gist, remaining, rough } from "../words";
-import type { Interrupt, RunState } from "../types";
+import type { InterruptSummary as Interrupt, Residue, RunView as RunState } from "../generated/types";
 import { NoWorkerFits } from "./misfit";
 import { Bar } from "./note";
 import type { Line } from "./tree";
-
-const VERBS: Record<string, string> = {
-  deny: "denied by expiry",
-  approve: "approved by expiry",
-  cancel: "cancelled by expiry",
-  escalate: "given to others",
-};
 
 function headOf(i: Interrupt): ComponentChildren {
   const tool = i.call ? (
@@ -58,7 +52,8 @@ function headOf(i: Interrupt): ComponentChildren {
 const brief = (text: string): string => (text.length > 200 ? `${text.slice(0, 200)}…` : text);
 
 export function Callout({ state, lines, resume }: { state: RunState; lines: Line[]; resume: (() => void) | null }) {
-  const { run, misfit } = state;
+  const { misfit } = state;
+  const run = state;
   if (misfit && run.status === "ready") return <NoWorkerFits misfit={misfit} run={run} />;
   const people = state.interrupts.filter((i) => i.kind !== "event" && i.kind !== "timer");
   const first = [...people].sort((a, b) => (a.expires_at ?? Infinity) - (b.expires_at ?? Infinity) || a.opened_at - b.opened_at)[0];
@@ -135,15 +130,12 @@ export function Callout({ state, lines, resume }: { state: RunState; lines: Line
   return null;
 }
 
-const left = (x: unknown): string => {
-  const { tool, why } = (x ?? {}) as { tool?: string; why?: string };
-  return [tool, why].filter(Boolean).join(": ");
-};
+const left = (x: Residue): string => [x.tool, x.why].filter(Boolean).join(": ");
 
 function Waiting({ i, more, state, lines }: { i: Interrupt; more: number; state: RunState; lines: Line[] }) {
   const child = state.children.find((c) => c.path === i.path)?.agent;
   const busy = lines
-    .filter((l) => l.step.status === "running" && (l.step.kind === "child" || l.step.kind === "chunk") && l.step.id !== i.path)
+    .filter((l) => l.step.status === "running" && (l.step.kind === "agent" || l.step.kind === "chunk") && l.step.call_id !== i.path)
     .map((l) => l.step.name);
   const rule = i.call?.reason || i.call?.rule;
   const tone = i.kind === "error" ? "fail" : "wait";
@@ -185,7 +177,7 @@ function Waiting({ i, more, state, lines }: { i: Interrupt; more: number; state:
           {i.expires_at ? (
             <>
               {" "}
-              · <Left at={i.expires_at} word="expires" />, then {VERBS[i.on_expiry] ?? i.on_expiry}
+              · <Left at={i.expires_at} word="expires" />, then {EXPIRY[i.on_expiry] ?? i.on_expiry}
             </>
           ) : (
             " · no expiry"
@@ -211,7 +203,7 @@ function Left({ at, word }: { at: number; word: string }) {
 
 function Pausing({ lines }: { lines: Line[] }) {
   tick.value;
-  const busy = lines.findLast((l) => l.step.status === "running" && l.step.kind !== "child")?.step;
+  const busy = lines.findLast((l) => l.step.status === "running" && l.step.kind !== "agent")?.step;
   const asked = lines.findLast((l) => l.step.kind === "pause")?.step;
   const s = asked ? now() - asked.at : 0;
   const name = busy ? (busy.kind === "writing" ? "the model’s answer" : busy.name) : "what runs";
@@ -222,7 +214,7 @@ function Pausing({ lines }: { lines: Line[] }) {
       head={
         s > 5 && busy ? (
           <>
-            Pausing: still finishing <Visible text={name} />, {rough(now() - (busy.spans.at(-1)?.from ?? busy.at))}
+            Pausing: still finishing <Visible text={name} />, {rough(now() - (busy.spans.at(-1)?.start ?? busy.at))}
           </>
         ) : (
           <>

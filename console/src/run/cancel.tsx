@@ -10,10 +10,11 @@ import { LongText } from "../values";
 import { Visible } from "../visible";
 import { count, json, shortId } from "../words";
 import { Big } from "../numbers";
-import type { Preview, Run, Step, Undoing } from "../types";
+import type { CancelPreview as Preview, RunSummary as Run, CallView as Undoing, Residue } from "../generated/types";
+import type { Step } from "../types";
 
 export function CancelDialog({ run, steps, close, pause }: { run: Run; steps: Step[]; close: () => void; pause: (() => void) | null }) {
-  const { data, error, again } = useLoaded((s) => get<Preview>(`/runs/${at(run.id)}/cancel-preview`, {}, s), []);
+  const { data, error, again } = useLoaded((s) => get<Preview>(`/runs/${at(run.run_id)}/cancel-preview`, {}, s), []);
   const [shown, setShown] = useState<Preview | null>(null);
   const [changed, setChanged] = useState<string[]>([]);
   const [reason, setReason] = useState("");
@@ -25,7 +26,7 @@ export function CancelDialog({ run, steps, close, pause }: { run: Run; steps: St
     if (!now || busy || offline.value) return;
     setBusy(true);
     try {
-      const fresh = await get<Preview>(`/runs/${at(run.id)}/cancel-preview`);
+      const fresh = await get<Preview>(`/runs/${at(run.run_id)}/cancel-preview`);
       const differs = difference(now, fresh);
       if (differs.length) {
         setShown(fresh);
@@ -33,7 +34,7 @@ export function CancelDialog({ run, steps, close, pause }: { run: Run; steps: St
         setBusy(false);
         return;
       }
-      await post(`/runs/${at(run.id)}/cancel`, reason.trim() ? { reason: reason.trim() } : {}, key);
+      await post(`/runs/${at(run.run_id)}/cancel`, reason.trim() ? { reason: reason.trim() } : {}, key);
       close();
       toast("done", "Cancel recorded.", n ? "What it did is undone, last thing first." : "There is nothing to undo.");
     } catch (e) {
@@ -43,8 +44,8 @@ export function CancelDialog({ run, steps, close, pause }: { run: Run; steps: St
     }
   };
   const stepOf = (call: string): string => {
-    const found = steps.find((s) => s?.id === call);
-    return found ? `step ${found.id}` : "";
+    const found = steps.find((s) => s?.call_id === call);
+    return found ? `step ${found.call_id}` : "";
   };
   return (
     <Dialog
@@ -54,9 +55,9 @@ export function CancelDialog({ run, steps, close, pause }: { run: Run; steps: St
       lead={
         <>
           <p class="t2">
-            <Visible text={run.title || run.program} />{" "}
+            <Visible text={run.title || run.agent} />{" "}
             <span class="t3">
-              · <Visible text={run.program} /> · <span class="mono">{shortId(run.id)}</span>
+              · <Visible text={run.agent} /> · <span class="mono">{shortId(run.run_id)}</span>
             </span>
           </p>
           <p class="gap-top">
@@ -142,9 +143,9 @@ function What({ preview: p, stepOf }: { preview: Preview; stepOf: (call: string)
         >
           {p.in_flight.map((c) => (
             <Item
-              key={c.call}
+              key={c.call_id}
               item={c}
-              where={stepOf(c.call)}
+              where={stepOf(c.call_id)}
               note={c.undo ? "Given time to finish. If it happened, its undo is added on top of the list below." : "Given time to finish."}
             />
           ))}
@@ -157,7 +158,7 @@ function What({ preview: p, stepOf }: { preview: Preview; stepOf: (call: string)
           title={`${p.in_flight.length ? "Then " : ""}${count(p.undo.length, "thing is", "things are")} undone`}
         >
           {p.undo.map((c, i) => (
-            <Item key={c.call} item={c} n={i + 1} where={stepOf(c.call)} undo />
+            <Item key={c.call_id} item={c} n={i + 1} where={stepOf(c.call_id)} undo />
           ))}
         </Part>
       ) : (
@@ -170,7 +171,7 @@ function What({ preview: p, stepOf }: { preview: Preview; stepOf: (call: string)
           title={`${count(p.residue.length, "thing stays", "things stay")} as ${p.residue.length === 1 ? "it is" : "they are"}`}
         >
           {p.residue.map((c) => (
-            <Item key={c.call} item={c} where={stepOf(c.call)} note={`${why(c)} It will be listed on the run as residue.`} />
+            <Item key={c.call_id} item={c} where={stepOf(c.call_id)} note={`${why(c)} It will be listed on the run as residue.`} />
           ))}
         </Part>
       ) : null}
@@ -178,8 +179,8 @@ function What({ preview: p, stepOf }: { preview: Preview; stepOf: (call: string)
   );
 }
 
-const why = (c: Undoing): string => {
-  const text = typeof c["why"] === "string" && c["why"] ? c["why"] : "the tool has no undo";
+const why = (c: Residue): string => {
+  const text = c.why || "the tool has no undo";
   return text.charAt(0).toUpperCase() + text.slice(1) + (text.endsWith(".") ? "" : ".");
 };
 
@@ -195,9 +196,9 @@ function Part({ tone, icon, title, children }: { tone: string; icon: string; tit
   );
 }
 
-function Item({ item, n, where, note, undo = false }: { item: Undoing; n?: number; where: string; note?: string; undo?: boolean }) {
+function Item({ item, n, where, note, undo = false }: { item: Undoing | Residue; n?: number; where: string; note?: string; undo?: boolean }) {
   return (
-    <li class="un" data-call={item.call}>
+    <li class="un" data-call={item.call_id}>
       <span class="ix">{n ?? ""}</span>
       <span>
         {undo ? <span class="t3 sm">undo </span> : null}
@@ -236,9 +237,9 @@ function difference(old: Preview, fresh: Preview): string[] {
     ["residue", "stays"],
   ] as const;
   for (const [part, word] of parts) {
-    const [a, b] = [old[part].map((c) => c.call), fresh[part].map((c) => c.call)];
-    for (const c of fresh[part]) if (!a.includes(c.call)) lines.push(`now ${word}: ${c.tool}`);
-    for (const c of old[part]) if (!b.includes(c.call)) lines.push(`no longer ${word}: ${c.tool}`);
+    const [a, b] = [old[part].map((c) => c.call_id), fresh[part].map((c) => c.call_id)];
+    for (const c of fresh[part]) if (!a.includes(c.call_id)) lines.push(`now ${word}: ${c.tool}`);
+    for (const c of old[part]) if (!b.includes(c.call_id)) lines.push(`no longer ${word}: ${c.tool}`);
   }
   return lines;
 }

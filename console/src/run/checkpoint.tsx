@@ -3,16 +3,16 @@ import { useState } from "preact/hooks";
 import { at, get } from "../api";
 import { Button, Command, refused } from "../ui";
 import { many, shortId } from "../words";
-import type { Run } from "../types";
+import type { RunSummary as Run } from "../generated/types";
 
 export function Checkpoint({ run }: { run: Run }) {
   const [busy, setBusy] = useState(false);
   const [size, setSize] = useState(0);
-  const name = `${run.id.replace(/[^\w.-]+/g, "_")}.checkpoint.json`;
+  const name = `${run.run_id.replace(/[^\w.-]+/g, "_")}.checkpoint.json`;
   const download = async (): Promise<void> => {
     setBusy(true);
     try {
-      const { checkpoint } = await get<{ checkpoint: string }>(`/runs/${at(run.id)}/checkpoint`);
+      const { checkpoint } = await get<{ checkpoint: string }>(`/runs/${at(run.run_id)}/checkpoint`);
       const blob = new Blob([checkpoint], { type: "application/json" });
       setSize(blob.size);
       const link = document.createElement("a");
@@ -28,7 +28,7 @@ export function Checkpoint({ run }: { run: Run }) {
   };
   return (
     <section class="card pad stack" aria-label="Checkpoint">
-      <h2>Checkpoint of {shortId(run.id)}</h2>
+      <h2>Checkpoint of {shortId(run.run_id)}</h2>
       <p class="t2">
         Everything this run has done, as one file. It can be kept, checked, and resumed on another machine; what finished is not done again.
         Record {many(run.seq)} is the last in it.

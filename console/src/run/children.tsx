@@ -2,7 +2,8 @@
 import { Empty } from "../states";
 import { Pill } from "../ui";
 import { Visible } from "../visible";
-import type { RunState, Step } from "../types";
+import type { RunView as RunState } from "../generated/types";
+import type { Step } from "../types";
 
 export function Children({ state, steps, open }: { state: RunState; steps: Step[]; open: (step: Step) => void }) {
   if (!state.children.length) {
@@ -15,7 +16,7 @@ export function Children({ state, steps, open }: { state: RunState; steps: Step[
   return (
     <ul class="card kids" aria-label="Children">
       {state.children.map((c) => {
-        const step = steps.find((s) => s?.id === c.path);
+        const step = steps.find((s) => s?.call_id === c.path);
         return (
           <li key={c.path}>
             <div class="row">

@@ -5,7 +5,7 @@ import { at, intent, post } from "../api";
 import { Button, refused, toast } from "../ui";
 import { count } from "../words";
 import { reasons } from "./verbs";
-import type { Interrupt, Run } from "../types";
+import type { InterruptSummary as Interrupt, RunSummary as Run } from "../generated/types";
 
 export function Composer({ run, questions, field }: { run: Run; questions: Interrupt[]; field: RefObject<HTMLTextAreaElement> }) {
   const [text, setText] = useState("");
@@ -18,7 +18,7 @@ export function Composer({ run, questions, field }: { run: Run; questions: Inter
     const said = text.trim();
     if (!said || busy || off) return;
     setBusy(true);
-    post<{ dropped: string[] }>(`/runs/${at(run.id)}/say`, { text: said, ...(abandon ? { abandon: true } : {}) }, key)
+    post<{ dropped: string[] }>(`/runs/${at(run.run_id)}/say`, { text: said, ...(abandon ? { abandon: true } : {}) }, key)
       .then(
         (answer) => {
           setText("");
@@ -49,8 +49,8 @@ export function Composer({ run, questions, field }: { run: Run; questions: Inter
       <textarea
         ref={field}
         rows={1}
-        aria-label={`Say something to ${run.program}`}
-        placeholder={off ? `Say: ${off}.` : `Say something to ${run.program}. It reads this at its next step.`}
+        aria-label={`Say something to ${run.agent}`}
+        placeholder={off ? `Say: ${off}.` : `Say something to ${run.agent}. It reads this at its next step.`}
         value={text}
         maxLength={100000}
         readOnly={!!off}

@@ -6,7 +6,8 @@ import { offline } from "../live";
 import { go, to } from "../router";
 import { Button, refused, toast } from "../ui";
 import { Visible } from "../visible";
-import type { Run, Step } from "../types";
+import type { ForkRef, RunSummary as Run } from "../generated/types";
+import type { Step } from "../types";
 
 export function ResumeDialog({ run, steps, close }: { run: Run; steps: number; close: () => void }) {
   const [text, setText] = useState("");
@@ -16,7 +17,7 @@ export function ResumeDialog({ run, steps, close }: { run: Run; steps: number; c
     if (busy || offline.value) return;
     setBusy(true);
     const said = text.trim();
-    post(`/runs/${at(run.id)}/resume`, said ? { instruction: said } : {}, key).then(
+    post(`/runs/${at(run.run_id)}/resume`, said ? { instruction: said } : {}, key).then(
       () => {
         close();
         toast("done", "Resumed.", said ? "The agent reads your instruction before anything else." : "");
@@ -66,7 +67,7 @@ export function ResumeDialog({ run, steps, close }: { run: Run; steps: number; c
 
 export function ForkDialog({ run, step, close }: { run: Run; step: Step | null; close: () => void }) {
   const [text, setText] = useState("");
-  const [record, setRecord] = useState(step?.record ?? 0);
+  const [record, setRecord] = useState(step?.first_seq ?? 0);
   const [busy, setBusy] = useState(false);
   const [wrong, setWrong] = useState<Problem | null>(null);
   const [key, setKey] = useState(intent);
@@ -75,15 +76,15 @@ export function ForkDialog({ run, step, close }: { run: Run; step: Step | null; 
     if (busy || offline.value) return;
     setBusy(true);
     const said = text.trim();
-    post<{ id: string }>(
-      `/runs/${at(run.id)}/fork`,
+    post<ForkRef>(
+      `/runs/${at(run.run_id)}/fork`,
       { ...(record ? { at: record } : {}), ...(said ? { instruction: said } : {}) },
       key,
     ).then(
       (made) => {
         close();
         toast("done", "Forked.", "This is the new run. The other one stays as it is.");
-        go(to("runs", made.id));
+        go(to("runs", made.run_id));
       },
       (e: unknown) => {
         setBusy(false);

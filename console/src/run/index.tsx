@@ -5,7 +5,7 @@ import { useKeys } from "../keys";
 import { later } from "../later";
 import { halts, tick } from "../live";
 import { about, back, go, href, Link, place, query, setQuery, to } from "../router";
-import { row } from "../rows";
+import { row, summaryOf } from "../rows";
 import { shownStatus } from "../runs/row";
 import { Failure, Skeleton } from "../states";
 import { Icon, Pill, RunId, say, STATUSES, Tabs } from "../ui";
@@ -21,7 +21,8 @@ import { Panel } from "./panel";
 import { firstChoice, linesOf, type Line } from "./tree";
 import { ENDED, PhoneVerbs, reasons, usePause, Verbs, type Ask } from "./verbs";
 import { following, Switches, Waterfall } from "./waterfall";
-import type { Run, RunState, Step } from "../types";
+import type { RunSummary as Run, RunView as RunState } from "../generated/types";
+import type { Step } from "../types";
 
 // What only some look at, and never first.
 const tabs = () => import("./tabs");
@@ -59,7 +60,7 @@ export function RunPage({ id }: { id: string }) {
 const TABS = ["timeline", "conversation", "picture", "children", "journal", "checkpoint"];
 
 function Shown({ model, state }: { model: RunModel; state: RunState }) {
-  const run = row(state.run.id)?.value ?? state.run;
+  const run = row(state.run_id)?.value ?? summaryOf(state);
   const [ask, setAsk] = useState<Ask>("");
   const [closed, setClosed] = useState<ReadonlySet<string>>(new Set());
   const [drawer, setDrawer] = useState(false);
@@ -67,26 +68,26 @@ function Shown({ model, state }: { model: RunModel; state: RunState }) {
   const field = useRef<HTMLTextAreaElement>(null);
   const { send: pause } = usePause(run);
   const steps = model.steps.value;
-  const lines = useMemo(() => linesOf(steps, model.thinking.value, closed, run.program), [steps, model.thinking.value, closed]);
+  const lines = useMemo(() => linesOf(steps, model.thinking.value, closed, run.agent), [steps, model.thinking.value, closed]);
   const wanted = query.value.get("step");
-  const chosen = wanted ? lines.find((l) => l.step.id === wanted || `@${l.step.record}` === wanted)?.step : undefined;
+  const chosen = wanted ? lines.find((l) => l.step.call_id === wanted || `@${l.step.first_seq}` === wanted)?.step : undefined;
   const selected = chosen ?? firstChoice(lines, state);
   const tab = TABS.includes(place.value[2] ?? "") ? (place.value[2] as string) : "timeline";
   const alive = !ENDED.includes(run.status);
   const off = reasons(run);
   useAnnounced(run);
   useEffect(() => {
-    about.value = visible((run.title || run.program).slice(0, 60));
+    about.value = visible((run.title || run.agent).slice(0, 60));
     return () => {
       about.value = "";
     };
   }, [run.title]);
   const select = (step: Step, open = false): void => {
-    setQuery({ step: step.id || `@${step.record}` });
+    setQuery({ step: step.call_id || `@${step.first_seq}` });
     if (open) setDrawer(true);
   };
   const speak = (): void => {
-    if (tab !== "timeline") go(to("runs", run.id), { replace: true });
+    if (tab !== "timeline") go(to("runs", run.run_id), { replace: true });
     requestAnimationFrame(() => {
       field.current?.scrollIntoView({ block: "center" });
       field.current?.focus();
@@ -115,20 +116,20 @@ function Shown({ model, state }: { model: RunModel; state: RunState }) {
         setFrom(selected);
         setAsk("fork");
       }}
-      record={(n) => go(`${to("runs", run.id, "journal")}?record=${n}`)}
+      record={(n) => go(`${to("runs", run.run_id, "journal")}?record=${n}`)}
     />
   ) : null;
   return (
-    <main class="run-page" data-run={run.id} data-status={run.status}>
+    <main class="run-page" data-run={run.run_id} data-status={run.status}>
       <PhoneTop run={run} />
       <nav class="row sm t3 trail" aria-label="Where you are">
         <Link to="/runs">Runs</Link>
         <Icon name="right" />
-        <Link to={`/runs?q=${encodeURIComponent(`agent:${run.program}`)}`}>
-          <Visible text={run.program} />
+        <Link to={`/runs?q=${encodeURIComponent(`agent:${run.agent}`)}`}>
+          <Visible text={run.agent} />
         </Link>
         <Icon name="right" />
-        <RunId id={run.id} />
+        <RunId id={run.run_id} />
         {state.started_by ? (
           <span>
             · started by <Visible text={state.started_by} />
@@ -151,14 +152,14 @@ function Shown({ model, state }: { model: RunModel; state: RunState }) {
         ) : null}
       </nav>
       <div class="row start title">
-        <Title text={run.title || run.program} />
+        <Title text={run.title || run.agent} />
         <Verbs run={run} ask={open} speak={speak} />
       </div>
       <div class="row facts-row">
         <Pill status={shownStatus(run, halts.value.length > 0)} />
         <Facts model={model} state={state} run={run} lines={lines} />
       </div>
-      <Callout state={{ ...state, run }} lines={lines} resume={off.resume ? null : () => open("resume")} />
+      <Callout state={{ ...state, ...run }} lines={lines} resume={off.resume ? null : () => open("resume")} />
       <div class={`split ${drawer ? "drawn" : ""}`}>
         <div class="left">
           <RunTabs run={run} state={state} tab={tab} seq={model.clock.value.seq} />
@@ -181,7 +182,7 @@ function Shown({ model, state }: { model: RunModel; state: RunState }) {
           ) : tab === "picture" ? (
             <Picture state={state} steps={steps} selected={selected} select={select} />
           ) : tab === "children" ? (
-            <Children state={state} steps={steps} open={(s) => go(`${to("runs", run.id)}?step=${encodeURIComponent(s.id)}`)} />
+            <Children state={state} steps={steps} open={(s) => go(`${to("runs", run.run_id)}?step=${encodeURIComponent(s.call_id)}`)} />
           ) : tab === "journal" ? (
             <Journal model={model} />
           ) : (
@@ -211,7 +212,7 @@ function folded(old: ReadonlySet<string>, id: string, on: boolean): ReadonlySet<
 function useAnnounced(run: Run): void {
   const before = useRef(run.status);
   useEffect(() => {
-    if (before.current !== run.status) say(`${STATUSES[run.status]?.[2] ?? run.status}: ${run.title || run.program}.`);
+    if (before.current !== run.status) say(`${STATUSES[run.status]?.[2] ?? run.status}: ${run.title || run.agent}.`);
     before.current = run.status;
   }, [run.status]);
 }
@@ -238,7 +239,7 @@ function Facts({ model, state, run, lines }: { model: RunModel; state: RunState;
   const rests = !works && !ENDED.includes(run.status);
   if (works || rests) tick.value;
   const since = Math.max(0, now() - c.now);
-  const last = lines.findLast((l) => l.step.status === "running" && l.step.kind !== "child")?.step ?? lines.at(-1)?.step;
+  const last = lines.findLast((l) => l.step.status === "running" && l.step.kind !== "agent")?.step ?? lines.at(-1)?.step;
   const done = lines.filter((l) => l.step.status === "completed" && l.step.kind === "chunk").length;
   const flow = run.kind === "flow";
   const u = state.usage;
@@ -247,7 +248,7 @@ function Facts({ model, state, run, lines }: { model: RunModel; state: RunState;
       {flow ? (
         <Fact name="Chunks" value={chunks(lines, done)} />
       ) : (
-        <Fact name="Step" value={last?.id && last.kind !== "writing" ? last.id : String(state.steps + (works ? 1 : 0))} />
+        <Fact name="Step" value={last?.call_id && last.kind !== "writing" ? last.call_id : String(state.steps + (works ? 1 : 0))} />
       )}
       <Fact name="Worked" value={duration(c.worked + (works ? since : 0))} />
       <Fact name="Waited" value={duration(c.waited + (rests ? since : 0))} />
@@ -280,7 +281,7 @@ function Fact({ name, value, title }: { name: string; value: string; title?: str
 }
 
 function RunTabs({ run, state, tab, seq }: { run: Run; state: RunState; tab: string; seq: number }) {
-  const path = (id: string): string => to(...["runs", run.id, ...(id === "timeline" ? [] : [id])]);
+  const path = (id: string): string => to(...["runs", run.run_id, ...(id === "timeline" ? [] : [id])]);
   const tabs = [
     { id: "timeline", word: "Timeline" },
     ...(run.kind === "flow" ? [] : [{ id: "conversation", word: "Conversation" }]),
@@ -305,7 +306,7 @@ function LiveText({ model, lines, run }: { model: RunModel; lines: Line[]; run: 
   return (
     <>
       {texts.map(([path, text]) => {
-        const agent = path ? lines.find((l) => l.step.id === path)?.step.name : run.program;
+        const agent = path ? lines.find((l) => l.step.call_id === path)?.step.name : run.agent;
         return (
           <div class="say" key={path} data-live={path || "root"}>
             <div class="row sm t3">
@@ -335,10 +336,10 @@ function PhoneTop({ run }: { run: Run }) {
       </button>
       <div class="grow">
         <b class="clip block">
-          <Visible text={run.title || run.program} />
+          <Visible text={run.title || run.agent} />
         </b>
         <div class="sm t3 clip">
-          <Visible text={run.program} /> · {rough(now() - run.created_at)}
+          <Visible text={run.agent} /> · {rough(now() - run.created_at)}
         </div>
       </div>
       <Pill status={run.status} />

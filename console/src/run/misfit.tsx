@@ -5,7 +5,7 @@ import { Dialog } from "../dialog";
 import { offline } from "../live";
 import { Button, refused, toast } from "../ui";
 import { Visible } from "../visible";
-import type { Misfit, Run } from "../types";
+import type { MisfitView as Misfit, RunSummary as Run } from "../generated/types";
 import { Bar } from "./note";
 
 export function NoWorkerFits({ misfit: m, run }: { misfit: Misfit; run: Run }) {
@@ -42,7 +42,7 @@ function Accepting({ misfit: m, run, close }: { misfit: Misfit; run: Run; close:
   const send = (): void => {
     if (off || busy) return;
     setBusy(true);
-    post(`/runs/${at(run.id)}/accept`, { digest: seen.digest }, key).then(
+    post(`/runs/${at(run.run_id)}/accept`, { digest: seen.digest }, key).then(
       () => {
         close();
         toast("done", "Accepted.", "A worker that has this version goes on with the run.");

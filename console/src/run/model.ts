@@ -2,9 +2,10 @@
 import { effect, signal, type Signal } from "@preact/signals";
 import { address, at, get, setClock } from "../api";
 import { looking } from "../live";
-import { merge } from "../rows";
+import { merge, summaryOf } from "../rows";
 import { follow, type Event } from "../sse";
-import type { Recorded, RunState, Step, Thinking, Timeline } from "../types";
+import type { RunView as RunState, ModelCallView as Thinking, TimelineView as Timeline } from "../generated/types";
+import type { Step, Recorded } from "../types";
 
 const PAINT = 50;
 const GATHER = 60;
@@ -131,13 +132,13 @@ export class RunModel {
         get<Timeline>(`/runs/${at(this.id)}/timeline`, { after: this.seen || undefined }, this.control.signal),
       ]);
       setClock(timeline.now);
-      merge([state.run]);
+      merge([summaryOf(state)]);
       this.state.value = state;
       clearTimeout(this.glancing);
-      if (state.run.status === "ready" && looking.peek()) this.glancing = window.setTimeout(() => this.soon(), GLANCE);
+      if (state.status === "ready" && looking.peek()) this.glancing = window.setTimeout(() => this.soon(), GLANCE);
       if (timeline.steps.length) this.steps.value = placed(this.steps.peek(), timeline.steps);
       this.seen = timeline.seq;
-      this.thinking.value = timeline.thinking;
+      this.thinking.value = timeline.model_calls;
       this.clock.value = { now: timeline.now, worked: timeline.worked, waited: timeline.waited, seq: timeline.seq };
     } finally {
       this.reading = false;
@@ -153,6 +154,6 @@ export class RunModel {
 /** The steps, with those that changed in their places. */
 function placed(old: Step[], changed: Step[]): Step[] {
   const next = old.slice();
-  for (const step of changed) next[step.n] = step;
+  for (const step of changed) next[step.number] = step;
   return next;
 }

@@ -4,9 +4,11 @@ import { denied } from "../api";
 import { Button, CopyText, Duration, Pill } from "../ui";
 import { LongText, Value, Values } from "../values";
 import { Visible } from "../visible";
-import { clock, count, EFFECTS, exactTime, grouped } from "../words";
-import { nameOf } from "./tree";
-import type { RunState, Step } from "../types";
+import { EFFECTS } from "../generated/words";
+import { clock, count, exactTime, grouped } from "../words";
+import { nameOf, wordsOf } from "./tree";
+import type { RunView as RunState } from "../generated/types";
+import type { Step } from "../types";
 
 interface Props {
   step: Step;
@@ -19,19 +21,20 @@ interface Props {
 }
 
 export function Panel({ step, state, total, fork, record, close, text }: Props) {
-  const tool = ["call", "child", "chunk", "undo", "left"].includes(step.kind);
-  const where = [state.run.program, ...agentsOf(step, state), ...(tool ? [step.name] : [])];
-  const open = step.interrupt && state.interrupts.some((i) => i.ref === step.interrupt) ? step.interrupt : "";
+  const tool = ["tool", "agent", "chunk", "undo", "residue"].includes(step.kind);
+  const where = [state.agent, ...agentsOf(step, state), ...(tool ? [step.name] : [])];
+  const words = wordsOf(step).text;
+  const open = step.interrupt_ref && state.interrupts.some((i) => i.ref === step.interrupt_ref) ? step.interrupt_ref : "";
   return (
-    <aside class="card panel" aria-label={`Step ${step.id || nameOf(step)}`} data-panel={step.id || `@${step.record}`}>
+    <aside class="card panel" aria-label={`Step ${step.call_id || nameOf(step)}`} data-panel={step.call_id || `@${step.first_seq}`}>
       <header>
         <div class="row wrap">
           <h2 class="mono stepname">
             <Visible text={nameOf(step)} />
           </h2>
-          {step.status ? <Pill status={step.note === "in doubt" ? "in_doubt" : step.status} /> : null}
+          {step.status ? <Pill status={step.in_doubt ? "in_doubt" : step.status} /> : null}
           <span class="grow" />
-          {step.id && step.record ? <span class="sm t3 num">step {step.id}</span> : null}
+          {step.call_id && step.first_seq ? <span class="sm t3 num">step {step.call_id}</span> : null}
           {close ? (
             <Button look="q" class="x drawer-x" label="Close the step" onClick={close}>
               ×
@@ -41,7 +44,7 @@ export function Panel({ step, state, total, fork, record, close, text }: Props) 
         <div class="sm t3 where">
           <Visible text={where.join(" › ")} /> ·{" "}
           <time title={exactTime(step.at)}>
-            {step.status === "waiting" ? "asked" : "at"} {clock(step.spans.at(-1)?.from ?? step.at)}
+            {step.status === "waiting" ? "asked" : "at"} {clock(step.spans.at(-1)?.start ?? step.at)}
           </time>
         </div>
       </header>
@@ -57,10 +60,10 @@ export function Panel({ step, state, total, fork, record, close, text }: Props) 
           <Values value={step.arguments ?? null} />
         </Section>
       ) : null}
-      {!tool && step.text && step.kind !== "writing" ? (
+      {!tool && words && step.kind !== "writing" ? (
         <Section title={step.kind === "model" ? "Text" : step.kind === "end" ? "Output" : "What"}>
           <p class="prose">
-            <LongText text={step.text} limit={4000} />
+            <LongText text={words} limit={4000} />
           </p>
         </Section>
       ) : null}
@@ -75,7 +78,7 @@ export function Panel({ step, state, total, fork, record, close, text }: Props) 
             <LongText text={step.error} limit={2000} />
           </p>
         </Section>
-      ) : tool && (step.status === "completed" || step.ran) && step.kind !== "left" ? (
+      ) : tool && (step.status === "completed" || step.ran) && step.kind !== "residue" ? (
         <Section title="Result">
           <div class="mono rawv">
             <Value value={step.result} limit={2000} />
@@ -91,19 +94,19 @@ export function Panel({ step, state, total, fork, record, close, text }: Props) 
       ) : null}
       {step.reason || step.rules.length || step.effect ? <PolicyPart step={step} open={!!open} /> : null}
       <Identity step={step} total={total} />
-      <div class={open || step.record ? "sec row wrap" : "hide"}>
+      <div class={open || step.first_seq ? "sec row wrap" : "hide"}>
         {open ? (
           <Button look="p" onClick={() => go(to("inbox", open))} label={`Review ${nameOf(step)}`}>
             Review
           </Button>
         ) : null}
-        {step.record ? (
+        {step.first_seq ? (
           <>
             <Button icon="fork" off={denied("control")} onClick={fork} name="fork-here">
               Fork from here
             </Button>
             <span class="grow" />
-            <Button look="q" icon="right" onClick={() => record(step.record)} label={`See record ${step.record} in the journal`}>
+            <Button look="q" icon="right" onClick={() => record(step.first_seq)} label={`See record ${step.first_seq} in the journal`}>
               Record
             </Button>
           </>
@@ -180,11 +183,11 @@ function Identity({ step, total }: { step: Step; total: number }) {
             </dd>
           </>
         ) : null}
-        {step.key ? (
+        {step.idempotency_key ? (
           <>
             <dt>Key</dt>
             <dd>
-              <CopyText text={step.key}>{grouped(step.key)}</CopyText>
+              <CopyText text={step.idempotency_key}>{grouped(step.idempotency_key)}</CopyText>
             </dd>
           </>
         ) : null}
@@ -204,15 +207,15 @@ function Identity({ step, total }: { step: Step; total: number }) {
           <>
             <dt>{open.kind === "run" ? "Ran" : "Waited"}</dt>
             <dd class="num">
-              <Duration from={open.from} to={open.to} />
+              <Duration from={open.start} to={open.end} />
             </dd>
           </>
         ) : null}
-        {step.record ? (
+        {step.first_seq ? (
           <>
             <dt>Record</dt>
             <dd class="num">
-              {step.record} of {total}
+              {step.first_seq} of {total}
             </dd>
           </>
         ) : null}

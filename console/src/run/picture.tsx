@@ -6,7 +6,8 @@ import { Icon } from "../ui";
 import { visible } from "../visible";
 import { duration, gist, rough } from "../words";
 import { H, planeOf, W, type Box, type Join } from "./layout";
-import type { RunState, Step } from "../types";
+import type { RunView as RunState } from "../generated/types";
+import type { Graph, Step } from "../types";
 
 type Look = "done" | "running" | "waiting" | "failed" | "not reached" | "not taken" | "undone";
 const LOOKS: Record<Look, { glyph: string; tone: string; fill: string; stroke: string; dash: boolean; width: number }> = {
@@ -40,7 +41,7 @@ function seenAt(box: Box, steps: Map<string, Step[]>, over: boolean, taken: Set<
     return { look: skipped ? "not taken" : "not reached", text: skipped ? "not taken" : "not reached", step: null, times: 0 };
   }
   const times = found.length;
-  const since = step.spans.at(-1)?.from ?? step.at;
+  const since = step.spans.at(-1)?.start ?? step.at;
   if (step.status === "waiting")
     return { look: "waiting", text: `waiting ${rough((tick.value, now()) - since)} · ${step.note}`, step, times };
   if (step.status === "running") return { look: "running", text: `live · ${rough((tick.value, now()) - since)}`, step, times };
@@ -66,15 +67,15 @@ interface Props {
 
 export function Picture({ state, steps, selected, select }: Props) {
   const svg = useRef<SVGSVGElement>(null);
-  const plane = useMemo(() => (state.graph ? planeOf(state.graph) : null), [state.graph]);
+  const plane = useMemo(() => (state.graph ? planeOf(state.graph as Graph) : null), [state.graph]);
   const by = useMemo(() => {
     const map = new Map<string, Step[]>();
     for (const s of steps)
-      if (s && ["chunk", "child", "call"].includes(s.kind)) map.set(placeOf(s.id), [...(map.get(placeOf(s.id)) ?? []), s]);
+      if (s && ["chunk", "agent", "tool"].includes(s.kind)) map.set(placeOf(s.call_id), [...(map.get(placeOf(s.call_id)) ?? []), s]);
     return map;
   }, [steps]);
   if (!plane) return null;
-  const over = ["completed", "cancelled", "stopped"].includes(state.run.status);
+  const over = ["completed", "cancelled", "stopped"].includes(state.status);
   const taken = new Set([...by.keys()].map((k) => k.slice(0, k.lastIndexOf("/") + 1)).filter(Boolean));
   const seen = new Map(plane.boxes.map((b) => [b.key, seenAt(b, by, over, taken)]));
   const passed = (key: string): boolean => {
@@ -85,7 +86,7 @@ export function Picture({ state, steps, selected, select }: Props) {
   };
   const reached = (key: string): boolean => (seen.get(key)?.step ?? null) !== null || passed(key);
   const walk = (e: KeyboardEvent): void => {
-    const at = plane.boxes.find((b) => seen.get(b.key)?.step?.n === selected?.n) ?? plane.boxes[0];
+    const at = plane.boxes.find((b) => seen.get(b.key)?.step?.number === selected?.number) ?? plane.boxes[0];
     const next =
       at &&
       nearest(
@@ -105,7 +106,7 @@ export function Picture({ state, steps, selected, select }: Props) {
     const j = plane.joins.find((x) => x.key === key);
     return j ? [side === "out" ? j.x + 12 : j.x - 12, j.y] : [0, 0];
   };
-  const label = `Flow ${state.run.program}: ${plane.boxes.map((b) => `${b.name} ${seen.get(b.key)?.look ?? ""}`).join("; ")}`;
+  const label = `Flow ${state.agent}: ${plane.boxes.map((b) => `${b.name} ${seen.get(b.key)?.look ?? ""}`).join("; ")}`;
   return (
     <section class="card picture" aria-label="Picture">
       <div class="scroller" role="region" aria-label="Picture, scrolls sideways" tabIndex={0}>
@@ -160,7 +161,7 @@ export function Picture({ state, steps, selected, select }: Props) {
               key={b.key}
               box={b}
               seen={seen.get(b.key) as Seen}
-              on={!!selected && seen.get(b.key)?.step?.n === selected.n}
+              on={!!selected && seen.get(b.key)?.step?.number === selected.number}
               select={select}
             />
           ))}

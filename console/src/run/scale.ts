@@ -52,9 +52,9 @@ function extent(steps: Step[], now: number, alive: boolean): [number, number, [n
     end = Math.max(end, step.at);
     busy.push([step.at, step.at]);
     for (const s of spansOf(step)) {
-      end = Math.max(end, s.to ?? 0);
+      end = Math.max(end, s.end ?? 0);
       // A nested agent is as busy as its own steps are.
-      if (s.kind === "run" && step.kind !== "child") busy.push([s.from, s.to ?? now]);
+      if (s.kind === "run" && step.kind !== "agent") busy.push([s.start, s.end ?? now]);
     }
   }
   if (alive) end = Math.max(end, now);

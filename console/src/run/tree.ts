@@ -1,5 +1,7 @@
 /** The steps as rows: a nested agent's below its call, collapsed ones left out, what is being written at the end of its agent. */
-import type { RunState, Step, Thinking } from "../types";
+import { json } from "../words";
+import type { RunView as RunState, ModelCallView as Thinking } from "../generated/types";
+import type { Step } from "../types";
 
 export interface Line {
   step: Step;
@@ -13,7 +15,7 @@ export interface Line {
 
 /** `3.0/1.0` → `1.0`: where it is inside its agent; the rail shows the rest. */
 export const address = (step: Step): string =>
-  step.kind === "writing" ? "" : step.id.slice(step.id.lastIndexOf("/") + 1).replace(/!.*$/, "");
+  step.kind === "writing" ? "" : step.call_id.slice(step.call_id.lastIndexOf("/") + 1).replace(/!.*$/, "");
 
 /** What was running when the run ended, or only read when a cancel came, was cut off there: nobody writes that down. */
 function cutOff(steps: Step[]): Step[] {
@@ -27,7 +29,7 @@ function cutOff(steps: Step[]): Step[] {
           ...s,
           status: "cancelled",
           note: "cut off",
-          spans: s.spans.map((x) => (x.to === null ? { ...x, to: Math.max(x.from, end.at) } : x)),
+          spans: s.spans.map((x) => (x.end === null ? { ...x, end: Math.max(x.start, end.at) } : x)),
         }
       : s,
   );
@@ -39,7 +41,7 @@ export function linesOf(all: Step[], thinking: Thinking[], closed: ReadonlySet<s
   const agents = new Map<string, string>([["", program]]);
   for (const step of steps) {
     if (!step) continue;
-    if (step.kind === "child") agents.set(step.id, step.name);
+    if (step.kind === "agent") agents.set(step.call_id, step.name);
     const list = under.get(step.path);
     if (list) list.push(step);
     else under.set(step.path, [step]);
@@ -51,15 +53,15 @@ export function linesOf(all: Step[], thinking: Thinking[], closed: ReadonlySet<s
   }
   // A nested agent of which nothing runs, because something of it waits, waits itself.
   const stirs = (path: string, status: string): boolean =>
-    (under.get(path) ?? []).some((s) => (s.kind !== "child" && s.status === status) || (s.kind === "child" && stirs(s.id, status)));
+    (under.get(path) ?? []).some((s) => (s.kind !== "agent" && s.status === status) || (s.kind === "agent" && stirs(s.call_id, status)));
   const shown = (s: Step): Step =>
-    s.kind === "child" && s.status === "running" && !stirs(s.id, "running") && stirs(s.id, "waiting") ? { ...s, status: "waiting" } : s;
+    s.kind === "agent" && s.status === "running" && !stirs(s.call_id, "running") && stirs(s.call_id, "waiting") ? { ...s, status: "waiting" } : s;
   const lines: Line[] = [];
   const walk = (path: string, level: number): void => {
     const list = under.get(path) ?? [];
     list.forEach((step, i) => {
-      const children = step.kind === "child" ? (under.get(step.id)?.length ?? 0) : 0;
-      const open = !closed.has(step.id);
+      const children = step.kind === "agent" ? (under.get(step.call_id)?.length ?? 0) : 0;
+      const open = !closed.has(step.call_id);
       lines.push({
         step: shown(step),
         level,
@@ -69,7 +71,7 @@ export function linesOf(all: Step[], thinking: Thinking[], closed: ReadonlySet<s
         agent: agents.get(path) ?? "",
         writes: step.kind === "writing",
       });
-      if (children && open) walk(step.id, level + 1);
+      if (children && open) walk(step.call_id, level + 1);
     });
   };
   walk("", 0);
@@ -79,69 +81,72 @@ export function linesOf(all: Step[], thinking: Thinking[], closed: ReadonlySet<s
 /** A model call that has no record yet. */
 function writing(t: Thinking, n: number): Step {
   return {
-    n: -1 - n,
-    seq: 0,
-    record: 0,
+    number: -1 - n,
+    first_seq: 0,
+    last_seq: 0,
     kind: "writing",
-    id: t.path ? `${t.path}/…` : "…",
+    call_id: t.path ? `${t.path}/…` : "…",
     name: "model",
+    agent: t.agent,
     text: "writing…",
-    quoted: false,
+    said: null,
     status: "running",
     note: "",
     path: t.path,
-    level: 0,
+    depth: 0,
     at: t.since,
     took: null,
-    spans: [{ kind: "run", from: t.since, to: null }],
+    spans: [{ kind: "run", start: t.since, end: null }],
     arguments: null,
     result: null,
     error: "",
     ran: false,
     digest: "",
-    key: "",
+    idempotency_key: "",
     effect: "",
     undo: false,
     reason: "",
     rules: [],
     attempt: 0,
     tokens: 0,
-    interrupt: null,
+    interrupt_ref: "",
+    interrupt_kind: "",
+    in_doubt: false,
   };
 }
 
 /** The stretches of a step; a read has no record of its beginning, but says how long it took. */
 export function spansOf(step: Step): Step["spans"] {
   if (step.spans.length || !step.took || step.kind === "end") return step.spans;
-  return [{ kind: "run", from: step.at, to: step.at + step.took }];
+  return [{ kind: "run", start: step.at, end: step.at + step.took }];
 }
 
 /** The step that a person most probably wants to see. */
 export function firstChoice(lines: Line[], state: RunState | null): Step | null {
   const refs = new Set(state?.interrupts.map((i) => i.ref));
-  const waits = lines.find((l) => l.step.interrupt && refs.has(l.step.interrupt));
-  const runs = lines.findLast((l) => l.step.status === "running" && l.step.kind !== "child");
+  const waits = lines.find((l) => l.step.interrupt_ref && refs.has(l.step.interrupt_ref));
+  const runs = lines.findLast((l) => l.step.status === "running" && l.step.kind !== "agent");
   return (waits ?? runs ?? lines.at(-1))?.step ?? null;
 }
 
 const GLYPHS: Record<string, string> = {
   start: "person",
   resume: "person",
-  say: "person",
+  message: "person",
   model: "model",
   summary: "model",
   writing: "run",
-  call: "tool",
+  tool: "tool",
   chunk: "tool",
-  child: "child",
+  agent: "child",
   pause: "pause",
   cancel: "cancel",
   undo: "undo",
   end: "done",
-  wait: "clock",
-  fault: "fail",
-  worker: "person",
-  left: "fail",
+  interrupt: "clock",
+  failure: "fail",
+  takeover: "person",
+  residue: "fail",
   event: "link",
 };
 const TONES: Record<string, string> = {
@@ -159,30 +164,26 @@ const TONES: Record<string, string> = {
 export function lookOf(step: Step): { glyph: string; tone: string } {
   const tone = TONES[step.status] ?? "t2";
   if (step.kind === "pause") return { glyph: "pause", tone: "pause" };
-  if (step.kind === "left") return { glyph: "fail", tone: "fail" };
+  if (step.kind === "residue") return { glyph: "fail", tone: "fail" };
   if (step.kind === "end") return { glyph: step.status === "completed" ? "done" : "cancel", tone };
-  if (step.kind === "child") return { glyph: "child", tone };
-  if (step.status === "waiting") return { glyph: step.note === "in doubt" ? "doubt" : "wait", tone };
+  if (step.kind === "agent") return { glyph: "child", tone };
+  if (step.status === "waiting") return { glyph: step.in_doubt ? "doubt" : "wait", tone };
   if (step.status === "running") return { glyph: "run", tone: "run" };
   if (step.status === "failed") return { glyph: "fail", tone: "fail" };
   if (step.status === "ready") return { glyph: "ready", tone: "idle" };
   return { glyph: GLYPHS[step.kind] ?? "tool", tone: step.kind === "undo" ? "cancel" : tone };
 }
 
-const NAMES: Record<string, string> = {
-  started: "Started",
-  model: "Model",
-  summary: "Summary",
-  paused: "Paused",
-  resumed: "Resumed",
-  said: "Said",
-  cancel: "Cancel asked",
-  completed: "Completed",
-  stopped: "Stopped",
-  cancelled: "Cancelled",
-  "left behind": "Left behind",
-  "taken over": "Taken over",
-  event: "Event",
-};
-export const nameOf = (step: Step): string =>
-  ["call", "child", "chunk", "undo"].includes(step.kind) ? step.name : (NAMES[step.name] ?? step.name);
+const CALLS = ["tool", "agent", "chunk", "undo"];
+
+/** What a step is called: a call by its name, everything else by what happened. */
+export function nameOf(step: Step): string {
+  if (CALLS.includes(step.kind)) return step.name;
+  return step.kind === "cancel" ? "Cancel asked" : step.name.charAt(0).toUpperCase() + step.name.slice(1);
+}
+
+/** What a step says: prose, or what somebody said or what came out, which is quoted. */
+export function wordsOf(step: Step): { text: string; quoted: boolean } {
+  if (step.said === null || step.said === undefined) return { text: step.text, quoted: false };
+  return { text: typeof step.said === "string" ? step.said : json(step.said), quoted: true };
+}

@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import { at, denied, intent, post } from "../api";
 import { haltedFor, offline } from "../live";
 import { Button, refused, say } from "../ui";
-import type { Run } from "../types";
+import type { RunSummary as Run } from "../generated/types";
 
 export const ENDED = ["completed", "cancelled", "stopped"];
 
@@ -17,7 +17,7 @@ export function reasons(run: Run): Record<"say" | "pause" | "now" | "resume" | "
     pause: none || over || undoing || (run.status === "paused" ? "it is paused" : run.status === "pausing" ? "it pauses already" : ""),
     now: none || over || undoing || (run.status === "paused" ? "it is paused" : ""),
     resume:
-      none || over || undoing || (run.status === "paused" || run.status === "pausing" ? "" : "it is not paused") || haltedFor(run.program),
+      none || over || undoing || (run.status === "paused" || run.status === "pausing" ? "" : "it is not paused") || haltedFor(run.agent),
     fork: none,
     cancel: none || over || undoing,
   };
@@ -37,7 +37,7 @@ export function usePause(run: Run): { send: (now: boolean) => void; busy: "" | "
   const send = (now: boolean): void => {
     if (busy || reasons(run)[now ? "now" : "pause"]) return;
     setBusy(now ? "now" : "pause");
-    post(`/runs/${at(run.id)}/pause`, { now }, intent())
+    post(`/runs/${at(run.run_id)}/pause`, { now }, intent())
       .then(
         () => say("Pause recorded."),
         (e: unknown) => refused("Not paused", e),

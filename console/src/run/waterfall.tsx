@@ -11,9 +11,10 @@ import { Visible } from "../visible";
 import { useWindow } from "../window";
 import { argumentLine, clock, duration, rough } from "../words";
 import { RIGHT, scaleOf, type Scale } from "./scale";
-import { address, lookOf, nameOf, spansOf, type Line } from "./tree";
+import { address, lookOf, nameOf, spansOf, wordsOf, type Line } from "./tree";
 import type { RunModel } from "./model";
-import type { Span, Step } from "../types";
+import type { Span } from "../generated/types";
+import type { Step } from "../types";
 
 const narrow = matchMedia("(max-width: 640px)");
 const height = signal(narrow.matches ? 44 : 34);
@@ -63,7 +64,7 @@ export function Waterfall({ model, lines, alive, selected, select, fold, childre
   );
   useFollow(box, lines, h, alive);
   const step = (by: number): void => {
-    const i = lines.findIndex((l) => l.step === selected || l.step.n === selected?.n);
+    const i = lines.findIndex((l) => l.step === selected || l.step.number === selected?.number);
     const next = lines[Math.min(lines.length - 1, Math.max(0, i + by))];
     if (!next) return;
     following.value = false;
@@ -73,8 +74,8 @@ export function Waterfall({ model, lines, alive, selected, select, fold, childre
     else if (top + h > innerHeight - 90) scrollBy(0, top + h - innerHeight + 90);
   };
   const folding = (open: boolean): void => {
-    const line = lines.find((l) => l.step.n === selected?.n);
-    const id = line?.children ? line.step.id : line?.step.path;
+    const line = lines.find((l) => l.step.number === selected?.number);
+    const id = line?.children ? line.step.call_id : line?.step.path;
     if (id) fold(id, open);
   };
   useKeys({
@@ -85,8 +86,8 @@ export function Waterfall({ model, lines, alive, selected, select, fold, childre
     "[": () => folding(false),
     "]": () => folding(true),
     Enter: () => {
-      const open = selected?.interrupt && model.state.peek()?.interrupts.some((i) => i.ref === selected.interrupt);
-      if (open && selected.interrupt) go(to("inbox", selected.interrupt));
+      const open = selected?.interrupt_ref && model.state.peek()?.interrupts.some((i) => i.ref === selected.interrupt_ref);
+      if (open && selected.interrupt_ref) go(to("inbox", selected.interrupt_ref));
       else if (selected) select(selected, true);
     },
   });
@@ -113,12 +114,12 @@ export function Waterfall({ model, lines, alive, selected, select, fold, childre
         </div>
         {lines.slice(range.from, range.to).map((line, i) => (
           <Row
-            key={line.step.n}
+            key={line.step.number}
             line={line}
             index={range.from + i}
             top={(range.from + i) * h}
             scale={scale}
-            selected={line.step.n === selected?.n}
+            selected={line.step.number === selected?.number}
             select={select}
             fold={fold}
             lines={lines}
@@ -232,7 +233,7 @@ const Row = memo(function Row({ line, index, top, scale, selected, select, fold,
       aria-expanded={children ? open : undefined}
       aria-selected={selected}
       tabIndex={selected ? 0 : -1}
-      data-step={step.id || `@${step.record}`}
+      data-step={step.call_id || `@${step.first_seq}`}
       data-kind={step.kind}
       data-status={step.status}
       onClick={() => select(step, true)}
@@ -265,7 +266,7 @@ const Row = memo(function Row({ line, index, top, scale, selected, select, fold,
             aria-label={`${open ? "Collapse" : "Expand"} ${nameOf(step)}`}
             onClick={(e) => {
               e.stopPropagation();
-              fold(step.id, !open);
+              fold(step.call_id, !open);
             }}
           >
             <Icon name="right" />
@@ -284,24 +285,25 @@ const Row = memo(function Row({ line, index, top, scale, selected, select, fold,
 });
 
 function spentOf(step: Step): number | null {
-  if (step.kind === "start" || step.kind === "resume" || step.kind === "say" || step.kind === "end") return null;
+  if (step.kind === "start" || step.kind === "resume" || step.kind === "message" || step.kind === "end") return null;
   const open = step.spans.at(-1);
-  if (open && open.to === null) return (tick.value, now()) - open.from;
+  if (open && open.end === null) return (tick.value, now()) - open.start;
   return step.took;
 }
 
 function spoken(step: Step, took: number | null): string {
   const wait = step.status === "waiting" ? `, waiting, ${step.note}` : step.status ? `, ${step.status}` : "";
-  return `${nameOf(step)}${wait}${took === null ? "" : `, ${duration(took)}`}${step.id ? `, step ${step.id}` : ""}`;
+  return `${nameOf(step)}${wait}${took === null ? "" : `, ${duration(took)}`}${step.call_id ? `, step ${step.call_id}` : ""}`;
 }
 
 /** One line about a step: what was said, the arguments, or what happened. */
 export function textOf(step: Step, lines: Line[]): { text: string; mono: boolean } {
   const brief = (text: string): string => (text.length > 160 ? `${text.slice(0, 160)}…` : text);
-  if (step.kind === "child") return { text: "child", mono: false };
-  if (step.kind === "model" && !step.text) {
+  if (step.kind === "agent") return { text: "child", mono: false };
+  const { text, quoted } = wordsOf(step);
+  if (step.kind === "model" && !text) {
     const calls = lines
-      .filter((l) => l.step.path === step.path && l.step.kind !== "left" && l.step.kind !== "undo" && l.step.id.startsWith(`${step.id}.`))
+      .filter((l) => l.step.path === step.path && l.step.kind !== "residue" && l.step.kind !== "undo" && l.step.call_id.startsWith(`${step.call_id}.`))
       .map((l) => l.step.name);
     return {
       text:
@@ -310,13 +312,13 @@ export function textOf(step: Step, lines: Line[]): { text: string; mono: boolean
       mono: false,
     };
   }
-  if (step.text) return { text: step.quoted ? `“${brief(step.text)}”` : brief(step.text), mono: false };
-  if (step.status === "failed" || step.kind === "fault") return { text: brief(step.error || step.note), mono: false };
+  if (text) return { text: quoted ? `“${brief(text)}”` : brief(text), mono: false };
+  if (step.status === "failed" || step.kind === "failure") return { text: brief(step.error || step.note), mono: false };
   if (step.arguments !== null && step.arguments !== undefined) return { text: argumentLine(step.arguments), mono: true };
   return { text: brief(step.note), mono: false };
 }
 
-const POINTS = new Set(["start", "resume", "say", "cancel", "end", "event", "left", "worker", "fault"]);
+const POINTS = new Set(["start", "resume", "message", "cancel", "end", "event", "residue", "takeover", "failure"]);
 
 function Bars({ step, scale }: { step: Step; scale: Scale }) {
   const spans = spansOf(step);
@@ -324,11 +326,11 @@ function Bars({ step, scale }: { step: Step; scale: Scale }) {
   return (
     <>
       {spans.map((s) => {
-        const left = scale.x(s.from);
-        const right = s.to === null ? RIGHT : scale.x(s.to);
+        const left = scale.x(s.start);
+        const right = s.end === null ? RIGHT : scale.x(s.end);
         return (
           <i
-            key={`${s.kind}${s.from}`}
+            key={`${s.kind}${s.start}`}
             class={`bar ${barOf(step, s)}`}
             style={{ left: `${left}%`, width: `${Math.max(0, right - left)}%` }}
           />
@@ -339,10 +341,10 @@ function Bars({ step, scale }: { step: Step; scale: Scale }) {
 }
 
 function barOf(step: Step, s: Span): string {
-  if (s.kind === "wait") return s.to === null ? "open" : "open shut";
+  if (s.kind === "wait") return s.end === null ? "open" : "open shut";
   if (s.kind === "pause") return "held";
-  if (step.kind === "child") return "child";
-  if (s.to === null) return "live";
+  if (step.kind === "agent") return "child";
+  if (s.end === null) return "live";
   if (step.status === "failed") return "bad";
   if (step.kind === "undo") return "undo";
   return step.kind === "model" ? "model" : "tool";

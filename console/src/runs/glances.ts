@@ -2,7 +2,7 @@
 import { signal, type Signal } from "@preact/signals";
 import { get, setClock } from "../api";
 import { row } from "../rows";
-import type { Glance } from "../types";
+import type { RunGlance as Glance } from "../generated/types";
 
 const MOST = 50;
 const PAUSE = 250;
@@ -54,7 +54,7 @@ async function ask(): Promise<void> {
   try {
     const found = await get<{ items: Glance[]; now: number }>("/glances", { runs: ids.join(",") });
     setClock(found.now);
-    for (const item of found.items) glance(item.id).value = item;
+    for (const item of found.items) glance(item.run_id).value = item;
   } catch {
     // the next change asks again
   } finally {

@@ -1,7 +1,8 @@
 /** Which runs a list shows, in which groups, read page by page: what needs a person first, what works, what rests. */
 import { get, now } from "../api";
 import { merge, row } from "../rows";
-import type { Page, Run, Status } from "../types";
+import type { RunSummary as Run, RunStatus as Status } from "../generated/types";
+import type { Page } from "../types";
 
 export type GroupId = "needs" | "finishing" | "held" | "working" | "rest";
 export const GROUPS: Record<GroupId, { word: string; note: string }> = {
@@ -27,7 +28,7 @@ export const TABS: { id: TabId; word: string; statuses: Status[] }[] = [
 ];
 
 /** Whether a halt, and nothing else, keeps it from going on. */
-export const isHeld = (run: Run): boolean => run.status === "held" && run.interrupts === 0;
+export const isHeld = (run: Run): boolean => run.status === "held" && run.open_interrupts === 0;
 
 /** Where a run belongs. While a halt is on, what still finishes and what is held are groups of their own. */
 export function groupOf(run: Run, halted: boolean): GroupId {
@@ -75,7 +76,7 @@ class Stream {
   async read(signal: AbortSignal): Promise<void> {
     const page = await get<Page<Run>>("/runs", { ...this.query, status: this.status, after: this.after, limit: PAGE }, signal);
     merge(page.items);
-    this.ids.push(...page.items.map((r) => r.id));
+    this.ids.push(...page.items.map((r) => r.run_id));
     this.after = page.after ?? "";
     this.done = page.after === null;
   }

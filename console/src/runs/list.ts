@@ -4,7 +4,8 @@ import { get } from "../api";
 import { halts, listen, noticed } from "../live";
 import { row } from "../rows";
 import { feedsOf, filters, groupOf, TABS, type Feed, type GroupId, type Wanted } from "./groups";
-import type { Interrupt, Page, Run } from "../types";
+import type { InterruptSummary as Interrupt, RunSummary as Run } from "../generated/types";
+import type { Page } from "../types";
 
 const ORDER: GroupId[] = ["needs", "working", "rest"];
 const HALTED: GroupId[] = ["finishing", "held", "needs", "working", "rest"];
@@ -128,8 +129,8 @@ export class List {
     if (!this.sections.peek()) return;
     const fresh: string[] = [];
     for (const run of runs) {
-      if (this.at.has(run.id)) this.check(run);
-      else if (this.fits(run)) fresh.push(run.id);
+      if (this.at.has(run.run_id)) this.check(run);
+      else if (this.fits(run)) fresh.push(run.run_id);
     }
     if (!fresh.length) return;
     if (!this.at.size) this.fill(fresh);
@@ -137,9 +138,9 @@ export class List {
   }
 
   private check(run: Run): void {
-    const moved = groupOf(run, halts.peek().length > 0) !== this.at.get(run.id) || !this.shown(run);
-    if (!moved || this.leaving.peek().has(run.id)) return;
-    this.leaving.value = new Set([...this.leaving.peek(), run.id]);
+    const moved = groupOf(run, halts.peek().length > 0) !== this.at.get(run.run_id) || !this.shown(run);
+    if (!moved || this.leaving.peek().has(run.run_id)) return;
+    this.leaving.value = new Set([...this.leaving.peek(), run.run_id]);
     if (!this.timer) this.timer = window.setTimeout(() => this.settle(), LINGER);
   }
 
@@ -176,10 +177,10 @@ export class List {
     const text = String(query["text"] ?? "").toLowerCase();
     return (
       this.shown(run) &&
-      (!query["agent"] || query["agent"] === run.program) &&
+      (!query["agent"] || query["agent"] === run.agent) &&
       (!query["session"] || query["session"] === run.session) &&
       !query["label"] &&
-      (!text || `${run.title} ${run.id} ${run.program}`.toLowerCase().includes(text)) &&
+      (!text || `${run.title} ${run.run_id} ${run.agent}`.toLowerCase().includes(text)) &&
       run.created_at >= Number(query["since"] ?? 0)
     );
   }
@@ -202,12 +203,12 @@ export class List {
       if (list) list.push(run);
       else by.set(group, [run]);
     }
-    const far = (r: Run): number => this.expiry.get(r.id) ?? Infinity;
+    const far = (r: Run): number => this.expiry.get(r.run_id) ?? Infinity;
     this.sections.value = (halted ? HALTED : ORDER).flatMap((id) => {
       const runs = by.get(id) ?? [];
       runs.sort((a, b) => (id === "needs" && far(a) !== far(b) ? far(a) - far(b) : b.created_at - a.created_at));
       const feed = this.feeds.find((f) => f.group === id)?.feed ?? null;
-      return runs.length || (feed && !feed.done) ? [{ id, ids: runs.map((r) => r.id), feed }] : [];
+      return runs.length || (feed && !feed.done) ? [{ id, ids: runs.map((r) => r.run_id), feed }] : [];
     });
   }
 

@@ -7,9 +7,10 @@ import { go, Link, to } from "../router";
 import { RunId, Pill, Time } from "../ui";
 import { Visible } from "../visible";
 import { count, money, remaining, rough } from "../words";
+import { KIND_WORDS } from "../generated/words";
 import { glance } from "./glances";
 import { Shape } from "./shape";
-import type { Glance, Run } from "../types";
+import type { Activity, RunGlance as Glance, RunSummary as Run } from "../generated/types";
 
 const ENDED = ["completed", "cancelled", "stopped", "failed"];
 
@@ -62,20 +63,20 @@ export const Row = memo(function Row({ id, top, index, selected, leaving, halted
       </div>
       <div role="gridcell" class="grow c-run">
         <Link to={path} class="what clip" tabIndex={selected ? 0 : -1} data-row-link={id}>
-          <Visible text={run.title || run.program} />
+          <Visible text={run.title || run.agent} />
         </Link>
         <div class="sm t3 clip">
-          <Visible text={run.program} /> · <RunId id={id} />
+          <Visible text={run.agent} /> · <RunId id={id} />
         </div>
       </div>
       <div role="gridcell" class="grow c-now">
-        <Now run={run} seen={seen} status={status} />
+        <Now seen={seen} status={status} />
       </div>
       <div role="gridcell" class="c-shape">
-        {seen ? <Shape pieces={seen.shape} status={status} since={run.updated_at} /> : null}
+        {seen ? <Shape pieces={seen.spans} status={status} since={run.updated_at} /> : null}
       </div>
       <div role="gridcell" class="end num c-cost">
-        {seen ? money(seen.cost) : ""}
+        {seen ? money(seen.usage.cost) : ""}
       </div>
       <div role="gridcell" class="end num t2 c-age">
         <Time at={run.created_at} bare />
@@ -85,76 +86,141 @@ export const Row = memo(function Row({ id, top, index, selected, leaving, halted
 });
 
 function Since({ run, seen, status }: { run: Run; seen: Glance | null; status: string }) {
-  const at = seen && status === "waiting" ? seen.since : run.updated_at;
+  const at = seen && status === "waiting" ? seen.now.since : run.updated_at;
   return ENDED.includes(status) ? <Time at={at} /> : <Time at={at} bare />;
 }
 
 /** What it does or waits for, and on a second line the detail. */
-function Now({ run, seen, status }: { run: Run; seen: Glance | null; status: string }) {
-  const [first, second] = seen ? lines(run, seen, status) : ["", ""];
+function Now({ seen, status }: { seen: Glance | null; status: string }) {
+  if (!seen) return null;
+  const first = headOf(seen, status);
+  const second = detailOf(seen, status);
+  const until = status === "waiting" ? seen.now.until : null;
   return (
     <>
       <div class="clip">
-        <Said text={first} />
+        <Said words={first} />
       </div>
       <div class="sm t3 clip">
         <Visible text={second} />
-        {seen?.expires_at && status === "waiting" ? <Expires at={seen.expires_at} lead={second ? " · " : ""} /> : null}
+        {until ? <Expires at={until} lead={second ? " · " : ""} /> : null}
       </div>
     </>
   );
 }
 
-/** A tool's name at the beginning is what the machine will use, so it is mono. */
-function Said({ text }: { text: string }) {
-  const [, before = "", name = "", rest = ""] =
-    /^(Finishing |Undoing )?([\w.-]+_[\w.-]+|[a-z][\w.-]*)((?: needs approval| may have happened|, then| failed).*|)$/s.exec(text) ?? [];
-  if (!name || name === "model") return <Visible text={text} />;
+/** A sentence around the name of a tool, which is what the machine will use, so it is mono. */
+interface Words {
+  before?: string;
+  tool?: string;
+  rest?: string;
+}
+
+function Said({ words: { before = "", tool = "", rest = "" } }: { words: Words }) {
   return (
     <>
-      {before}
-      <span class="mono">
-        <Visible text={name} />
-      </span>
+      <Visible text={before} />
+      {tool ? (
+        <span class="mono">
+          <Visible text={tool} />
+        </span>
+      ) : null}
       <Visible text={rest} />
     </>
   );
 }
 
-function lines(run: Run, g: Glance, status: string): [string, string] {
-  const quoted = (text: string): string => (text ? `“${text}”` : "");
-  const more = g.waits > 1 ? `${g.waits - 1} more ${g.waits === 2 ? "waits" : "wait"}` : "";
+const paused = (by: string, reason: string): string => `Paused by ${by || "somebody"}${reason ? `: ${reason}` : ""}`;
+
+function headOf(g: Glance, status: string): Words {
+  const { now: a } = g;
+  const tool = a.tools.join(", ");
+  if (status === "finishing") return { before: "Finishing ", tool, rest: tool ? ", then held" : "the model call, then held" };
+  switch (a.verb) {
+    case "calling_model":
+      return { rest: "Writing" };
+    case "running":
+      return { tool };
+    case "finishing":
+      return { before: "Finishing ", tool, rest: tool ? ", then stops" : "the model call, then stops" };
+    case "undoing":
+      return { before: "Undoing ", tool, rest: tool ? "" : "what was done" };
+    case "held":
+      return { rest: `Before step ${g.steps + 1}` };
+    case "queued":
+      return { rest: a.reason || "Waits for a worker" };
+    case "unfit":
+      return { rest: `No worker fits: ${a.reason}` };
+    case "paused":
+      return { rest: paused(a.by, a.reason) };
+    case "waiting":
+    case "sleeping":
+      return waitingFor(a);
+    case "ended":
+      return { rest: endOf(g) };
+  }
+}
+
+function waitingFor(a: Activity): Words {
+  const tool = a.tools[0] ?? "";
+  const more = a.more ? `, and ${a.more} more` : "";
+  if (a.text) return { rest: a.text + more };
+  switch (a.kind) {
+    case "approval":
+      return { tool, rest: ` needs approval${more}` };
+    case "in_doubt":
+      return { tool, rest: ` may have happened${more}` };
+    case "question":
+      return { rest: (a.type === "question" ? "A question" : `${a.type}: an answer is needed`) + more };
+    case "event":
+      return { rest: `${a.type}: waits for an event${more}` };
+    case "error":
+    case "limit":
+    case "undo":
+      return { rest: (KIND_WORDS[a.kind]?.asks ?? a.kind) + more };
+    default:
+      return { rest: `Sleeps until its time has come${more}` };
+  }
+}
+
+function endOf(g: Glance): string {
+  const { now: a } = g;
+  if (g.erased_at) return `Erased by ${a.by || "somebody"}${a.reason ? `: ${a.reason}` : ""}`;
+  if (g.status === "cancelled") return a.more ? `${a.more} left behind` : "Nothing left behind";
+  if (g.status === "stopped") return `Stopped by ${a.reason}`;
+  return a.text ? `“${a.text}”` : "";
+}
+
+function detailOf(g: Glance, status: string): string {
+  const { now: a } = g;
   const join = (...parts: string[]): string => parts.filter(Boolean).join(" · ");
+  const tokens = g.usage.input_tokens + g.usage.output_tokens;
   switch (status) {
     case "running":
-      return [g.now === "model" ? "Writing" : g.now, `step ${g.steps || 1}`];
+      return `step ${g.steps || 1}`;
     case "finishing":
-      return [`Finishing ${g.now}, then held`, "a call in flight is never cut"];
+      return "a call in flight is never cut";
     case "held":
-      return [`Before step ${g.steps + 1}`, "goes on by itself when unhalted"];
+      return "goes on by itself when unhalted";
     case "pausing":
-      return [`Finishing ${g.now.replace(/^finishing /, "")}, then stops`, "nothing new starts"];
+      return "nothing new starts";
     case "paused":
-      return [`Paused ${g.now}`, "uses nothing until resumed"];
+      return "uses nothing until resumed";
     case "cancelling":
-      return [g.now.replace(/^undoing/, "Undoing"), "last thing first"];
+      return "last thing first";
     case "ready":
-      return ["Waits for a worker", `before step ${g.steps + 1}`];
+      return `before step ${g.steps + 1}`;
     case "completed":
-      return [quoted(g.now), join(count(g.steps, "step"), g.tokens ? count(g.tokens, "token") : "")];
+      return join(count(g.steps, "step"), tokens ? count(tokens, "token") : "");
     case "cancelled":
-      return [g.now, "what it did is undone, as far as it could be"];
+      return "what it did is undone, as far as it could be";
     case "stopped":
-      return [`Stopped ${g.now}`, "by its limit, with what there was"];
-    default:
-      return [
-        g.now,
-        join(
-          g.detail,
-          more,
-          run.status === "failed" && !g.detail ? "try it again, or cancel" : g.detail || g.expires_at ? "" : "no expiry",
-        ),
-      ];
+      return "by its limit, with what there was";
+    default: {
+      const detail = join(a.agent ? `in ${a.agent}` : "", a.reason);
+      if (g.status === "failed" && !detail) return "try it again, or cancel";
+      return detail || (a.until ? "" : "no expiry");
+    }
   }
 }
 

@@ -8,7 +8,8 @@ import { exact } from "../numbers";
 import { go, to } from "../router";
 import { Button, refused } from "../ui";
 import { Visible } from "../visible";
-import type { Page, Program } from "../types";
+import type { ProgramView as Program, RunRef } from "../generated/types";
+import type { Page } from "../types";
 
 export function StartDialog({ close }: { close: () => void }) {
   const { data, error } = useLoaded((s) => get<Page<Program>>("/programs", {}, s), []);
@@ -34,10 +35,10 @@ export function StartDialog({ close }: { close: () => void }) {
   const send = (): void => {
     if (off || busy) return;
     setBusy(true);
-    post<{ id: string }>("/runs", { program: chosen, input }, key).then(
+    post<RunRef>("/runs", { agent: chosen, input }, key).then(
       (made) => {
         close();
-        go(to("runs", made.id));
+        go(to("runs", made.run_id));
       },
       (e: unknown) => {
         setBusy(false);

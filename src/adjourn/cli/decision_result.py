@@ -9,11 +9,11 @@ from rich.text import Text
 from adjourn.cli.person import Person
 from adjourn.cli.terminal.console import out, say
 from adjourn.cli.terminal.format import DIM, EXIT, arguments, brief, duration, status_mark
+from adjourn.cli.terminal.interrupt import title
 from adjourn.cli.terminal.prompt import Choice
 from adjourn.core.interrupt import Interrupt
 from adjourn.runtime.runtime import Runtime
-from adjourn.views.run_view import title
-from adjourn.views.timeline import Step, Timeline
+from adjourn.views.timeline import Timeline, TimelineStep
 from adjourn.views.visible import visible
 
 NOT = {"approve": "Not approved", "deny": "Not denied", "answer": "Not answered"}
@@ -29,7 +29,7 @@ class Settled:
     by: str
     seq: int
     status: str
-    step: Step | None
+    step: TimelineStep | None
 
     def print(self) -> None:
         """Say what is recorded, and nothing else."""
@@ -89,7 +89,7 @@ async def settle(
     step = None
     if i.call:
         steps = Timeline.of(await rt.store.load(i.run_id), rt.store.now()).steps
-        step = next((s for s in steps if s.id == i.call.call_id), None)
+        step = next((s for s in steps if s.call_id == i.call.call_id), None)
     return Settled(i, choice, by.name, seq, status, step)
 
 

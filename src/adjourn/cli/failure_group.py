@@ -11,11 +11,11 @@ from adjourn.cli.interrupt_lookup import find, full_digest
 from adjourn.cli.person import Person
 from adjourn.cli.terminal.console import err, out, print_json, say
 from adjourn.cli.terminal.format import brief
+from adjourn.cli.terminal.interrupt import title
 from adjourn.cli.terminal.prompt import Later, confirm
 from adjourn.core.interrupt import Interrupt
 from adjourn.runtime.retry_verbs import Retried
 from adjourn.runtime.runtime import Runtime
-from adjourn.views.run_view import title
 from adjourn.views.visible import visible
 
 

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from adjourn.cli.decision_result import NOT, record
 from adjourn.cli.error_report import report
+from adjourn.cli.loaded_run import status_of
 from adjourn.cli.person import Person
 from adjourn.cli.terminal.console import Line, err, say
 from adjourn.cli.terminal.ctrl_c import on_interrupt
@@ -18,9 +19,7 @@ from adjourn.cli.terminal.hints import command
 from adjourn.cli.terminal.interrupt import look, render
 from adjourn.cli.terminal.live_view import View
 from adjourn.cli.terminal.prompt import Choice, Later, Withdrawn, decide, withdrawable
-from adjourn.cli.terminal.step_line import status_of
 from adjourn.cli.terminal.summary import Ending, Place
-from adjourn.core.cancel import cancel_preview
 from adjourn.core.interrupt import Interrupt
 from adjourn.core.status import Status
 from adjourn.driver.threads import in_thread
@@ -29,6 +28,7 @@ from adjourn.runtime.outcome import Paused
 from adjourn.runtime.run import Run
 from adjourn.runtime.runtime import Runtime
 from adjourn.stores.protocol import Halt
+from adjourn.views.cancel_preview import cancel_preview
 from adjourn.views.visible import visible
 
 FRAME = 0.05

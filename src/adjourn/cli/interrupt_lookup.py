@@ -3,17 +3,16 @@
 from dataclasses import dataclass
 
 from adjourn.cli.last_list import Seen, recall
-from adjourn.core.ids import StepId, StepIdKind, question_of, split_address, split_ref
+from adjourn.core.ids import split_address, split_ref
 from adjourn.core.interrupt import Interrupt, view
 from adjourn.core.records import Asked, Suspended
 from adjourn.errors import Invalid, StaleDecision, UnknownInterrupt, UnknownRun
 from adjourn.runtime.runtime import Runtime
 from adjourn.runtime.similar_ids import did_you_mean
 from adjourn.stores.protocol import Filter, RunRow
+from adjourn.views.interrupt_view import call_id_of
 
 MOST = 1000
-_ADDRESSED = (StepIdKind.CALL, StepIdKind.GRAPH)
-"""What can be named as RUN/CALL."""
 LISTED = 10
 """Ids that are listed where several fit."""
 
@@ -90,25 +89,16 @@ async def _by_name(rt: Runtime, item: str) -> Interrupt:
 
 
 async def _only(rt: Runtime, run_id: str, item: str, call: str = "") -> Interrupt:
-    items = [i for i in await rt.inbox(run=run_id, limit=MOST) if not call or address_in_run(i) == call]
+    items = [i for i in await rt.inbox(run=run_id, limit=MOST) if not call or call_id_of(i) == call]
     if len(items) == 1:
         return items[0]
     if not items:  # one that is decided has its answer all the same: who was first, or what the same request got
         asked = [(n, x) for n, x in await rt.store.load(run_id) if isinstance(x, Asked | Suspended)]
-        closed = [i for i in (view(run_id, n, x) for n, x in asked) if not call or address_in_run(i) == call]
+        closed = [i for i in (view(run_id, n, x) for n, x in asked) if not call or call_id_of(i) == call]
         if closed:
             return await rt.interrupt(closed[-1].ref)
         raise UnknownInterrupt(item, [i.ref for i in await rt.inbox(run=run_id, limit=20)])
     raise Invalid(f"{item!r} has {len(items)} open", advice=f"name one: {', '.join(i.ref for i in items)}")
-
-
-def address_in_run(interrupt: Interrupt) -> str:
-    """The call it is about, as written after RUN/; "" for an interrupt without a call."""
-    if interrupt.call:
-        return interrupt.call.call_id
-    subject = question_of(interrupt.local)
-    addressed = subject and StepId.parse(subject).kind in _ADDRESSED  # no model call, run or condition
-    return subject if addressed else ""
 
 
 def full_digest(interrupt: Interrupt, given: str) -> str:

@@ -275,7 +275,7 @@ class RuntimeControls:
     async def cancel_preview(self, run: str) -> list[str]:
         """See `Controls.cancel_preview`."""
         preview = await (await self._runtime.get(run)).cancel_preview()
-        return [str(undo["tool"]) for undo in preview.undo]
+        return [undo.tool for undo in preview.undo]
 
     async def status(self, run: str) -> str:
         """See `Controls.status`."""
@@ -297,7 +297,7 @@ class RuntimeControls:
         works = await self.status(run) in ("running", "pausing")
         found: list[TourStep] = []
         for step in timeline.steps:
-            started = works and step.kind == "call" and step.status == "ready"  # a read has no intent in the journal
+            started = works and step.kind == "tool" and step.status == "ready"  # a read has no intent in the journal
             found.append(TourStep(step.name, "running" if started else step.status, step.arguments, step.result))
         return found
 

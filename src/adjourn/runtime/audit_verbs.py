@@ -13,6 +13,7 @@ from adjourn.stores.seals import Anchor, Seal
 
 if TYPE_CHECKING:
     from adjourn.stores.verification import Verification
+    from adjourn.views.audit_entry import AuditEntry
 
 PAGE = 100
 
@@ -35,13 +36,15 @@ class AuditVerbs:
         assert self._sealer is not None
         self._sealer.start()
 
-    async def audit(self, *, after: int = 0, limit: int = 100, security: bool = False) -> list[dict[str, Any]]:
+    async def audit(self, *, after: int = 0, limit: int = 100, security: bool = False) -> "list[AuditEntry]":
         """Every command that anybody gave, to any run, by time; also what was refused.
 
         `after` and `limit` are for pages. With `security`, the security log instead: logins, keys, users, refusals.
         """
+        from adjourn.views.audit_entry import AuditEntry
+
         scope = SECURITY if security else None
-        return [row.entry for row in await self._audited().audit(scope, after=after, limit=limit)]
+        return [AuditEntry.of(line) for line in await self._audited().audit(scope, after=after, limit=limit)]
 
     async def audit_seal(self) -> Seal | None:
         """Seal what was touched, now; None if there is nothing to seal, or if that is for whoever has the key."""

@@ -1,47 +1,10 @@
-"""Why no present worker advances a run, for people; and which changed program they may accept for it."""
+"""What workers have noted about a run that they could not advance."""
 
-import msgspec
-
-from adjourn.core.digest import digest
-from adjourn.core.fingerprint import changes
-from adjourn.core.state import State
-from adjourn.core.status import Status
 from adjourn.stores.misfit import Misfit
 from adjourn.stores.protocol import Store
-
-
-class Difference(msgspec.Struct, frozen=True):
-    """What a worker says about a run that it does not advance.
-
-    `changes` is what differs, if its program is what does not fit, and `digest` then names that version; both are empty if there
-    is nothing that could be accepted. `queued`: it only waits for its turn.
-    """
-
-    why: str
-    changes: tuple[str, ...]
-    digest: str
-    queued: bool
 
 
 async def noted(store: Store, run: str) -> Misfit | None:
     """The last note of a worker about a run, if the run has not moved since."""
     found = await store.misfits(runs=(run,))
     return found[0] if found else None
-
-
-def unfit(state: State, note: Misfit | None) -> Difference | None:
-    """Why a run that waits for a worker finds none; None if nobody has said so."""
-    if note is None or state.status != Status.READY:
-        return None
-    different = changed(state, note)
-    return Difference(note.why, different, version(note) if different else "", note.queued)
-
-
-def changed(state: State, note: Misfit) -> tuple[str, ...]:
-    """What differs between the program that a run began with and the one that was refused."""
-    return tuple(changes(state.started.program, state.fingerprint, note.fingerprint)) if note.fingerprint else ()
-
-
-def version(note: Misfit) -> str:
-    """The digest of the program that a worker has refused."""
-    return digest("program", note.fingerprint)

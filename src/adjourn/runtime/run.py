@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Literal
 
-import msgspec
 from typing_extensions import TypeVar
 
 from adjourn.core.codec import plain
@@ -12,9 +11,10 @@ from adjourn.core.conversation import Thread
 from adjourn.core.duration import seconds
 from adjourn.core.ids import is_within, request_part
 from adjourn.core.interrupt import Interrupt
-from adjourn.core.messages import Message, Usage
+from adjourn.core.messages import Message
 from adjourn.core.records import Accepted, AnyRecord, CancelAsked, Emitted, PauseAsked, Resumed, Said
-from adjourn.core.state import Phase, State
+from adjourn.core.run_status import RunStatus
+from adjourn.core.state import State
 from adjourn.core.status import Status
 from adjourn.driver.cold_start import folded
 from adjourn.driver.watch import Event
@@ -24,59 +24,21 @@ from adjourn.runtime.answers import MISSING, answered, check_event
 from adjourn.runtime.checkpoint import Checkpoint
 from adjourn.runtime.erasure_verbs import check_content
 from adjourn.runtime.outcome import Outcome, outcome_of
+from adjourn.runtime.pruner import holds_of
 from adjourn.stores.erasure import Erasure
 
 if TYPE_CHECKING:
-    from adjourn.core.cancel import CancelPreview
     from adjourn.core.sent_request import SentRequest
     from adjourn.runtime.runtime import Runtime
+    from adjourn.views.audit_entry import AuditEntry
+    from adjourn.views.cancel_preview import CancelPreview
+    from adjourn.views.run_view import RunView
 
 T = TypeVar("T", default=Any)
+TRIES = 5
+"""How often a run that moves on is read again, so that its row and its journal are of one moment."""
 NEVER = -1
 """No journal is so long: a command for it is only recognised, never appended."""
-
-
-class RunState(msgspec.Struct, frozen=True, kw_only=True):
-    """A run, looked at. `status` is what people see; `calls` are those without a result yet; `waits_for` is what a run
-    that is pausing or cancelling still waits for."""
-
-    run_id: str
-    program: str
-    status: str
-    seq: int
-    input: Any
-    steps: int
-    usage: Usage
-    interrupts: list[Interrupt]
-    calls: list[dict[str, Any]]
-    done: list[dict[str, Any]]
-    data: dict[str, Any]
-    text: str
-    waits_for: list[str]
-
-
-def look(state: State, status: str = "") -> RunState:
-    """A state as people see it."""
-    return RunState(
-        run_id=state.run, program=state.started.program, status=status or state.view, seq=state.seq, input=state.started.input,
-        steps=state.steps, usage=state.usage, interrupts=state.interrupts,
-        calls=[{"call": c.id, "tool": c.tool, "arguments": c.args, "phase": c.phase.value} for c in state.live.values()],
-        done=[
-            {"call": c.id, "tool": c.tool, "arguments": c.args, "result": c.value, "undo": c.undo}
-            for c in state.effects.values() if c.phase == Phase.RETURNED
-        ],
-        data=state.flow.data if state.flow else {},
-        text=state.threads[""].text if "" in state.threads else "", waits_for=_waits_for(state),
-    )  # fmt: skip
-
-
-def _waits_for(state: State) -> list[str]:
-    """The calls in flight; if there are none, it can only be a model call."""
-    if state.status not in (Status.PAUSING, Status.CANCELLING):
-        return []
-    flying = [c for c in state.live.values() if c.phase == Phase.INTENDED and c.id not in state.threads]
-    thinks = [f"a model call of {t.agent}" for p, t in state.threads.items() if t.due() and (not p or p in state.live)]
-    return [f"{c.tool} ({c.id})" for c in flying] or thinks
 
 
 class Run(Generic[T]):
@@ -122,10 +84,20 @@ class Run(Generic[T]):
         records = await self._rt.store.load(self.id)
         return list(requests(records, await self._rt.worker.earlier.of(records)))
 
-    async def state(self) -> RunState:
-        """Where it is: status, what it waits for, calls in flight, what was done."""
-        row = await self._rt.store.get(self.id)
-        return look(await self._fold(), row.shown(self._rt.store.now(), await self._rt.halted()))
+    async def state(self) -> "RunView":
+        """The whole of it: status, what it waits for, calls in progress, what was done. The API shows the same."""
+        from adjourn.runtime.changed_program import noted
+        from adjourn.views.run_view import run_view
+
+        store = self._rt.store
+        row, state = await store.get(self.id), await self._fold()
+        for _ in range(TRIES):
+            if row.seq == state.seq:
+                break
+            row, state = await store.get(self.id), await self._fold()
+        note = await noted(store, self.id) if row.status == Status.READY else None
+        holds = holds_of(row, await self._rt.holds())
+        return run_view(row, state, await self._rt.halts(), store.now(), misfit=note, holds=holds)
 
     async def picture(self) -> str:
         """A flow's graph as a mermaid diagram: which chunks are done, running, waiting. By the run's own recorded graph."""
@@ -136,7 +108,7 @@ class Run(Generic[T]):
             raise Invalid(f"run {self.id!r} is of an agent, which has no graph")
         return mermaid(state.flow.graph, state)
 
-    async def status(self) -> str:
+    async def status(self) -> RunStatus:
         """The status that people see."""
         row = await self._rt.store.get(self.id)
         return row.shown(self._rt.store.now(), await self._rt.halted())
@@ -170,7 +142,8 @@ class Run(Generic[T]):
             digest: of the version that was shown; if another one was refused since, nothing is accepted.
             request_id: the same again is the same command.
         """
-        from adjourn.runtime.changed_program import changed, noted, version
+        from adjourn.runtime.changed_program import noted
+        from adjourn.views.misfit_view import changed, version
 
         check_outside("accept a changed program")
         note, state = await noted(self._rt.store, self.id), await self._fold()
@@ -271,7 +244,7 @@ class Run(Generic[T]):
 
     async def cancel_preview(self) -> "CancelPreview":
         """What a cancel would do now: settle, undo (in this order), leave behind."""
-        from adjourn.core.cancel import cancel_preview
+        from adjourn.views.cancel_preview import cancel_preview
 
         return cancel_preview(await self._fold())
 
@@ -410,15 +383,16 @@ class Run(Generic[T]):
         """A nested agent of this run, looked at by itself. `path` is the call that opened it, for example `"2.0"`."""
         return Child(self, path)
 
-    async def audit(self, *, after: int = 0, limit: int = 100) -> list[dict[str, Any]]:
-        """Every command to this run, also those that were refused: `at`, `verb`, `by`, `from`, `seq` or
-        `refused`.
+    async def audit(self, *, after: int = 0, limit: int = 100) -> "list[AuditEntry]":
+        """Everything that anyone wanted of this run, also what was refused.
 
         Args:
-            after: the cursor of the last line that is known.
+            after: only lines after this number.
             limit: at most so many.
         """
-        return [row.entry for row in await self._rt.store.audit(self.id, after=after, limit=limit)]
+        from adjourn.views.audit_entry import AuditEntry
+
+        return [AuditEntry.of(line) for line in await self._rt.store.audit(self.id, after=after, limit=limit)]
 
     async def _deliver(self, command: Any, request_id: str) -> None:
         await self._rt.deliver(self.id, command, request_id)

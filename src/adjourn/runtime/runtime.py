@@ -55,6 +55,7 @@ from adjourn.stores.rules.transaction import stamped
 if TYPE_CHECKING:
     from adjourn.runtime.prepare import Continuation, Prepared
     from adjourn.runtime.run_worker import RunWorker
+    from adjourn.views.run_view import RunSummary
 
 T = TypeVar("T", default=Any)
 SEVERAL = 5
@@ -309,7 +310,7 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
         until: float = 0.0,
         after: str = "",
         limit: int = 50,
-    ) -> list[RunRow]:
+    ) -> "list[RunSummary]":
         """Runs, newest first.
 
         Args:
@@ -329,7 +330,11 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
             status=status, program=agent, session=session, label=label, text=text, since=since, until=until, after=after,
             limit=limited(limit),
         )  # fmt: skip
-        return await self.store.runs(found)
+        from adjourn.views.run_view import run_summary
+
+        rows = await self.store.runs(found)
+        halts, now = await self.halts(), self.store.now()
+        return [run_summary(row, halts, now) for row in rows]
 
     async def inbox(
         self, *, agent: str = "", kind: str = "", run: str = "", after: str = "", limit: int = 50

@@ -10,10 +10,10 @@ from adjourn.runtime.runtime import Runtime
 from adjourn.server.api.run_views import Glances
 from adjourn.server.auth import Guard
 from adjourn.server.change_feed import Hub
-from adjourn.server.interrupt_summary import Gists
 from adjourn.server.journal_cache import Folds
 from adjourn.server.record_stream import Tapes
 from adjourn.server.security_log import SecurityLog
+from adjourn.server.shortened_interrupts import ShortenedInterrupts
 
 KNOWN = 50_000
 
@@ -26,7 +26,7 @@ class Desk:
         self.folds = Folds(runtime)
         self.hub = Hub(runtime)
         self.security = SecurityLog(lambda: runtime.store)
-        self.glances, self.gists = Glances(), Gists()
+        self.glances, self.shortened = Glances(), ShortenedInterrupts()
         self.tapes = Tapes()
         self.closing = asyncio.Event()
         self.verifying, self.parsing = asyncio.Lock(), asyncio.Lock()

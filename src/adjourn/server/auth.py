@@ -6,7 +6,7 @@ import ipaddress
 import secrets
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import cast
 from urllib.parse import urlsplit
 
 from starlette.requests import Request
@@ -16,15 +16,8 @@ from adjourn.server.client_address import TrustedProxies
 from adjourn.server.problem import Problem
 from adjourn.server.rate_limit import FailedLogins, Limit, client_of
 from adjourn.server.users import SESSION_IDLE, SESSION_LIFE, User, Users
+from adjourn.views.words import RIGHTS, Right, Role
 
-Right = Literal["none", "read", "control", "decide", "halt", "admin"]
-RIGHTS: dict[str, frozenset[Right]] = {
-    "viewer": frozenset({"none", "read"}),
-    "operator": frozenset({"none", "read", "control", "halt"}),
-    "approver": frozenset({"none", "read", "decide"}),
-    "admin": frozenset({"none", "read", "control", "decide", "halt", "admin"}),
-    "run": frozenset({"none", "read"}),
-}
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 STREAMS, STREAMS_EACH = 1000, 60
 IDLE = "x-idle"
@@ -58,7 +51,7 @@ class Identity:
         Args:
             right: the right.
         """
-        return right in RIGHTS.get(self.role, frozenset())
+        return right in RIGHTS.get(cast("Role", self.role), frozenset[Right]())
 
 
 Authenticate = Callable[[Request], Awaitable[Identity | None]]

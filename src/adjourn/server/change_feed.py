@@ -11,16 +11,17 @@ import secrets
 import time
 from collections import deque
 from collections.abc import AsyncIterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from adjourn.core.interrupt import Interrupt
 from adjourn.errors import AdjournError
 from adjourn.runtime.runtime import Runtime
-from adjourn.server.json_views import halt_json, run_json
 from adjourn.server.open_interrupts import OpenInterrupts
-from adjourn.stores.protocol import Filter, RunRow
+from adjourn.stores.protocol import Filter, Halt, RunRow
+from adjourn.views.answers import FeedChange, FeedSnapshot
+from adjourn.views.run_view import run_summary
 
 log = logging.getLogger("adjourn.server")
 
@@ -41,7 +42,7 @@ class Change(NamedTuple):
 
     n: int
     kind: str
-    data: dict[str, Any]
+    data: FeedSnapshot | FeedChange
 
 
 class Hub:
@@ -56,7 +57,7 @@ class Hub:
         self._task: asyncio.Task[None] | None = None
         self._looking = asyncio.Lock()
         self._open: OpenInterrupts | None = None
-        self._halts: list[dict[str, Any]] = []
+        self._halts: tuple[Halt, ...] = ()
         self._runs: dict[str, tuple[int, str, float]] = {}
         self._looked = (0.0, 0.0)
 
@@ -103,7 +104,8 @@ class Hub:
                 self._task = None  # whoever comes next needs another one, also before this one has ended
 
     def _whole(self) -> Change:
-        data = {"open": list(self._open.refs) if self._open else [], "halts": self._halts, "now": self._rt.store.now()}
+        refs = tuple(self._open.refs) if self._open else ()
+        data = FeedSnapshot(open=refs, halts=self._halts, now=self._rt.store.now())
         return Change(self._n, "inbox", data)
 
     async def _follow(self) -> None:
@@ -130,7 +132,7 @@ class Hub:
         """Compare what there is with what there was."""
         async with self._looking:
             store, begun = self._rt.store, (self._rt.store.now(), time.monotonic())
-            halts = [halt_json(h) for h in await self._rt.halts()]
+            halts = tuple(await self._rt.halts())
             if self._open is None:
                 there = OpenInterrupts()
                 async for page in self._inbox(Filter()):
@@ -143,16 +145,21 @@ class Hub:
             now = store.now()
             was, self._halts, self._looked = self._halts, halts, begun
             opened, closed = self._open.replace([row.id for row in rows], found, now)
-            scopes = frozenset(halt["scope"] for halt in halts)
+            scopes = frozenset(halt.scope for halt in halts)
             runs = self._fresh(rows, since, now, scopes)
             is_halting = halts != was
             if not (opened or closed or runs or is_halting):
                 return
             self._n += 1
-            data = {
-                "opened": opened, "closed": closed, "halts": halts, "runs": [run_json(row, now, scopes) for row in runs[:RUNS]],
-                "more": len(runs) > RUNS or is_halting, "waiting": len(self._open.refs), "now": now,
-            }  # fmt: skip
+            data = FeedChange(
+                opened=tuple(opened),
+                closed=tuple(closed),
+                halts=halts,
+                runs=tuple(run_summary(row, halts, now) for row in runs[:RUNS]),
+                more=len(runs) > RUNS or is_halting,
+                waiting=len(self._open.refs),
+                now=now,
+            )
             self._changes.append(Change(self._n, "changed", data))
             for bell in self._bells:
                 bell.set()

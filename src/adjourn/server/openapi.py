@@ -5,9 +5,10 @@ from typing import Any
 
 from adjourn.server.api.operations import OPERATIONS
 from adjourn.server.operation import KEY, Operation
-from adjourn.server.schemas import COMPONENTS, Schema, ref
+from adjourn.server.schemas import COMPONENTS, Schema
 
 API = "/api/v1"
+PROBLEM_REF = {"$ref": "#/components/schemas/Problem"}
 WHY = {204: "Nothing more will come.", 304: "You have it already."}
 
 
@@ -66,7 +67,7 @@ def _responses(operation: Operation) -> dict[str, Any]:
     expected |= {404} if "{" in operation.path else set[int]()
     refused = {
         "description": "Refused; nothing was done.",
-        "content": {"application/problem+json": {"schema": ref("Problem")}},
+        "content": {"application/problem+json": {"schema": PROBLEM_REF}},
     }
     failed = {**refused, "description": "The store failed, or we did; whether it was done is unknown. Look again."}
     return answers | {str(status): refused for status in sorted(expected)} | {"500": failed, "503": failed}

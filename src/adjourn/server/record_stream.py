@@ -7,8 +7,8 @@ from contextlib import contextmanager
 
 from adjourn.core.codec import encode
 from adjourn.core.records import AnyRecord, Erased
-from adjourn.server.json_views import record_json
 from adjourn.stores.protocol import Store
+from adjourn.views.answers import RecordView
 
 KEPT = 1024 * 1024
 """Bytes of events that are kept for those who are a little behind. Who is further behind reads for themselves."""
@@ -16,7 +16,7 @@ KEPT = 1024 * 1024
 
 def event_of(seq: int, record: AnyRecord) -> bytes:
     """A record as an event, with its number as id."""
-    return b"id: %d\nevent: record\ndata: %b\n\n" % (seq, encode(record_json(seq, record)))
+    return b"id: %d\nevent: record\ndata: %b\n\n" % (seq, encode(RecordView.of(seq, record)))
 
 
 class Tape:

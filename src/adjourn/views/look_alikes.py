@@ -1,7 +1,4 @@
-"""Characters that pass for others: the one table behind `visible()`, on the command line and in the console.
-
-`python -m adjourn.views.look_alikes` prints it for the console, whose copy a test compares.
-"""
+"""Characters that pass for others: the one table behind `visible()`, on the command line and in the console."""
 
 _LETTERS = {
     # Cyrillic, Greek, Armenian, Cherokee, Coptic, Lisu, and Latin letters that are none of the alphabet's
@@ -44,7 +41,7 @@ def for_the_console() -> str:
         return ", ".join(f"[0x{first:x}, 0x{last:x}]" for first, last in of)
 
     return (
-        "/** Characters that pass for others. Made by `python -m adjourn.views.look_alikes`; do not edit. */\n"
+        "/** Characters that pass for others. */\n"
         f"export const LOOK_ALIKES: Record<string, string> = {{\n{pairs},\n}};\n"
         f"export const SCRIPTS: [number, number][] = [{ranges(SCRIPTS)}];\n"
         f'export const ORDINARY = "{ORDINARY}";\n'
@@ -52,7 +49,3 @@ def for_the_console() -> str:
         f"export const SMALL: [number, number][] = [{ranges(SMALL)}];\n"
         f"export const FORMS: [number, number][] = [{ranges(FORMS)}];\n"
     )
-
-
-if __name__ == "__main__":
-    print(for_the_console(), end="")

@@ -1,112 +1,291 @@
-"""A run at a glance: its status as people see it, and what it does or waits for now."""
+"""A run as data: its row in a list, its row with what it does now, and the whole of it.
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+A summary is made from a row, the halts and the time, however long the journal. The others begin with the same fields and add what
+the folded journal knows.
+"""
+
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from adjourn.core.call import OWING, Phase
-from adjourn.core.codec import encode
-from adjourn.core.ids import is_undo
-from adjourn.core.interrupt import Interrupt
+import msgspec
+
+from adjourn.core.call import Call, Phase
+from adjourn.core.chunk_names import named_now
+from adjourn.core.doubt import left_behind
+from adjourn.core.ids import WorkerId
+from adjourn.core.messages import Usage
 from adjourn.core.records import RunCancelled, RunCompleted
+from adjourn.core.run_status import RunStatus
 from adjourn.core.state import State
-from adjourn.core.tombstone import tombstone
+from adjourn.stores.erasure import Hold
 from adjourn.stores.misfit import Misfit
 from adjourn.stores.protocol import Halt, RunRow
-from adjourn.views.timeline import gist
+from adjourn.views.activity import Activity, activity_of
+from adjourn.views.interrupt_view import InterruptSummary, summary_of
+from adjourn.views.misfit_view import MisfitView, misfit_view
+from adjourn.views.step_view import Bar, bars
+from adjourn.views.timeline import Timeline
+from adjourn.views.words import ProgramKind
 
 
-@dataclass(frozen=True, slots=True)
-class Glance:
-    """A row, folded. `status` may also be `held`: ready, or waiting, under a halt. `doing` is as it was recorded."""
+class UsageView(msgspec.Struct, frozen=True, kw_only=True):
+    """Tokens and cost, added up over a run."""
 
-    row: RunRow
-    state: State
-    status: str
-    doing: str
+    requests: int
+    input_tokens: int
+    output_tokens: int
+    cache_read_tokens: int
+    cost: float
+    estimated: bool
 
-    def as_json(self) -> dict[str, Any]:
-        """The run as data."""
-        row, usage = self.row, self.state.usage
-        return {
-            "run_id": row.id, "agent": row.program, "kind": row.kind, "status": self.status, "now": self.doing,
-            "input": self.state.started.input, "session": row.session, "labels": row.labels, "seq": row.seq,
-            "open": len(self.state.interrupts), "requests": usage.requests, "tokens": usage.total_tokens,
-            "cost": usage.cost, "started_by": self.state.started.by, "created_at": row.created_at,
-            "updated_at": row.updated_at,
-        }  # fmt: skip
+    @classmethod
+    def of(cls, usage: Usage) -> "UsageView":
+        """The usage with every field."""
+        return cls(**{name: getattr(usage, name) for name in cls.__struct_fields__})
 
-
-def glance(row: RunRow, state: State, halts: Sequence[Halt], now: float, misfit: Misfit | None = None) -> Glance:
-    """Look at a run whose journal was folded; `misfit`: why a worker could not advance it."""
-    blocking = [h for h in halts if h.scope in row.blocked]
-    if blocking:
-        return Glance(row, state, "held", f"halted {blocking[0].scope}: {blocking[0].reason}")
-    status = row.shown(now, ())
-    if misfit is not None and status == "ready":
-        return Glance(row, state, status, misfit.why if misfit.queued else f"no worker fits: {misfit.why}")
-    return Glance(row, state, status, _doing(state, status))
+    @property
+    def total_tokens(self) -> int:
+        """Input and output together."""
+        return self.input_tokens + self.output_tokens
 
 
-def title(i: Interrupt) -> str:
-    """What is wanted, in a few words."""
-    tool = i.call.tool if i.call else ""
+class CallView(msgspec.Struct, frozen=True, kw_only=True):
+    """A call: of a tool, a chunk or a nested agent. `undo`: a cancel can undo it."""
+
+    call_id: str
+    tool: str
+    path: str
+    phase: Phase
+    effect: str
+    arguments: Any
+    result: Any
+    undo: bool
+
+    @classmethod
+    def of(cls, call: Call) -> "CallView":
+        """A call of the fold."""
+        return cls(
+            call_id=call.id,
+            tool=call.tool,
+            path=call.path,
+            phase=call.phase,
+            effect=call.effect,
+            arguments=call.args,
+            result=call.value,
+            undo=call.undo,
+        )
+
+
+class Residue(msgspec.Struct, frozen=True, kw_only=True):
+    """What a cancel does not undo, and why. `late`: how a body ended that was still at work when its run did, as `value` or `error`."""
+
+    call_id: str
+    tool: str
+    why: str
+    arguments: Any
+    late: dict[str, Any] | None
+
+    @classmethod
+    def of(cls, left: dict[str, Any]) -> "Residue":
+        """An item of a `cancelled` record, or of what one would contain."""
+        return cls(
+            call_id=str(left.get("call", "")),
+            tool=str(left.get("tool", "")),
+            why=str(left.get("why", "")),
+            arguments=left.get("arguments"),
+            late=left.get("late"),
+        )
+
+
+class ChildView(msgspec.Struct, frozen=True, kw_only=True):
+    """A nested agent: the call that opened it, and what it said last."""
+
+    path: str
+    agent: str
+    text: str
+    done: bool
+
+
+class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """A run in a list. `worker` is the machine that advances it; `held_by` are the halts that keep it from continuing; `wake_at` is when
+    it continues by itself, and `erased_at` when its content was erased."""
+
+    run_id: str
+    agent: str
+    kind: ProgramKind
+    status: RunStatus
+    title: str
+    session: str
+    labels: dict[str, str]
+    seq: int
+    epoch: int
+    worker: str
+    open_interrupts: int
+    held_by: tuple[str, ...]
+    created_at: float
+    updated_at: float
+    wake_at: float | None
+    erased_at: float | None
+
+    @property
+    def id(self) -> str:
+        """The run's id, as `Run` calls it."""
+        return self.run_id
+
+
+class RunGlance(RunSummary, frozen=True, kw_only=True):
+    """A run in a list, with what it does now. `spans` are the last stretches of its time."""
+
+    now: Activity
+    steps: int
+    usage: UsageView
+    spans: tuple[Bar, ...]
+
+
+class RunView(RunSummary, frozen=True, kw_only=True):
+    """A run: where it is, what it waits for, what it did.
+
+    `text` is what its agent said last, `state` a flow's own. `calls` have no result yet; `effects` have changed the world, or may have.
+    `undone` and `residue` are of a cancelled run. `misfit` says why no present worker advances it, `holds` are the legal holds that it
+    is under.
+    """
+
+    now: Activity
+    input: Any
+    output: Any
+    text: str
+    started_by: str
+    forked_from: str
+    steps: int
+    usage: UsageView
+    state: dict[str, Any]
+    interrupts: tuple[InterruptSummary, ...]
+    calls: tuple[CallView, ...]
+    effects: tuple[CallView, ...]
+    undone: tuple[str, ...]
+    residue: tuple[Residue, ...]
+    children: tuple[ChildView, ...]
+    graph: dict[str, Any] | None
+    misfit: MisfitView | None
+    holds: tuple[Hold, ...]
+
+
+RunState = RunView
+"""The name that it had first."""
+
+
+def run_summary(row: RunRow, halts: Iterable[Halt], now: float) -> RunSummary:
+    """A run's row as data.
+
+    Args:
+        row: the row.
+        halts: the halts that are on.
+        now: the store's time.
+    """
+    return RunSummary(**_row_fields(row, halts, now))
+
+
+def run_glance(
+    row: RunRow,
+    state: State,
+    timeline: Timeline,
+    halts: Sequence[Halt],
+    now: float,
+    *,
+    misfit: Misfit | None = None,
+) -> RunGlance:
+    """A run's row as data, with what it does now.
+
+    Args:
+        row: the row.
+        state: its folded journal.
+        timeline: the same journal as steps.
+        halts: the halts that are on.
+        now: the store's time.
+        misfit: the last note of a worker that could not advance it.
+    """
+    fields = _row_fields(row, halts, now)
+    return RunGlance(
+        **fields,
+        now=activity_of(row, state, fields["status"], halts, misfit),
+        steps=_steps(state),
+        usage=UsageView.of(state.usage),
+        spans=bars(timeline),
+    )
+
+
+def run_view(
+    row: RunRow,
+    state: State,
+    halts: Sequence[Halt],
+    now: float,
+    *,
+    misfit: Misfit | None = None,
+    holds: Iterable[Hold] = (),
+) -> RunView:
+    """The whole of a run.
+
+    Args:
+        row: the row.
+        state: its folded journal.
+        halts: the halts that are on.
+        now: the store's time.
+        misfit: the last note of a worker that could not advance it.
+        holds: the legal holds that it is under.
+    """
+    fields = _row_fields(row, halts, now)
+    root, ended = state.threads.get(""), state.ended
+    returned = [call for call in state.effects.values() if call.phase == Phase.RETURNED]
+    children = [
+        ChildView(path=path, agent=thread.agent, text=thread.text, done=thread.final)
+        for path, thread in state.threads.items()
+        if path
+    ]
+    return RunView(
+        **fields,
+        now=activity_of(row, state, fields["status"], halts, misfit),
+        input=state.started.input,
+        output=ended.output if isinstance(ended, RunCompleted) else None,
+        text=root.text if root else "",
+        started_by=state.started.by,
+        forked_from=state.started.forked_from,
+        steps=_steps(state),
+        usage=UsageView.of(state.usage),
+        state=state.flow.data if state.flow else {},
+        interrupts=tuple(summary_of(interrupt, row.program) for interrupt in state.interrupts),
+        calls=tuple(map(CallView.of, state.live.values())),
+        effects=tuple(map(CallView.of, returned)),
+        undone=tuple(ended.undone) if isinstance(ended, RunCancelled) else (),
+        residue=tuple(map(Residue.of, left_behind(state))),
+        children=tuple(children),
+        graph=named_now(state.started.graph) if state.started.graph else None,
+        misfit=misfit_view(state, misfit),
+        holds=tuple(holds),
+    )
+
+
+def _steps(state: State) -> int:
+    """What `MaxSteps` counts: model calls, and a flow's activations."""
+    return state.steps + (state.flow.steps if state.flow else 0)
+
+
+def _row_fields(row: RunRow, halts: Iterable[Halt], now: float) -> dict[str, Any]:
+    on = {halt.scope for halt in halts}
     return {
-        "approval": f"{tool} needs approval",
-        "in_doubt": f"{tool} may have happened",
-        "question": "a question" if i.type == "question" else f"{i.type}: an answer is needed",
-        "error": "a step failed",
-        "limit": "a limit is reached",
-        "undo": "an undo failed",
-        "event": f"{i.type}: waits for an event",
-        "timer": "sleeps until its time has come",
-    }[i.kind]
-
-
-def _doing(state: State, status: str) -> str:
-    match status:
-        case "failed" | "waiting" | "stuck":
-            return _waiting_for(state)
-        case "running":
-            return ", ".join(_in_flight(state)) or "model"
-        case "pausing":
-            return "finishing " + (", ".join(_in_flight(state)) or "the model call")
-        case "paused":
-            asked = state.pause
-            return f"by {asked.by or 'somebody'}" + (f": {asked.reason}" if asked.reason else "") if asked else ""
-        case "cancelling":
-            return "undoing " + (", ".join(_in_flight(state, undo=True)) or "what was done")
-        case "ready":
-            return "waits for a worker"
-        case _:
-            return _ended(state)
-
-
-def _in_flight(state: State, *, undo: bool = False) -> list[str]:
-    calls = [c for c in state.live.values() if c.id not in state.threads and (not undo or is_undo(c.id))]
-    intended = [c.tool for c in calls if c.phase == Phase.INTENDED]
-    return intended or [c.tool for c in calls if c.phase in OWING]  # a read is not announced before it starts
-
-
-def _waiting_for(state: State) -> str:
-    found = state.interrupts
-    if not found:
-        return "a timer" if state.open else ""
-    first = found[0]
-    text = title(first)
-    if first.kind in ("question", "error", "limit") and isinstance(what := gist(first.payload), str):
-        text = what
-    return text + (f", and {len(found) - 1} more" if len(found) > 1 else "")
-
-
-def _ended(state: State) -> str:
-    ended = state.ended
-    if state.erased is not None:
-        return tombstone(state.erased)
-    if isinstance(ended, RunCancelled):
-        return f"{len(ended.residue)} left behind" if ended.residue else "nothing left behind"
-    if isinstance(ended, RunCompleted):
-        if ended.stopped:
-            return f"by {ended.stopped}"
-        return ended.output if isinstance(ended.output, str) else encode(ended.output).decode()
-    return ""
+        "run_id": row.id,
+        "agent": row.program,
+        "kind": ProgramKind(row.kind),
+        "status": row.shown(now, on),
+        "title": row.title,
+        "session": row.session,
+        "labels": row.labels,
+        "seq": row.seq,
+        "epoch": row.epoch,
+        "worker": WorkerId.parse(row.worker).machine,
+        "open_interrupts": row.opens,
+        "held_by": tuple(scope for scope in row.blocked if scope in on),
+        "created_at": row.created_at,
+        "updated_at": row.updated_at,
+        "wake_at": row.wake_at or None,
+        "erased_at": row.erased or None,
+    }

@@ -9,39 +9,35 @@ from adjourn.core.conversation import OUTPUT_TOOL
 from adjourn.core.ids import StepId, StepIdKind, WorkerId, activation_name, depth, is_undo, tool_call_id, turn_id
 from adjourn.core.interrupt import unsigned
 from adjourn.core.messages import Text, ToolCall
+from adjourn.views.words import KINDS, SpanKind, StepKind, StepStatus, payload_line
 
 Numbered = tuple[int, r.AnyRecord]
 
-WAITS = {
-    "approval": "needs approval", "question": "asks", "in_doubt": "in doubt", "error": "failed", "limit": "limit reached",
-    "undo": "undo failed", "event": "waits for an event", "timer": "sleeps",
-}  # fmt: skip
+
+@dataclass(slots=True)
+class Stretch:
+    """A stretch of time in which a step ran, waited for a person or was stopped."""
+
+    kind: SpanKind
+    start: float
+    end: float | None = None
 
 
 @dataclass(slots=True)
-class Span:
-    """A stretch of time in which a step ran (`run`), waited for somebody (`wait`) or was stopped (`pause`)."""
+class TimelineStep:
+    """One step, as far as it is known; see `StepView` for its fields.
 
-    kind: str
-    since: float
-    until: float | None = None
-
-
-@dataclass(slots=True)
-class Step:
-    """One line. `id` is a call's address in its run, `n` its place in the list, `seq` the last record that changed it.
-
-    `text` is prose; `said` is what somebody said, a question or a result, as it was recorded. `took` is None while the
-    step has not come to its end or to a stop, and for what takes no time.
+    `interrupt` is the id inside the run of what it waits for. `took` is None while the step has not come to its end or to a stop, and
+    for what takes no time.
     """
 
-    n: int
-    kind: str
-    id: str
+    number: int
+    kind: StepKind
+    call_id: str
     name: str
     text: str = ""
     said: Any = None
-    status: str = ""
+    status: StepStatus = StepStatus.NONE
     note: str = ""
     path: str = ""
     at: float = 0.0
@@ -50,7 +46,7 @@ class Step:
     result: Any = None
     error: str = ""
     ran: bool = False
-    spans: list[Span] = field(default_factory=list[Span])
+    spans: list[Stretch] = field(default_factory=list[Stretch])
     digest: str = ""
     effect: str = ""
     undo: bool = False
@@ -59,55 +55,58 @@ class Step:
     attempt: int = 0
     tokens: int = 0
     interrupt: str = ""
-    record: int = 0
-    seq: int = 0
+    interrupt_kind: str = ""
+    in_doubt: bool = False
+    is_edited: bool = False
+    first_seq: int = 0
+    last_seq: int = 0
 
     @property
-    def level(self) -> int:
+    def depth(self) -> int:
         """How deep it is nested; 0 is the run's own agent."""
         return depth(self.path)
 
     @property
     def since(self) -> float:
         """When it began, or began to wait, the last time."""
-        return self.spans[-1].since if self.spans else self.at
+        return self.spans[-1].start if self.spans else self.at
 
-    def begin(self, kind: str, at: float) -> None:
+    def begin(self, kind: SpanKind, at: float) -> None:
         """A new stretch of time; the one before it ends here."""
         self.close(at)
-        self.spans.append(Span(kind, at))
+        self.spans.append(Stretch(kind, at))
         self.took = None
 
     def close(self, at: float) -> None:
         """The stretch of time that is open ends."""
-        if self.spans and self.spans[-1].until is None:
-            self.spans[-1].until = max(at, self.spans[-1].since)
+        if self.spans and self.spans[-1].end is None:
+            self.spans[-1].end = max(at, self.spans[-1].start)
 
-    def end(self, status: str, note: str, at: float, took: float | None = None) -> None:
+    def end(self, status: StepStatus, note: str, at: float, took: float | None = None) -> None:
         """It has come to its end, or to a stop."""
         self.took = max(0.0, at - self.since) if took is None else took
         self.close(at)
-        self.status, self.note = status, note
+        self.status, self.note, self.in_doubt = status, note, False
 
 
 class Timeline:
     """The steps of a journal. It is a fold: records are taken in one by one, and it can go on where it was."""
 
     def __init__(self) -> None:
-        self.steps: list[Step] = []
+        self.steps: list[TimelineStep] = []
         self.seq = 0
         self.at = 0.0
         self.words: dict[str, str] = {}
         """What the model said in the reply that asked for a call, by call id."""
         self._worked = self._waited = self._claimed = self._rested = 0.0
         self._ended = False
-        self._calls: dict[str, Step] = {}
+        self._calls: dict[str, TimelineStep] = {}
         self._turns: dict[str, int] = {}
         self._last_said = ""  # by the root agent
         self._replies: dict[int, str] = {}
-        self._asked: dict[str, Step] = {}
+        self._asked: dict[str, TimelineStep] = {}
         self._unedited: dict[str, Any] = {}
-        self._pause: Step | None = None
+        self._pause: TimelineStep | None = None
 
     @classmethod
     def of(cls, records: Iterable[Numbered], now: float | None = None) -> "Timeline":
@@ -116,7 +115,7 @@ class Timeline:
         for seq, record in records:
             timeline.take(seq, record)
         for step in timeline.steps if now is not None else ():
-            if step.took is None and step.status in ("running", "waiting", "paused"):
+            if step.took is None and step.status in (StepStatus.RUNNING, StepStatus.WAITING, StepStatus.PAUSED):
                 step.took = max(0.0, cast("float", now) - step.since)
         return timeline
 
@@ -160,17 +159,19 @@ class Timeline:
         resting = not self._claimed and not self._ended and self._rested
         return self._waited + (max(0.0, now - self._rested) if resting else 0.0)
 
-    def changed(self, after: int) -> list[Step]:
+    def changed(self, after: int) -> list[TimelineStep]:
         """The steps that a record after `after` changed."""
-        return [step for step in self.steps if step.seq > after]
+        return [step for step in self.steps if step.last_seq > after]
 
-    def _add(self, kind: str, id: str, name: str, *, at: float, path: str = "", **more: Any) -> Step:
-        step = Step(len(self.steps), kind, id, name, path=path, at=at, record=self.seq, seq=self.seq, **more)
+    def _add(self, kind: StepKind, id: str, name: str, *, at: float, path: str = "", **more: Any) -> TimelineStep:
+        step = TimelineStep(
+            len(self.steps), kind, id, name, path=path, at=at, first_seq=self.seq, last_seq=self.seq, **more
+        )
         self.steps.append(step)
         return step
 
-    def _touch(self, step: Step) -> Step:
-        step.seq = self.seq
+    def _touch(self, step: TimelineStep) -> TimelineStep:
+        step.last_seq = self.seq
         return step
 
     # Time
@@ -183,7 +184,7 @@ class Timeline:
                 self._worked += max(0.0, x.at - self._claimed)
                 process = WorkerId.parse(x.worker).process
                 pid = "another worker" if process is None else f"process {process}"
-                self._add("worker", "", "taken over", at=x.at, text=f"by {pid}: the one before it was gone")
+                self._add(StepKind.TAKEOVER, "", "taken over", at=x.at, text=f"by {pid}: the one before it was gone")
             else:
                 self._waited += max(0.0, x.at - self._rested)
             self._claimed = x.at
@@ -197,49 +198,53 @@ class Timeline:
     def _reply(self, x: r.Replied | r.Broke) -> None:
         turn = self._turns[x.path] = self._turns.get(x.path, 0) + 1
         id = self._replies[self.seq] = turn_id(x.path, turn)
-        step = self._add("model", id, "model", at=x.at - x.took, path=x.path)
-        step.spans.append(Span("run", x.at - x.took, x.at))
+        step = self._add(StepKind.MODEL, id, "model", at=x.at - x.took, path=x.path)
+        step.spans.append(Stretch(SpanKind.RUN, x.at - x.took, x.at))
         step.took, step.tokens = x.took, x.usage.total_tokens
         text = x.text if isinstance(x, r.Broke) else "".join(p.text for p in x.parts if isinstance(p, Text))
         if not x.path:
             self._last_said = text or self._last_said
         if isinstance(x, r.Broke):
-            step.said, step.status, step.note = text or None, "cancelled", "cut off"
+            step.said, step.status, step.note = text or None, StepStatus.CANCELLED, "cut off"
             return
         step.said, step.note = text or None, x.invalid
         for k, part in enumerate(p for p in x.parts if isinstance(p, ToolCall)):
             if part.tool == OUTPUT_TOOL:
                 step.said = part.args if step.said is None else step.said
                 continue
+            call_id = tool_call_id(id, k)
             call = self._add(
-                "call", tool_call_id(id, k), part.tool, at=x.at, path=x.path, arguments=part.args, status="ready"
+                StepKind.TOOL, call_id, part.tool, at=x.at, path=x.path, arguments=part.args, status=StepStatus.READY
             )
-            self._calls[call.id] = call
-            self.words[call.id] = text
+            self._calls[call_id] = call
+            self.words[call_id] = text
 
     def _summary(self, x: r.Summarised) -> None:
-        step = self._add("summary", "", "summary", at=x.at - x.took, path=x.path)
-        step.spans.append(Span("run", x.at - x.took, x.at))
+        step = self._add(StepKind.SUMMARY, "", "summary", at=x.at - x.took, path=x.path)
+        step.spans.append(Stretch(SpanKind.RUN, x.at - x.took, x.at))
         step.took, step.tokens, step.said = x.took, x.usage.total_tokens, x.text or None
         if x.covers:
             step.note = f"of the first {x.covers} messages"
         else:
-            step.status, step.note = "cancelled", "cut off"
+            step.status, step.note = StepStatus.CANCELLED, "cut off"
 
     def _opened(self, x: r.Asked | r.Suspended) -> None:
         step = self._calls.get(x.call)
         if step is None:
             name = x.kind.replace("_", " ")
-            step = self._add("wait", x.call, name, at=x.at, said=gist(x.payload))
+            step = self._add(StepKind.INTERRUPT, x.call, name, at=x.at, said=payload_line(x.payload))
             self._calls.update({x.call: step} if x.call else {})
-        self._touch(step).status, step.interrupt = "waiting", x.i
-        step.begin("wait", x.at)
-        step.note = x.type if isinstance(x, r.Suspended) and x.type != "question" else WAITS.get(x.kind, x.kind)
+        self._touch(step).status, step.interrupt = StepStatus.WAITING, x.i
+        step.begin(SpanKind.WAIT, x.at)
+        step.interrupt_kind, step.in_doubt = x.kind, x.kind == "in_doubt"
+        step.note = KINDS[x.kind].note
+        if isinstance(x, r.Suspended) and x.type != "question":
+            step.note = x.type
         if isinstance(x, r.Asked):
             step.reason, step.rules = x.reason or step.reason, x.rules or step.rules
             step.digest, step.effect, step.undo = x.digest or step.digest, x.effect or step.effect, x.undo or step.undo
         if x.kind == "error":
-            step.status = "failed"
+            step.status = StepStatus.FAILED
         self._asked[x.i] = step
 
     def _decided(self, x: r.Decided) -> None:
@@ -252,18 +257,23 @@ class Timeline:
             verb = f"«{cast('dict[str, Any]', value)['choice']}»"
         note = f"{verb} by {x.by or 'somebody'}" + (f": {x.note}" if x.note else "")
         goes_on = x.verdict == "approve" or verb == "«run»"
-        status = "cancelled" if x.verdict == "deny" else "ready" if goes_on else "completed"
+        status = StepStatus.COMPLETED
+        if x.verdict == "deny":
+            status = StepStatus.CANCELLED
+        elif goes_on:
+            status = StepStatus.READY
         self._touch(step).end(status, note, x.at)
-        step.interrupt = ""
+        step.interrupt = step.interrupt_kind = ""
         if x.edit is not None:
             self._unedited[x.i] = step.arguments
-            step.note, step.arguments = "edited, " + note, x.edit
+            step.note, step.arguments, step.is_edited = "edited, " + note, x.edit, True
 
     def _disowned(self, x: r.Disowned) -> None:
         """What was decided does not count: it waits as before, and says why."""
         if step := self._asked.get(x.i):
-            self._touch(step).status, step.interrupt = "waiting", x.i
-            step.begin("wait", x.at)
+            self._touch(step).status, step.interrupt = StepStatus.WAITING, x.i
+            step.begin(SpanKind.WAIT, x.at)
+            step.is_edited = False
             step.note, step.arguments = unsigned([x.by]), self._unedited.pop(x.i, step.arguments)
 
     def _moved(
@@ -279,7 +289,8 @@ class Timeline:
                 self._intended(self._touch(self._calls.get(x.call) or self._spawned(x)), x)
             case r.Doubted():
                 step = self._touch(self._calls.get(x.call) or self._spawned(x))
-                step.note = x.why if x.running or x.left else "in doubt"
+                step.in_doubt = not x.running and not x.left
+                step.note = KINDS["in_doubt"].note if step.in_doubt else x.why
                 if not x.running:
                     step.close(x.at)
             case r.Late():
@@ -288,136 +299,130 @@ class Timeline:
                     step.result, step.error = x.error or x.value, x.error
             case r.Yielded():
                 if step := self._calls.get(x.call):
-                    self._touch(step).end("ready", "stopped at its last save", x.at)
+                    self._touch(step).end(StepStatus.READY, "stopped at its last save", x.at)
             case r.Verified():
                 if (step := self._calls.get(x.call)) and x.answer == "happened":
-                    self._touch(step).end("completed", "it had happened", x.at)
+                    self._touch(step).end(StepStatus.COMPLETED, "it had happened", x.at)
             case r.Returned():
                 self._returned(self._touch(self._calls.get(x.call) or self._spawned(x)), x)
 
-    def _close(self, step: Step, x: r.Closed) -> None:
-        self._touch(step).interrupt = ""
+    def _close(self, step: TimelineStep, x: r.Closed) -> None:
+        self._touch(step).interrupt = step.interrupt_kind = ""
         if x.why in ("expired", "abandoned", "void"):
-            step.end("cancelled", "expired" if x.why == "expired" else "dropped", x.at)
+            step.end(StepStatus.CANCELLED, "expired" if x.why == "expired" else "dropped", x.at)
         else:
-            step.end("completed" if step.kind == "wait" else "ready", step.note, x.at)
+            ended = StepStatus.COMPLETED if step.kind == StepKind.INTERRUPT else StepStatus.READY
+            step.end(ended, step.note, x.at)
 
-    def _intended(self, step: Step, x: r.Intended) -> None:
-        step.begin("run", x.at)
-        step.status, step.attempt = "running", x.attempt
+    def _intended(self, step: TimelineStep, x: r.Intended) -> None:
+        step.begin(SpanKind.RUN, x.at)
+        step.status, step.attempt, step.in_doubt = StepStatus.RUNNING, x.attempt, False
         step.note = f"again, attempt {x.attempt}" if x.attempt > 1 else step.note
         step.effect, step.undo, step.digest = x.effect, x.undo or step.undo, x.digest or step.digest
         if x.agent:
-            step.kind = "child"
+            step.kind = StepKind.AGENT
 
-    def _spawned(self, x: r.Intended | r.Returned | r.Doubted) -> Step:
+    def _spawned(self, x: r.Intended | r.Returned | r.Doubted) -> TimelineStep:
         """A call that no reply asked for: a flow's chunk, or an undo."""
         name = x.tool if isinstance(x, r.Intended) else activation_name(x.call)
         given = x.input if isinstance(x, r.Intended) else None
         undo = is_undo(x.call)
-        kind = "undo" if undo else "chunk"
+        kind = StepKind.UNDO if undo else StepKind.CHUNK
         step = self._add(kind, x.call, f"undo {name}" if undo else name, at=x.at, arguments=given)
         self._calls[x.call] = step
         return step
 
-    def _returned(self, step: Step, x: r.Returned) -> None:
+    def _returned(self, step: TimelineStep, x: r.Returned) -> None:
         step.result, step.ran, step.error = x.error or x.value, x.ran, x.error
-        if x.ran and not (step.spans and step.spans[-1].until is None):  # a read has no intent
+        if x.ran and not (step.spans and step.spans[-1].end is None):  # a read has no intent
             step.close(x.at)
-            step.spans.append(Span("run", x.at - x.took, x.at))
+            step.spans.append(Stretch(SpanKind.RUN, x.at - x.took, x.at))
         took = x.took or max(0.0, x.at - step.since)
         if not x.ran:
-            step.end("cancelled", step.note or f"not run: {x.error}", x.at, took)
+            step.end(StepStatus.CANCELLED, step.note or f"not run: {x.error}", x.at, took)
         else:
-            step.end("failed" if x.error else "completed", x.error or step.note, x.at, took)
+            ended = StepStatus.FAILED if x.error else StepStatus.COMPLETED
+            step.end(ended, x.error or step.note, x.at, took)
 
     def _faulted(self, x: r.Faulted) -> None:
         kind = StepId.parse(x.step).kind
         name = kind.value if kind in (StepIdKind.MODEL, StepIdKind.SUMMARY) else x.step
         step = self._calls.get(x.step)
         if step is None:
-            step = self._add("fault", "", name, at=x.at, status="failed", note=x.error, error=x.error)
+            step = self._add(StepKind.FAILURE, "", name, at=x.at, status=StepStatus.FAILED, note=x.error, error=x.error)
             return
         self._touch(step).error = x.error
-        step.status, step.note = "failed", x.error
+        step.status, step.note = StepStatus.FAILED, x.error
         step.close(x.at)
 
     def _said(self, x: r.AnyRecord) -> None:
         match x:
             case r.Started():
-                self._add("start", "", "started", at=x.at, text=f"by {x.by}" if x.by else "")
+                self._add(StepKind.START, "", "started", at=x.at, text=f"by {x.by}" if x.by else "")
             case r.PauseAsked():
-                self._pause = self._add("pause", "", "paused", at=x.at, text=_by(x.by, x.reason), status="paused")
-                self._pause.begin("pause", x.at)
+                self._pause = self._add(
+                    StepKind.PAUSE, "", "paused", at=x.at, text=_by(x.by, x.reason), status=StepStatus.PAUSED
+                )
+                self._pause.begin(SpanKind.PAUSE, x.at)
             case r.Restored():
                 text = f"from a backup {_by(x.by, x.reason)}"
-                self._pause = self._add("pause", "", "restored", at=x.at, text=text, status="paused")
-                self._pause.begin("pause", x.at)
+                self._pause = self._add(StepKind.PAUSE, "", "restored", at=x.at, text=text, status=StepStatus.PAUSED)
+                self._pause.begin(SpanKind.PAUSE, x.at)
             case r.Resumed():
                 if self._pause is not None:
-                    self._touch(self._pause).end("", "", x.at)
+                    self._touch(self._pause).end(StepStatus.NONE, "", x.at)
                     self._pause = None
-                self._add("resume", "", "resumed", at=x.at, text=_by(x.by, x.instruction))
+                self._add(StepKind.RESUME, "", "resumed", at=x.at, text=_by(x.by, x.instruction))
             case r.CancelAsked():
-                self._add("cancel", "", "cancel", at=x.at, text=_by(x.by, x.reason))
+                self._add(StepKind.CANCEL, "", "cancel", at=x.at, text=_by(x.by, x.reason))
             case r.Said():
-                self._add("say", "", "said", at=x.at, text=_by(x.by, x.text))
+                self._add(StepKind.MESSAGE, "", "said", at=x.at, text=_by(x.by, x.text))
             case r.Emitted():
-                self._add("event", "", "event", at=x.at, text=_by(x.by, x.event), result=x.value)
+                self._add(StepKind.EVENT, "", "event", at=x.at, text=_by(x.by, x.event), result=x.value)
             case r.Accepted():
-                self._add("accept", "", "accepted", at=x.at, text=_by(x.by, "; ".join(x.changes)))
+                self._add(StepKind.ACCEPTANCE, "", "accepted", at=x.at, text=_by(x.by, "; ".join(x.changes)))
             case r.Upgraded():
                 self._upgraded(x)
             case r.Chapter():
-                self._add("chapter", "", "new chapter", at=x.at, text=_by(x.by, x.why))
+                self._add(StepKind.CHAPTER, "", "new chapter", at=x.at, text=_by(x.by, x.why))
             case r.RunCompleted() | r.RunCancelled():
                 self._finish(x)
             case r.Erased():
                 self._ended = True
-                self._add("end", "", "erased", at=x.at, text=_by(x.by, x.reason), status=x.status)
+                self._add(StepKind.END, "", "erased", at=x.at, text=_by(x.by, x.reason), status=StepStatus(x.status))
             case _:
                 pass
 
     def _upgraded(self, x: r.Upgraded) -> None:
         """What had happened keeps its name here; what had not begun is shown as it would be called now."""
-        self._add("upgrade", "", "upgraded", at=x.at, text="; ".join(x.changes))
+        self._add(StepKind.UPGRADE, "", "upgraded", at=x.at, text="; ".join(x.changes))
         for seq, fields in x.now.items():
             calls = [part for part in fields.get("parts", ()) if part.get("type") == "call"]
             for k, part in enumerate(calls):
                 step = self._calls.get(tool_call_id(self._replies.get(int(seq), ""), k))
-                if step is not None and not step.attempt and step.status in ("ready", "waiting"):
+                if step is not None and not step.attempt and step.status in (StepStatus.READY, StepStatus.WAITING):
                     self._touch(step).name = part["tool"]
-                    step.arguments = step.arguments if step.note.startswith("edited") else part.get("args", {})
+                    if not step.is_edited:
+                        step.arguments = part.get("args", {})
 
     def _finish(self, x: r.RunCompleted | r.RunCancelled) -> None:
         if self._pause is not None:
-            self._touch(self._pause).end("", "", x.at)
+            self._touch(self._pause).end(StepStatus.NONE, "", x.at)
             self._pause = None
         if isinstance(x, r.RunCompleted):
-            name = "stopped" if x.stopped else "completed"
+            ended = StepStatus.STOPPED if x.stopped else StepStatus.COMPLETED
             output = self._last_said if x.spoken else x.output
-            end = self._add("end", "", name, at=x.at, text=x.stopped, status=name, result=output)
+            end = self._add(StepKind.END, "", ended.value, at=x.at, text=x.stopped, status=ended, result=output)
             end.said = None if x.stopped else output
             return
         left = f"{len(x.undone)} undone, {len(x.residue)} left behind"
-        self._add("end", "", "cancelled", at=x.at, text=left, status="cancelled")
+        self._add(StepKind.END, "", "cancelled", at=x.at, text=left, status=StepStatus.CANCELLED)
         for one in x.residue:
-            step = self._add("left", str(one.get("call", "")), "left behind", at=x.at, text=str(one.get("tool", "")))
+            step = self._add(
+                StepKind.RESIDUE, str(one.get("call", "")), "left behind", at=x.at, text=str(one.get("tool", ""))
+            )
             step.arguments, step.note = one.get("arguments"), str(one.get("why", ""))
 
 
 def _by(by: str, text: str) -> str:
     return f"by {by or 'somebody'}" + (f": {text}" if text else "")
-
-
-GISTS = ("question", "error", "condition")
-"""Fields that say what a payload is about."""
-
-
-def gist(payload: Any) -> Any:
-    """What a payload is about, in one value."""
-    if isinstance(payload, dict):
-        for name in GISTS:
-            if payload.get(name):  # pyright: ignore[reportUnknownMemberType]
-                return payload[name]  # pyright: ignore[reportUnknownVariableType]
-    return payload  # pyright: ignore[reportUnknownVariableType]

@@ -23,6 +23,7 @@ from adjourn.runtime.runtime import Runtime
 from adjourn.stores.audit import SECURITY
 from adjourn.stores.audit_key import AuditKey, audit_keys
 from adjourn.stores.seals import Anchor
+from adjourn.views.audit_entry import AuditEntry
 from adjourn.views.visible import visible
 
 
@@ -76,7 +77,7 @@ def show(
     if run and security:
         raise Invalid("the security log is not about one run: leave RUN out, or --security")
 
-    async def work(rt: Runtime) -> list[dict[str, Any]]:
+    async def work(rt: Runtime) -> list[AuditEntry]:
         if run:
             try:
                 return await (await rt.get((await find_run(rt, run)).id)).audit(limit=limit)
@@ -84,7 +85,7 @@ def show(
                 if run != SECURITY and (
                     lines := await rt.store.audit(run, limit=limit)
                 ):  # it was pruned; its audit stays
-                    return [line.entry for line in lines]
+                    return [AuditEntry.of(line) for line in lines]
                 raise
         return await rt.audit(limit=limit, security=security)
 
@@ -96,27 +97,27 @@ def show(
         out().print(_shown(line))
 
 
-def _shown(line: dict[str, Any]) -> Text:
-    run = line.get("run", "")
+def _shown(line: AuditEntry) -> Text:
+    run, more = line.run_id, line.more
     words = [
-        line["verb"],
-        line.get("verdict", ""),
-        line.get("interrupt") or line.get("event") or line.get("scope") or line.get("about") or "",
-        f"by {line.get('by') or '-'}",
-        f"from {line.get('from') or '-'}",
-        f"{line['count']} times" if line.get("count", 1) > 1 else "",
-        line.get("note") or line.get("reason") or "",
+        line.verb,
+        line.verdict,
+        line.interrupt_id or more.get("event") or line.scope or more.get("about") or "",
+        f"by {line.by or '-'}",
+        f"from {line.origin or '-'}",
+        f"{more['count']} times" if more.get("count", 1) > 1 else "",
+        line.note or line.reason,
     ]
     result = ""
-    if line.get("refused"):
-        result = f"refused: {line['refused']}"
-    elif line.get("seq"):
-        result = f"record {line['seq']}"
+    if line.refused:
+        result = f"refused: {line.refused}"
+    elif line.seq:
+        result = f"record {line.seq}"
     return Text.assemble(
-        time.strftime("%Y-%m-%d %H:%M:%S  ", time.localtime(line["at"])),
+        time.strftime("%Y-%m-%d %H:%M:%S  ", time.localtime(line.at)),
         (f"{short_id(run) if run and run != SECURITY else '-':9}  ", DIM),
         visible("  ".join(str(word) for word in words if word)),
-        ("  " + visible(result), "red" if line.get("refused") else DIM),
+        ("  " + visible(result), "red" if line.refused else DIM),
     )
 
 

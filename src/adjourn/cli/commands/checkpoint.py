@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
+import msgspec
 import typer
 from rich.text import Text
 
@@ -26,7 +27,6 @@ from adjourn.cli.program_loader import NotImportable, program_of, resources_of
 from adjourn.cli.terminal.console import out, print_json, print_line, say, to_json
 from adjourn.cli.terminal.format import DIM, status_mark
 from adjourn.cli.terminal.hints import DIGITS, command
-from adjourn.cli.terminal.interrupt import as_json as item_json
 from adjourn.cli.terminal.interrupt import item_of, list_line, render
 from adjourn.cli.terminal.live_view import TextView
 from adjourn.cli.terminal.log_lines import log_to
@@ -43,6 +43,8 @@ from adjourn.runtime.checkpoint import SECRET, Checkpoint, key_ring, taken_over
 from adjourn.runtime.prepare import Continuation, enter, prepare
 from adjourn.runtime.run import Run
 from adjourn.runtime.runtime import Runtime
+from adjourn.views.interrupt_view import InterruptView
+from adjourn.views.run_view import UsageView
 from adjourn.views.visible import lines, visible
 
 app = typer.Typer(name="checkpoint", help="A saved run in a file: show, verify or resume it.", no_args_is_help=True)
@@ -96,15 +98,43 @@ def _flags(waiting: list[Interrupt]) -> list[str]:
     return [*flags, *named, "--digest", first.digest[:DIGITS]]
 
 
-def _shown(saved: Checkpoint, envelope: Envelope) -> dict[str, Any]:
+class CheckpointView(msgspec.Struct, frozen=True, kw_only=True):
+    """A checkpoint: the run in it, as far as the checkpoint says, and the envelope."""
+
+    run_id: str
+    agent: str
+    kind: str
+    status: str
+    seq: int
+    session: str
+    input: Any
+    output: Any
+    usage: UsageView
+    interrupts: tuple[InterruptView, ...]
+    signed: bool
+    kid: str
+    digest: str
+    version: int
+
+
+def _shown(saved: Checkpoint, envelope: Envelope) -> CheckpointView:
     records, ended = list(enumerate(saved.records, 1)), saved.state.ended
-    return {
-        "run_id": saved.run_id, "program": envelope.program, "kind": envelope.kind, "status": saved.state.view,
-        "seq": saved.seq, "session": saved.session, "input": saved.input, "signed": bool(envelope.mac), "kid": envelope.kid,
-        "digest": envelope.digest, "version": envelope.version, "tokens": saved.usage.total_tokens, "cost": saved.usage.cost,
-        "interrupts": [item_json(item_of(records, i, time.time())) for i in saved.interrupts],
-        "output": getattr(ended, "output", None),
-    }  # fmt: skip
+    return CheckpointView(
+        run_id=saved.run_id,
+        agent=envelope.program,
+        kind=envelope.kind,
+        status=saved.state.view,
+        seq=saved.seq,
+        session=saved.session,
+        input=saved.input,
+        output=getattr(ended, "output", None),
+        usage=UsageView.of(saved.usage),
+        interrupts=tuple(item_of(records, i, time.time()).view for i in saved.interrupts),
+        signed=bool(envelope.mac),
+        kid=envelope.kid,
+        digest=envelope.digest,
+        version=envelope.version,
+    )
 
 
 # Verify

@@ -10,19 +10,20 @@ from adjourn.cli.database import with_runtime
 from adjourn.cli.decision_result import come_to_rest
 from adjourn.cli.error_report import says
 from adjourn.cli.interrupt_lookup import find_run
+from adjourn.cli.loaded_run import LoadedRun, load_run
 from adjourn.cli.options import By, Db, Json, Reason, RequestId, RunId, Wait
 from adjourn.cli.person import person
+from adjourn.cli.terminal.activity_line import activity_line
 from adjourn.cli.terminal.console import is_attended, out, print_json
 from adjourn.cli.terminal.console import say as tell
 from adjourn.cli.terminal.format import DIM, EXIT, arguments, status_mark
 from adjourn.cli.terminal.hints import command
 from adjourn.cli.terminal.prompt import Later, confirm
-from adjourn.cli.terminal.step_line import Look, look_at
-from adjourn.core.cancel import CancelPreview
 from adjourn.errors import Invalid
 from adjourn.runtime.run import Run
 from adjourn.runtime.runtime import Runtime
 from adjourn.stores.protocol import Halt
+from adjourn.views.cancel_preview import CancelPreview
 from adjourn.views.visible import visible
 
 app = typer.Typer()
@@ -33,19 +34,19 @@ def _steer(
 ) -> None:
     """Do something to a run, then say which one it was, whole, and where it is."""
 
-    async def work(rt: Runtime) -> Look:
+    async def work(rt: Runtime) -> LoadedRun:
         handle = await rt.get((await find_run(rt, run)).id)
         await verb(handle)
         if wait is not None:
             await come_to_rest(rt, handle.id, wait)
-        return await look_at(rt, await rt.store.get(handle.id), list(await rt.halts()))
+        return await load_run(rt, handle.id, list(await rt.halts()))
 
-    seen = with_runtime(db, work)
+    seen = with_runtime(db, work).view
     if as_json:
-        print_json(seen.as_json())
+        print_json(seen)
     else:
-        line = Text.assemble(status_mark(seen.status), "  ", visible(seen.row.id), "  ", (visible(seen.doing), DIM))
-        out().print(line)
+        doing = (visible(activity_line(seen)), DIM)
+        out().print(Text.assemble(status_mark(seen.status), "  ", visible(seen.run_id), "  ", doing))
     if wait is not None:
         raise typer.Exit(EXIT.get(seen.status, 3))
 
@@ -134,9 +135,9 @@ def _meant(db: str | None, run: str) -> str:
 def print_preview(preview: CancelPreview) -> None:
     """Say what a cancel would do, a line for each call."""
     for call in preview.undo:
-        tell(f"  undo  {visible(call['tool'])} {arguments(call['arguments'])}")
+        tell(f"  undo  {visible(call.tool)} {arguments(call.arguments)}")
     for call in preview.residue:
-        tell(Text(f"  stays {visible(call['tool'])} {arguments(call['arguments'])}", style="red"))
+        tell(Text(f"  stays {visible(call.tool)} {arguments(call.arguments)}", style="red"))
 
 
 @app.command()
@@ -224,7 +225,7 @@ def unhalt(scope: Scope, reason: Reason = "", db: Db = None, as_json: Json = Fal
 
 def _print_halts(halts: list[Halt], as_json: bool) -> None:
     if as_json:
-        print_json([{"scope": h.scope, "by": h.by, "reason": h.reason, "at": h.at} for h in halts])
+        print_json(list(halts))
         return
     terminal = out()
     for h in halts:

@@ -1,9 +1,9 @@
 """`adjourn fork`: go on from the past of another run."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
+import msgspec
 import typer
 from rich.text import Text
 
@@ -19,6 +19,7 @@ from adjourn.core.records import AnyRecord, Forked
 from adjourn.core.state import State
 from adjourn.errors import Invalid
 from adjourn.runtime.runtime import Runtime
+from adjourn.views.run_view import CallView
 from adjourn.views.visible import visible
 
 if TYPE_CHECKING:
@@ -69,27 +70,26 @@ def fork(
 
     made = with_runtime(db, work, signing_key=signing_key or None)
     if as_json:
-        print_json(asdict(made))
+        print_json(made)
         return
-    out().print(visible(made.id))
-    say(Text(f"Cut from {visible(made.of)} after record {made.at}.", style=DIM))
+    out().print(visible(made.run_id))
+    say(Text(f"Cut from {visible(made.forked_from)} after record {made.at}.", style=DIM))
     if made.reopened:
         say(Text("That is before the first answer of a person, which is asked again.", style=DIM))
     for call in made.inherited:
-        done = f"{visible(call['tool'])} {arguments(call['arguments'])}".rstrip()
-        say(Text(f"  inherited  {done}: done by {visible(made.of)}, never undone by this run", style=DIM))
+        done = f"{visible(call.tool)} {arguments(call.arguments)}".rstrip()
+        say(Text(f"  inherited  {done}: done by {visible(made.forked_from)}, never undone by this run", style=DIM))
 
 
-@dataclass(frozen=True, slots=True)
-class Fork:
+class Fork(msgspec.Struct, frozen=True, kw_only=True):
     """A run that was forked: of which, after which record, whether answers are asked again, and what it inherited."""
 
-    id: str
-    of: str
+    run_id: str
+    forked_from: str
     at: int
     answers: str
     reopened: bool
-    inherited: list[dict[str, Any]]
+    inherited: tuple[CallView, ...]
 
 
 async def _records(rt: Runtime, run: str) -> list[AnyRecord]:
@@ -100,9 +100,12 @@ def fork_of(records: Sequence[AnyRecord], wanted: int) -> Fork:
     """What became of a fork, from its journal, and the boundary that was wanted."""
     state = State().fold_all(list(enumerate(records, 1)))
     here = next(record for record in reversed(records) if isinstance(record, Forked))
-    inherited = [
-        {"call": call.id, "tool": call.tool, "arguments": call.args}
-        for call in state.effects.values()
-        if call.inherited
-    ]
-    return Fork(state.run, here.of, here.at_seq, here.answers, here.at_seq < wanted, inherited)
+    inherited = tuple(CallView.of(call) for call in state.effects.values() if call.inherited)
+    return Fork(
+        run_id=state.run,
+        forked_from=here.of,
+        at=here.at_seq,
+        answers=here.answers,
+        reopened=here.at_seq < wanted,
+        inherited=inherited,
+    )

@@ -19,7 +19,6 @@ from adjourn.cli.terminal.console import is_attended, out, print_json, say
 from adjourn.cli.terminal.format import DIM, EXIT
 from adjourn.cli.terminal.hints import how_to_decide
 from adjourn.cli.terminal.interrupt import Item, list_line, look, render
-from adjourn.cli.terminal.interrupt import as_json as item_json
 from adjourn.cli.terminal.prompt import Choice, Later, decide, parse
 from adjourn.core.codec import loads
 from adjourn.core.interrupt import Interrupt
@@ -62,11 +61,11 @@ def inbox(
     seen = with_runtime(db, work)
     listing.look(address_of(db), seen.interrupt.ref, seen.interrupt.digest)
     if as_json:
-        print_json(item_json(seen))
+        print_json(seen.view)
         return
     terminal = out()
     terminal.print(*render(seen, terminal.width), "")
-    if not seen.open:
+    if not seen.is_open:
         say(Text("It is no longer open: nothing can be decided here.", style=DIM))
         return
     if not is_attended():

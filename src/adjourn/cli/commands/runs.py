@@ -1,8 +1,7 @@
 """Commands that only look: `runs`, `show` and the list of `inbox`."""
 
 import time
-from dataclasses import asdict
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.cells import cell_len
@@ -11,20 +10,24 @@ from rich.text import Text
 from adjourn.cli import last_list as listing
 from adjourn.cli.database import address_of, with_runtime
 from adjourn.cli.error_report import says
-from adjourn.cli.interrupt_lookup import address_in_run, find_run
+from adjourn.cli.interrupt_lookup import find_run
 from adjourn.cli.last_list import Seen
+from adjourn.cli.loaded_run import LoadedRun, load_run
 from adjourn.cli.options import Db, Json, RunId
+from adjourn.cli.terminal.activity_line import activity_line
 from adjourn.cli.terminal.console import Terminal, fit, out, print_json, say, to_json, wrap
 from adjourn.cli.terminal.format import DIM, STATUSES, age, brief, count, duration, money, short_id, status_mark
 from adjourn.cli.terminal.hints import command
-from adjourn.cli.terminal.interrupt import Item, list_line, look, seats_line
-from adjourn.cli.terminal.interrupt import as_json as item_json
-from adjourn.cli.terminal.step_line import Look, line, look_at
-from adjourn.core.doubt import left_behind
+from adjourn.cli.terminal.interrupt import Item, list_line, look, numbered, seats_line
+from adjourn.cli.terminal.step_line import line
 from adjourn.core.records import dump
 from adjourn.errors import Invalid
 from adjourn.runtime.runtime import Runtime
-from adjourn.views.timeline import Step, Timeline
+from adjourn.views.interrupt_view import call_id_of
+from adjourn.views.run_detail import run_detail
+from adjourn.views.run_view import RunView
+from adjourn.views.step_view import timeline_view
+from adjourn.views.timeline import Timeline, TimelineStep
 from adjourn.views.visible import visible
 
 app = typer.Typer()
@@ -49,48 +52,52 @@ def runs(
     if label and not found:
         raise Invalid(f"a label is written NAME=VALUE, not {label!r}")
 
-    async def work(rt: Runtime) -> tuple[list[Look], int, float]:
+    async def work(rt: Runtime) -> tuple[list[LoadedRun], int, float]:
         before = (await find_run(rt, after)).id if after else ""
         pair = (name, value) if label else None
         found = await rt.runs(status=status, agent=agent, session=session, label=pair, after=before, limit=limit)
         halts = list(await rt.halts())
         waiting = len(await rt.inbox(limit=1000))
-        return [await look_at(rt, row, halts) for row in found], waiting, rt.store.now()
+        return [await load_run(rt, run.run_id, halts) for run in found], waiting, rt.store.now()
 
     seen, waiting, now = with_runtime(db, work)
     if as_json:
-        print_json([g.as_json() for g in seen])
+        print_json([run.view for run in seen])
         return
     _print_runs(seen, now)
     person = f" {count(waiting, 'item waits', 'items wait')} for a person: {command(db, 'inbox')}" if waiting else ""
     say(Text(f"{count(len(seen), 'run')}.{person}", style=DIM))
     if len(seen) == limit:
-        older = command(db, "runs", options=("--after", seen[-1].row.id))
+        older = command(db, "runs", options=("--after", seen[-1].view.run_id))
         say(Text(f"Older ones: {older}", style=DIM))
 
 
-def _print_runs(seen: list[Look], now: float) -> None:
+def _print_runs(seen: list[LoadedRun], now: float) -> None:
     terminal = out()
-    cells = [_run_cells(g, now, terminal.tty) for g in seen]
+    cells = [_run_cells(run.view, now, terminal.tty) for run in seen]
     head = ["STATUS", "", "RUN", "AGENT", "NOW", "COST", "AGE"]
     wide = [max(len(head[n]), *(len(c[n]) for c in cells), 0) if cells else len(head[n]) for n in range(7)]
     if terminal.tty:
         wide[3] = min(wide[3], 16)
         wide[4] = max(12, min(wide[4], terminal.width - sum(wide[:4]) - sum(wide[5:]) - 12))
     terminal.print(Text(_columns(head, wide), style=DIM))
-    for g, row in zip(seen, cells, strict=True):
+    for run, row in zip(seen, cells, strict=True):
         line = Text(_columns(row, wide))
-        line.stylize(STATUSES[g.status][1] if g.status in STATUSES else "", 0, wide[0])
+        line.stylize(STATUSES[run.view.status][1], 0, wide[0])
         terminal.print(line)
 
 
-def _run_cells(g: Look, now: float, tty: bool) -> list[str]:
-    resting = g.status not in ("completed", "cancelled", "stopped", "failed")
+def _run_cells(view: RunView, now: float, tty: bool) -> list[str]:
+    resting = view.status not in ("completed", "cancelled", "stopped", "failed")
     return [
-        status_mark(g.status).plain, age(now - g.row.updated_at) if resting else "",
-        short_id(g.row.id) if tty else visible(g.row.id), visible(g.row.program), visible(brief(g.doing)),
-        money(g.state.usage.cost), age(now - g.row.created_at),
-    ]  # fmt: skip
+        status_mark(view.status).plain,
+        age(now - view.updated_at) if resting else "",
+        short_id(view.run_id) if tty else visible(view.run_id),
+        visible(view.agent),
+        visible(brief(activity_line(view))),
+        money(view.usage.cost),
+        age(now - view.created_at),
+    ]
 
 
 def _columns(cells: list[str], wide: list[int]) -> str:
@@ -110,65 +117,57 @@ def show(
 ) -> None:
     """Show one run: its status and its steps."""
 
-    async def work(rt: Runtime) -> tuple[Look, Timeline, str, float]:
+    async def work(rt: Runtime) -> tuple[LoadedRun, str, float]:
         row = await find_run(rt, run)
-        g = await look_at(rt, row, list(await rt.halts()))
+        loaded = await load_run(rt, row.id, list(await rt.halts()))
         saved = (await (await rt.get(row.id)).checkpoint()).to_json() if checkpoint else ""
-        now = rt.store.now()
-        return g, Timeline.of(g.records, now), saved, now
+        return loaded, saved, rt.store.now()
 
-    g, timeline, saved, now = with_runtime(db, work)
+    loaded, saved, now = with_runtime(db, work)
     if checkpoint or journal:
-        _print_raw(g, saved)
+        _print_raw(loaded, saved)
     elif as_json:
-        print_json(_run_json(g, timeline, now))
+        timeline = Timeline.of(loaded.records)
+        print_json(run_detail(loaded.view, timeline_view(loaded.row, loaded.state, timeline, loaded.view.status, now)))
     else:
-        _print_run(g, timeline, now)
-        _hints(g, db)
+        _print_run(loaded, Timeline.of(loaded.records, now), now)
+        _hints(loaded, db)
 
 
-def _print_raw(g: Look, saved: str) -> None:
+def _print_raw(loaded: LoadedRun, saved: str) -> None:
     import json
 
     if saved:
         out().print(to_json(json.loads(saved), indent=None))
         return
-    for seq, record in g.records:
+    for seq, record in loaded.records:
         out().print(to_json({"seq": seq, **json.loads(dump(record))}, indent=None))
 
 
-def _run_json(g: Look, timeline: Timeline, now: float) -> dict[str, Any]:
-    steps = [asdict(s) for s in timeline.steps]
-    waiting = [item_json(Item(i, "", timeline.words.get(i.call.call_id, "") if i.call else "", True, 0.0))
-               for i in g.state.interrupts]  # fmt: skip
-    ended = g.state.ended
-    return {
-        **g.as_json(), "worked": round(timeline.worked(now), 3), "waited": round(timeline.waited(now), 3), "steps": steps,
-        "interrupts": waiting, "output": getattr(ended, "output", None), "residue": left_behind(g.state),
-    }  # fmt: skip
-
-
-def _print_run(g: Look, timeline: Timeline, now: float) -> None:
-    terminal, usage = out(), g.state.usage
-    head = Text.assemble(status_mark(g.status), "  ", (visible(g.row.title), "bold"))
+def _print_run(loaded: LoadedRun, timeline: Timeline, now: float) -> None:
+    terminal, view = out(), loaded.view
+    usage = view.usage
+    head = Text.assemble(status_mark(view.status), "  ", (visible(view.title), "bold"))
     facts = [
-        f"{visible(g.row.program)} {short_id(g.row.id) if terminal.tty else visible(g.row.id)}",
+        f"{visible(view.agent)} {short_id(view.run_id) if terminal.tty else visible(view.run_id)}",
         f"worked {duration(timeline.worked(now))}", f"waited {duration(timeline.waited(now))}", f"{usage.total_tokens:,} tok",
     ]  # fmt: skip
     facts += [money(usage.cost)] if usage.cost else []
     terminal.print(head, Text(" · ".join(facts), style=DIM), "")
-    ids = max([2, *(len(s.id) for s in timeline.steps)])
-    names = min(24, max([5, *(len(visible(s.name)) + 2 * s.level for s in timeline.steps)]))
-    last = {step.path: step.n for step in timeline.steps}
+    ids = max([2, *(len(step.call_id) for step in timeline.steps)])
+    names = min(24, max([5, *(len(visible(step.name)) + 2 * step.depth for step in timeline.steps)]))
+    last = {step.path: step.number for step in timeline.steps}
     for step in timeline.steps:
-        rail = "  " * (step.level - 1) + ("└ " if last[step.path] == step.n else "├ ") if step.level else ""
+        rail = ""
+        if step.depth:
+            rail = "  " * (step.depth - 1) + ("└ " if last[step.path] == step.number else "├ ")
         terminal.print(_step_line(step, ids, names, terminal, rail))
-    for i in g.state.interrupts:
+    for i in loaded.state.interrupts:
         if needed := seats_line(i):
-            terminal.print("", *_indented(f"{address_in_run(i)} needs {needed}", 2, terminal))
+            terminal.print("", *_indented(f"{call_id_of(i)} needs {needed}", 2, terminal))
 
 
-def _step_line(step: Step, ids: int, names: int, terminal: Terminal, rail: str) -> Text:
+def _step_line(step: TimelineStep, ids: int, names: int, terminal: Terminal, rail: str) -> Text:
     glyph, colour = (STATUSES[step.status][:2]) if step.status in STATUSES else (" ", "")
     going = "…" if step.status in ("running", "waiting") else ""
     end = time.strftime("%H:%M:%S", time.localtime(step.at)) if step.took is None else duration(step.took) + going
@@ -182,25 +181,26 @@ def _step_line(step: Step, ids: int, names: int, terminal: Terminal, rail: str) 
     else:
         text = f"{text:<32}"
     return Text.assemble(
-        f"  {step.id:>{ids}}  ", (rail, DIM), (glyph, colour), " ", (name, colour if step.status == "waiting" else ""),
+        f"  {step.call_id:>{ids}}  ", (rail, DIM), (glyph, colour), " ", (name, colour if step.status == "waiting" else ""),
         "  ", text, "  ", (note, colour or DIM), "  ", (f"{end:>8}", DIM),
     )  # fmt: skip
 
 
-def _hints(g: Look, db: str | None) -> None:
-    run, hints = g.row.id, dict[str, str]()
-    if g.state.interrupts and g.status in ("waiting", "stuck"):
+def _hints(loaded: LoadedRun, db: str | None) -> None:
+    view, hints = loaded.view, dict[str, str]()
+    run, status = view.run_id, view.status
+    if view.interrupts and status in ("waiting", "held", "stuck"):
         hints["Decide"] = command(db, "inbox", run)
-    elif g.status == "failed":
+    elif status == "failed":
         hints["Try again"] = command(db, "resume", run)
-    elif g.status == "paused":
+    elif status == "paused":
         hints = {
             "Resume": command(db, "resume", run),
             "Steer": command(db, "resume", run, options=("--instruction", "…")),
         }
-    elif g.status == "ready":
-        hints["Advance it"] = command(db, "worker", f"app.py:{g.row.program}")
-    if g.status not in ("completed", "stopped", "cancelled"):
+    elif status == "ready":
+        hints["Advance it"] = command(db, "worker", f"app.py:{view.agent}")
+    if status not in ("completed", "stopped", "cancelled"):
         hints["Watch"] = command(db, "watch", run)
     if hints:
         space = max(len(word) for word in hints)
@@ -218,7 +218,7 @@ def list_inbox(db: str | None, agent: str, kind: str, run: str, limit: int, as_j
     items, now = with_runtime(db, work)
     if as_json:
         listing.remember(address_of(db), [_seen(item, whole=True) for item in items])
-        print_json([{"number": n, **item_json(item)} for n, item in enumerate(items, 1)])
+        print_json([numbered(number, item) for number, item in enumerate(items, 1)])
         return
     if not items:
         listing.remember(address_of(db), [])

@@ -13,6 +13,7 @@ from adjourn.cli.commands.control import print_preview
 from adjourn.cli.database import with_runtime
 from adjourn.cli.error_report import report, says
 from adjourn.cli.interrupt_lookup import find_run
+from adjourn.cli.loaded_run import status_of
 from adjourn.cli.options import By, Db, Json, RunId
 from adjourn.cli.person import person
 from adjourn.cli.terminal.console import out, print_line, say
@@ -23,7 +24,6 @@ from adjourn.cli.terminal.keyboard import Keys
 from adjourn.cli.terminal.live_view import JsonView, TextView, View
 from adjourn.cli.terminal.prompt import Later, Withdrawn, confirm, read, withdrawable
 from adjourn.cli.terminal.screen import Screen
-from adjourn.cli.terminal.step_line import status_of
 from adjourn.driver.threads import in_thread
 from adjourn.errors import AdjournError
 from adjourn.runtime.run import Run

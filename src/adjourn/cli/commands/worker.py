@@ -14,16 +14,18 @@ from adjourn.cli import event_loop
 from adjourn.cli.completion import complete_programs
 from adjourn.cli.database import address_of
 from adjourn.cli.error_report import says
+from adjourn.cli.loaded_run import load_run
 from adjourn.cli.options import AuditKeyFile, Db, DecidersFile, Json, Resources, sealing_key
 from adjourn.cli.program_loader import NotImportable, programs_of, resources_of
+from adjourn.cli.terminal.activity_line import activity_line
 from adjourn.cli.terminal.console import out, say, to_json
 from adjourn.cli.terminal.format import DIM, EXIT, brief, short_id, status_mark
 from adjourn.cli.terminal.log_lines import log_to
-from adjourn.cli.terminal.step_line import Look, look_at
 from adjourn.core.quarantine import MAX_DEATHS
 from adjourn.errors import InvalidDefinition, StoreError
 from adjourn.runtime.runtime import Runtime
 from adjourn.stores.address import without_password
+from adjourn.views.run_view import RunView
 from adjourn.views.visible import lines, visible
 
 app = typer.Typer()
@@ -137,19 +139,19 @@ class Reporter:
 
     async def look(self, rt: Runtime) -> None:
         """One line on stdout for every run that has come to rest since the last look."""
-        for row in reversed(await rt.runs(limit=100)):
-            resting = row.program in self.names and row.shown(rt.store.now(), ()) in EXIT
-            if resting and self.told.get(row.id) != row.seq:
-                self.told[row.id] = row.seq
-                self._tell(await look_at(rt, row, list(await rt.halts())))
+        for run in reversed(await rt.runs(limit=100)):
+            resting = run.agent in self.names and run.status in EXIT
+            if resting and self.told.get(run.run_id) != run.seq:
+                self.told[run.run_id] = run.seq
+                self._tell((await load_run(rt, run.run_id, list(await rt.halts()))).view)
         sys.stdout.flush()
 
-    def _tell(self, seen: Look) -> None:
+    def _tell(self, view: RunView) -> None:
         if self.as_json:
-            sys.stdout.write(to_json(seen.as_json(), indent=None) + "\n")
+            sys.stdout.write(to_json(view, indent=None) + "\n")
             return
-        run, program = short_id(seen.row.id), visible(seen.row.program)
-        out().print(Text.assemble(status_mark(seen.status), f"  {run}  {program}  ", visible(brief(seen.doing))))
+        name = f"  {short_id(view.run_id)}  {visible(view.agent)}  "
+        out().print(Text.assemble(status_mark(view.status), name, visible(brief(activity_line(view)))))
 
 
 async def _report(rt: Runtime, reporter: Reporter) -> None:

@@ -5,6 +5,7 @@ import os
 import sys
 from typing import Any, TextIO
 
+import msgspec
 from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
@@ -91,7 +92,12 @@ def say(*lines: Line) -> None:
 
 def to_json(value: Any, indent: int | None = 2) -> str:
     """JSON in ASCII: every character that could do something to a terminal is escaped by the encoder."""
-    return json.dumps(value, ensure_ascii=True, indent=indent).replace("\x7f", "\\u007f")
+    return json.dumps(value, ensure_ascii=True, indent=indent, default=_plain).replace("\x7f", "\\u007f")
+
+
+def _plain(value: Any) -> Any:
+    """A struct as plain data."""
+    return msgspec.to_builtins(value)
 
 
 def print_json(value: Any) -> None:

@@ -6,37 +6,35 @@ from typing import Any
 
 from rich.text import Text
 
+from adjourn.core.run_status import RunStatus
+from adjourn.views import words
 from adjourn.views.visible import visible
 
 DIM = "bright_black"
 
-# Status → glyph, colour, word. Glyph, word and colour always come together.
-STATUSES: dict[str, tuple[str, str, str]] = {
-    "ready": ("○", DIM, "ready"),
-    "held": ("○", DIM, "held"),
-    "running": ("●", "blue", "running"),
-    "waiting": ("◆", "yellow", "waiting"),
-    "pausing": ("‖", "magenta", "pausing…"),
-    "paused": ("‖", "magenta", "paused"),
-    "completed": ("✓", "green", "completed"),
-    "stopped": ("■", DIM, "stopped"),
-    "failed": ("✗", "red", "failed"),
-    "cancelling": ("↶", DIM, "cancelling…"),
-    "stuck": ("↶", "yellow", "stuck"),
-    "cancelled": ("⊘", DIM, "cancelled"),
+_MARKS: dict[RunStatus, tuple[str, str]] = {
+    RunStatus.READY: ("○", DIM),
+    RunStatus.HELD: ("○", DIM),
+    RunStatus.RUNNING: ("●", "blue"),
+    RunStatus.WAITING: ("◆", "yellow"),
+    RunStatus.PAUSING: ("‖", "magenta"),
+    RunStatus.PAUSED: ("‖", "magenta"),
+    RunStatus.COMPLETED: ("✓", "green"),
+    RunStatus.STOPPED: ("■", DIM),
+    RunStatus.FAILED: ("✗", "red"),
+    RunStatus.CANCELLING: ("↶", DIM),
+    RunStatus.STUCK: ("↶", "yellow"),
+    RunStatus.CANCELLED: ("⊘", DIM),
 }
+STATUSES: dict[str, tuple[str, str, str]] = {
+    status.value: (*mark, words.STATUSES[status]) for status, mark in _MARKS.items()
+}
+"""Status → glyph, colour, word, which always come together."""
 
 EXIT: dict[str, int] = {
     "completed": 0, "stopped": 0, "failed": 1, "waiting": 3, "paused": 3, "stuck": 3, "cancelled": 4,
 }  # fmt: skip
 """What a command that waits for a run exits with."""
-
-EFFECTS = {
-    "read": "read: changes nothing",
-    "idempotent": "idempotent: after a crash it may run again, with the same key",
-    "verifiable": "verifiable: after a crash the world is asked whether it happened",
-    "unsafe": "unsafe: runs once, never repeated without a person",
-}
 
 BRIEF = 200
 """Characters of a text in a list; `show` and `inbox ITEM` have all of it."""

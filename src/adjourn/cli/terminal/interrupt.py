@@ -4,46 +4,101 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from msgspec import to_builtins
+from msgspec.structs import asdict
 from rich.cells import cell_len
 from rich.text import Text
 
-from adjourn.cli.interrupt_lookup import address_in_run
 from adjourn.cli.terminal.console import wrap
-from adjourn.cli.terminal.format import BRIEF, DIM, EFFECTS, STATUSES, arguments, brief, cut, duration, exact, grouped
+from adjourn.cli.terminal.format import BRIEF, DIM, STATUSES, arguments, brief, cut, duration, exact, grouped
 from adjourn.cli.terminal.hints import quoted
 from adjourn.cli.terminal.value_rows import fields, marked, rows, schema_word
 from adjourn.core.interrupt import Interrupt, Seat, unsigned
+from adjourn.core.run_status import RunStatus
 from adjourn.core.state import State
 from adjourn.runtime.runtime import Runtime
-from adjourn.views.run_view import title
-from adjourn.views.timeline import GISTS, Numbered, Timeline, gist
+from adjourn.views.audit_entry import AuditEntry
+from adjourn.views.interrupt_view import InterruptView, view_of
+from adjourn.views.timeline import Numbered, Timeline
 from adjourn.views.visible import lines, visible
+from adjourn.views.words import EFFECTS, EXPIRY, PROSE, InterruptStatus, interrupt_title, payload_line
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """An interrupt with what is around it. `open`: it can still be decided."""
+    """An interrupt, and what is around it."""
 
     interrupt: Interrupt
-    where: str
-    words: str
-    open: bool
+    view: InterruptView
     now: float
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it can still be decided."""
+        return self.view.status == InterruptStatus.OPEN
+
+    @property
+    def where(self) -> str:
+        """The agents down to the one that asks, and the call."""
+        return " › ".join(name for name in (*self.view.agents, self.view.call_id) if name)
+
+
+class NumberedInterrupt(InterruptView, frozen=True, kw_only=True):
+    """An interrupt of a list that was shown, and its number there."""
+
+    number: int
+
+
+def numbered(number: int, item: Item) -> NumberedInterrupt:
+    """An item of a list, as data."""
+    return NumberedInterrupt(**asdict(item.view), number=number)
+
+
+def title(interrupt: Interrupt) -> str:
+    """What is wanted, in a few words."""
+    tool = interrupt.call.tool if interrupt.call else ""
+    return interrupt_title(interrupt.kind, interrupt.type, tool)
 
 
 async def look(rt: Runtime, interrupt: Interrupt) -> Item:
     """Read what surrounds an interrupt."""
-    return item_of(await rt.store.load(interrupt.run_id), interrupt, rt.store.now())
+    store = rt.store
+    row, records = await store.get(interrupt.run_id), await store.load(interrupt.run_id)
+    audit = await store.audit(interrupt.run_id, limit=1000)
+    attempts = [AuditEntry.of(line) for line in audit if line.entry.get("interrupt") == interrupt.local]
+    status = row.shown(store.now(), await rt.halted())
+    return item_of(records, interrupt, store.now(), title=row.title, run_status=status, attempts=attempts)
 
 
-def item_of(records: Sequence[Numbered], interrupt: Interrupt, now: float) -> Item:
-    """An interrupt in the journal that opened it."""
-    state = State().fold_all(records)
-    words = Timeline.of(records, now).words.get(address_in_run(interrupt), "")
-    where = [state.started.program, *state.agents_under(interrupt.path), address_in_run(interrupt)]
-    is_open = any(i.id == interrupt.id for i in state.interrupts)
-    return Item(interrupt, " › ".join(name for name in where if name), words, is_open, now)
+def item_of(
+    records: Sequence[Numbered],
+    interrupt: Interrupt,
+    now: float,
+    *,
+    title: str = "",
+    run_status: RunStatus | None = None,
+    attempts: Sequence[AuditEntry] = (),
+) -> Item:
+    """An interrupt in the journal that opened it.
+
+    Args:
+        records: the journal.
+        interrupt: the interrupt.
+        now: the time.
+        title: the title of its run.
+        run_status: the status of its run; None: as the journal alone says.
+        attempts: the lines of the audit about it.
+    """
+    state, timeline = State().fold_all(records), Timeline.of(records)
+    view = view_of(
+        interrupt,
+        state,
+        timeline,
+        title=title,
+        run_status=run_status or RunStatus(state.view),
+        records=records[interrupt.seq - 1 :],
+        attempts=attempts,
+    )
+    return Item(interrupt, view, now)
 
 
 def render(item: Item, width: int) -> Iterator[Text]:
@@ -60,10 +115,10 @@ def render(item: Item, width: int) -> Iterator[Text]:
     yield Text("")
     for name, text in _facts(item):
         yield from _labelled(f"{name:<7}", text, width)
-    if item.words:
+    if item.view.said:
         yield Text("")
         yield Text("  The agent’s own words, not checked", style=DIM)
-        for line in lines(item.words):
+        for line in lines(item.view.said):
             for piece in wrap(line, width - 4):
                 yield Text.assemble(("  ┊ ", DIM), marked(piece))
 
@@ -123,7 +178,7 @@ def _who(seat: Seat, requesters: Sequence[str]) -> str:
 def _expiry(i: Interrupt, now: float) -> str:
     if not i.expires_at:
         return "never"
-    then = {"deny": "denied by expiry", "cancel": "cancelled by expiry"}.get(i.on_expiry, f"{i.on_expiry}d")
+    then = EXPIRY[i.on_expiry]
     if i.expires_at <= now:
         return f"{duration(now - i.expires_at)} ago"
     return f"in {duration(i.expires_at - now)}, then {then}"
@@ -134,16 +189,6 @@ def _labelled(label: str, text: str, width: int) -> Iterator[Text]:
     pieces = [piece for line in lines(text) for piece in wrap(line, max(20, width - space))]
     for n, piece in enumerate(pieces):
         yield Text.assemble("  ", (label if n == 0 else " " * cell_len(label), DIM), "  ", piece)
-
-
-def as_json(item: Item) -> dict[str, Any]:
-    """The item as data; nothing is left out because it has its default."""
-    i = item.interrupt
-    call = i.call and {name: getattr(i.call, name) for name in i.call.__struct_fields__}
-    return {
-        **{name: getattr(i, name) for name in i.__struct_fields__}, "ref": i.ref, "digest": i.digest, "call": call,
-        "slots": to_builtins(i.slots), "open": item.open, "where": item.where, "words": item.words,
-    }  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,10 +215,10 @@ def _line(i: Interrupt, content: Any) -> str:
         return f"{visible(title(i))}: {arguments(content)}"
     if content is None:
         return visible(title(i))
-    what = gist(content)
+    what = payload_line(content)
     text = visible(what) if isinstance(what, str) else exact(what)
     if what is content:
         return text
-    named = next(name for name in GISTS if content.get(name) is what)
+    named = next(name for name in PROSE if content.get(name) is what)
     rest = {name: value for name, value in content.items() if name != named}
     return f"{text} {exact(rest)}" if rest else text

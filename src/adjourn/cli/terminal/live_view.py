@@ -12,20 +12,24 @@ from adjourn.cli.terminal.format import DIM, STATUSES, duration, exact, money, s
 from adjourn.cli.terminal.screen import Screen
 from adjourn.cli.terminal.step_line import line
 from adjourn.cli.terminal.value_rows import marked
-from adjourn.core.cancel import cancel_preview
 from adjourn.core.ids import depth, undo_target
 from adjourn.core.records import AnyRecord, Broke, CancelAsked, Replied
 from adjourn.core.state import State
 from adjourn.core.trust import FoldAgain
 from adjourn.driver.feed import Published, TextArrived
 from adjourn.driver.watch import Event, Recorded
-from adjourn.views.timeline import Numbered, Step, Timeline
+from adjourn.views.cancel_preview import cancel_preview
+from adjourn.views.timeline import Numbered, Timeline, TimelineStep
 from adjourn.views.visible import lines, visible
+from adjourn.views.words import StepKind
 
 TAIL = 4
 """Lines of a reply that is being written; the whole reply is written once it is recorded."""
 ENDS = frozenset({"waiting", "completed", "failed", "cancelled"})
 """Statuses of a step that are news by themselves."""
+ENDINGS = (StepKind.END, StepKind.RESIDUE)
+LIVES = (StepKind.TOOL, StepKind.AGENT, StepKind.CHUNK, StepKind.UNDO, StepKind.INTERRUPT)
+"""What takes time."""
 
 
 class View:
@@ -57,11 +61,11 @@ class View:
             self.state = State().fold_all(self._records)
         self.timeline.take(seq, record)
 
-    def running(self) -> list[Step]:
+    def running(self) -> list[TimelineStep]:
         """What is being done, apart from thinking. A call that only reads says nothing before it has returned."""
         going = self.status in ("running", "pausing", "cancelling")
         flying = [s for s in self.timeline.steps if s.status == "running" or (s.status == "ready" and going)]
-        return [s for s in flying if s.id in self.state.live and s.kind != "child"]
+        return [s for s in flying if s.call_id in self.state.live and s.kind != StepKind.AGENT]
 
     def recorded(self, seq: int, record: AnyRecord) -> None:
         """A record has come."""
@@ -121,36 +125,36 @@ class TextView(View):
         for seq, record in records:
             self.know(seq, record)
         steps = self.timeline.steps
-        self._told = {step.n: (step.status, step.note) for step in steps[:-last]}
+        self._told = {step.number: (step.status, step.note) for step in steps[:-last]}
         if found := [text for step in steps[-last:] for text in self._news(step)]:
             self.screen.write(*found)
-        self._told = {step.n: (step.status, step.note) for step in steps}
+        self._told = {step.number: (step.status, step.note) for step in steps}
         return max(0, len(steps) - last)
 
-    def _news(self, step: Step) -> Iterator[Text]:
+    def _news(self, step: TimelineStep) -> Iterator[Text]:
         """The lines of a step, if there is something new to say of it."""
         key = (step.status, step.note)
-        before = self._told.get(step.n)
-        if before == key or (before and step.kind == "pause") or (step.kind in ("end", "left") and not self._ending):
+        before = self._told.get(step.number)
+        if before == key or (before and step.kind == StepKind.PAUSE) or (step.kind in ENDINGS and not self._ending):
             return
-        lives = step.kind in ("call", "child", "chunk", "undo", "wait")
+        lives = step.kind in LIVES
         quiet = step.status == "ready" and (before is None or not step.note or before[1] == step.note)
         if lives and (quiet or (step.status == "running" and self.screen.moves)):
             return
-        self._told[step.n] = key
-        if step.kind == "model" and isinstance(step.said, str):
+        self._told[step.number] = key
+        if step.kind == StepKind.MODEL and isinstance(step.said, str):
             self._whole[step.path] = step.said
         yield from self._lines(step)
 
-    def _lines(self, step: Step) -> Iterator[Text]:
+    def _lines(self, step: TimelineStep) -> Iterator[Text]:
         glyph, colour = STATUSES[step.status][:2] if step.status in STATUSES else (" ", "")
         took = duration(step.took) if step.took is not None and step.status != "waiting" else ""
         note = visible(step.note + (f": {step.reason}" if step.status == "waiting" and step.reason else ""))
-        place = undo_target(step.id)  # an undo stands at the call that it takes back
-        head = self._head(place, glyph, colour, self._name(step), "  " * step.level, _moment(step))
+        place = undo_target(step.call_id)  # an undo stands at the call that it takes back
+        head = self._head(place, glyph, colour, self._name(step), "  " * step.depth, _moment(step))
         width = self.screen.terminal.width
         room = max(20, width - cell_len(head.plain) - 1)
-        if step.kind == "model":
+        if step.kind == StepKind.MODEL:
             said = lines(step.said) if isinstance(step.said, str) else [exact(step.said)] if step.said else []
             body = [piece for one in said for piece in wrap(one, room)] or [""]
             tail = "  ".join(part for part in (note, took) if part)
@@ -177,9 +181,9 @@ class TextView(View):
             (clock, DIM), f"  {visible(id):<{self._ids}} {margin}", (glyph, colour), " ", (f"{name:<14}", colour), "  "
         )
 
-    def _name(self, step: Step) -> str:
+    def _name(self, step: TimelineStep) -> str:
         name = visible(step.name)
-        if step.kind == "undo" and step.status == "completed":
+        if step.kind == StepKind.UNDO and step.status == "completed":
             self._undone += 1
             return f"{self._undone}/{max(self._undone, self.undos)} {name}"
         return name
@@ -213,7 +217,7 @@ class TextView(View):
         below = [text for path, said in self._said.items() for text in self._writing(path, said, now)]
         for step in self.running():
             text = fit(line(step), 40).rstrip()
-            head = self._head(step.id, "●", "blue", visible(step.name), "  " * step.level, now)
+            head = self._head(step.call_id, "●", "blue", visible(step.name), "  " * step.depth, now)
             below.append(Text.assemble(head, text, (f"  {duration(now - step.since)}…", DIM)))
         if not below and self.status == "running":
             thinks = "thinking…" if self._thinks else "…"
@@ -225,7 +229,7 @@ class TextView(View):
         """The end of a reply that is being written."""
         if not said or self._whole.get(path, "").endswith(said):  # that came late: it is recorded already
             return
-        head = self._head("", "●", "blue", "model", "  " * (depth(path)), now)
+        head = self._head("", "●", "blue", "model", "  " * depth(path), now)
         room = max(20, self.screen.terminal.columns - cell_len(head.plain) - 2)
         pieces = [piece for one in lines(said[-TAIL * room * 2 :]) for piece in wrap(one, room)][-TAIL:]
         for n, piece in enumerate(pieces):
@@ -245,7 +249,9 @@ class TextView(View):
         self.screen.clear()
 
 
-def _moment(step: Step) -> float:
+def _moment(step: TimelineStep) -> float:
     """When what a step's line says came about."""
     last = step.spans[-1] if step.spans else None
-    return step.at if last is None else last.since if last.until is None else last.until
+    if last is None:
+        return step.at
+    return last.start if last.end is None else last.end

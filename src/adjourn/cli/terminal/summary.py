@@ -81,7 +81,7 @@ class Ending:
         self._output(outcome.status, None)
         db, run = self.place.db, self.run_id
         if outcome.status == "paused":
-            at = next((s.id for s in reversed(self.view.timeline.steps) if s.id), "the start")
+            at = next((s.call_id for s in reversed(self.view.timeline.steps) if s.call_id), "the start")
             where = f"step {visible(at)}" if at != "the start" else at
             say(Text.assemble(sentence_mark("paused"), f" at {where}. Nothing is lost, nothing is running."))
             self._hints(

@@ -2,12 +2,15 @@
 
 from typing import Any
 
+from msgspec.structs import replace
+
 from adjourn.core.digest import action_digest
 from adjourn.core.interrupt import Interrupt, view
 from adjourn.core.records import Asked, Closed, Decided, Suspended
 from adjourn.errors import AlreadyDecided, Conflict, StaleDecision
 from adjourn.server.problem import Problem, error_members
 from adjourn.stores.protocol import Store
+from adjourn.views.answers import ActionView
 
 
 async def conflict(store: Store, found: Interrupt, digest: str, error: Conflict) -> Problem:
@@ -31,8 +34,8 @@ async def conflict(store: Store, found: Interrupt, digest: str, error: Conflict)
     edited = isinstance(last, Decided) and last.edit is not None
     more: dict[str, Any] = {
         **error_members(error),
-        "was": shown(was) if was else None,
-        "now": shown(later) if later else _edited(records, found, last) if edited else shown(found),
+        "was": ActionView.of(was) if was else None,
+        "now": _now(records, found, later, last if edited else None),
         "by": last.by if isinstance(last, Decided) else "",
         "how": "edit" if edited else last.verdict if isinstance(last, Decided) else last.why if last else "",
         "at": last.at if last else None,
@@ -41,10 +44,11 @@ async def conflict(store: Store, found: Interrupt, digest: str, error: Conflict)
     return Problem(error.status, error.code, str(error), more=more)
 
 
-def shown(i: Interrupt) -> dict[str, Any]:
-    """The parts of an interrupt that a decision is about."""
-    tool, arguments = (i.call.tool, i.call.arguments) if i.call else ("", None)
-    return {"ref": i.ref, "digest": i.digest, "tool": tool, "arguments": arguments, "payload": i.payload}
+def _now(records: list[tuple[int, Any]], found: Interrupt, later: Interrupt | None, edit: Any) -> ActionView:
+    """What would run now: what was asked for afterwards, the call as an edit made it, or what was asked for."""
+    if later:
+        return ActionView.of(later)
+    return _edited(records, found, edit) if edit else ActionView.of(found)
 
 
 def _later(views: list[Interrupt], found: Interrupt) -> Interrupt | None:
@@ -59,8 +63,8 @@ def _is_over(records: list[tuple[int, Any]], i: Interrupt) -> bool:
     return any(isinstance(x, Decided | Closed) and x.i == local for _, x in records)
 
 
-def _edited(records: list[tuple[int, Any]], found: Interrupt, last: Any) -> dict[str, Any]:
+def _edited(records: list[tuple[int, Any]], found: Interrupt, last: Any) -> ActionView:
     """The call as somebody's edit made it."""
     asked = next(x for seq, x in records if seq == found.seq)
     digest = action_digest(found.run_id, asked.call, asked.tool, asked.definition, last.edit)
-    return {**shown(found), "digest": digest, "arguments": last.edit}
+    return replace(ActionView.of(found), digest=digest, arguments=last.edit)

@@ -10,24 +10,13 @@ from msgspec.structs import replace
 from starlette.responses import Response
 
 from adjourn.core.digest import digest
-from adjourn.core.ids import local_event
 from adjourn.core.interrupt import Interrupt
-from adjourn.core.records import Closed, Decided, Emitted, Suspended
 from adjourn.core.sent_request import requests
 from adjourn.core.status import ENDED, Status
 from adjourn.errors import Invalid, NotFound
-from adjourn.runtime.changed_program import noted, unfit, version
+from adjourn.runtime.changed_program import noted
 from adjourn.runtime.pruner import holds_of
-from adjourn.server.json_views import (
-    agents_of,
-    halt_json,
-    identity_json,
-    interrupt_json,
-    record_json,
-    run_json,
-    said,
-    state_json,
-)
+from adjourn.server.api.runs import me
 from adjourn.server.operation import Call, answered
 from adjourn.server.problem import Problem
 from adjourn.server.sse import EventStream, hub_events, run_events
@@ -35,6 +24,18 @@ from adjourn.stores.audit import SECURITY
 from adjourn.stores.erasure import Hold
 from adjourn.stores.misfit import Misfit
 from adjourn.stores.protocol import Filter, RunRow, Store
+from adjourn.views.answers import (
+    AlikeErrors,
+    CheckpointText,
+    ProgramView,
+    RecordView,
+    RequestView,
+    VerificationView,
+)
+from adjourn.views.audit_entry import AuditEntry
+from adjourn.views.interrupt_view import InterruptSummary, view_of
+from adjourn.views.misfit_view import version
+from adjourn.views.run_view import RunSummary, run_summary, run_view
 
 AT_ONCE = 25
 """Interrupts that are read from the store at once."""
@@ -52,22 +53,20 @@ async def list_runs(c: Call) -> Any:
         status=q.get("status", ""), agent=q.get("agent", ""), session=q.get("session", ""), label=_label(q),
         text=q.get("text", ""), since=q.get("since", 0), until=q.get("until", 0), after=q.get("after", ""), limit=limit,
     )  # fmt: skip
-    now, halts = c.rt.store.now(), await c.rt.halted()
-    return {"items": [run_json(r, now, halts) for r in rows], "after": rows[-1].id if len(rows) == limit else None}
+    return {"items": rows, "after": rows[-1].run_id if len(rows) == limit else None}
 
 
 async def get_run(c: Call) -> Any:
     """A run; 304 if the client has it already."""
     row = await c.rt.store.get(c.path["run"])
     note, holds = await _note(c, row), holds_of(row, await c.rt.holds())
-    halts = await c.rt.halted()
-    tag = _tag(row.seq, row.shown(c.rt.store.now(), halts), note, holds)
+    halts = await c.rt.halts()
+    tag = _tag(run_summary(row, halts, c.rt.store.now()), note, holds)
     if c.request.headers.get("if-none-match") == tag:
         return Response(status_code=304, headers={"ETag": tag})
     row, state = await c.desk.folds.of(row.id)
-    now = c.rt.store.now()
-    shown = state_json(row, state, now, halts, unfit(state, note), holds)
-    return answered(shown, {"ETag": _tag(row.seq, row.shown(now, halts), note, holds)})
+    shown = run_view(row, state, halts, c.rt.store.now(), misfit=note, holds=holds)
+    return answered(shown, {"ETag": _tag(shown, note, holds)})
 
 
 async def _note(c: Call, row: RunRow) -> Misfit | None:
@@ -75,23 +74,24 @@ async def _note(c: Call, row: RunRow) -> Misfit | None:
     return await noted(c.rt.store, row.id) if row.status == Status.READY else None
 
 
-def _tag(seq: int, status: str, note: Misfit | None, holds: Sequence[Hold] = ()) -> str:
+def _tag(run: RunSummary, note: Misfit | None, holds: Sequence[Hold]) -> str:
     said = f"-{version(note)[:16]}-{digest(note.why)[:8]}" if note else ""  # a worker's note is no record
     said += f"-{digest([hold.scope for hold in holds])[:8]}" if holds else ""  # neither is a hold
-    return f'W/"{seq}-{status}{said}"'
+    said += f"-{digest(run.held_by)[:8]}" if run.held_by else ""  # nor a halt
+    return f'W/"{run.seq}-{run.status}{said}"'
 
 
 async def get_status(c: Call) -> Any:
     """A run's row alone: cheap, however long its journal."""
-    return run_json(await c.rt.store.get(c.path["run"]), c.rt.store.now(), await c.rt.halted())
+    return run_summary(await c.rt.store.get(c.path["run"]), await c.rt.halts(), c.rt.store.now())
 
 
 async def get_records(c: Call) -> Any:
     """A page of a journal."""
     row, limit = await c.rt.store.get(c.path["run"]), c.query.get("limit", 200)
     found = (await c.rt.store.load(row.id, c.query.get("after", 0)))[:limit]
-    items = [record_json(seq, record) for seq, record in found]
-    return {"items": items, "after": str(items[-1]["seq"]) if len(items) == limit else None}
+    items = [RecordView.of(seq, record) for seq, record in found]
+    return {"items": items, "after": str(items[-1].seq) if len(items) == limit else None}
 
 
 async def get_messages(c: Call) -> Any:
@@ -107,30 +107,28 @@ async def list_requests(c: Call) -> Any:
     records = await c.rt.store.load(run)
     before = await c.rt.worker.earlier.of(records)
 
-    def made() -> list[dict[str, Any]]:
+    def made() -> list[RequestView]:
+        found = requests(records, before)
         if at is not None:
-            return [one.whole() for one in requests(records, before) if one.seq == at]
-        return [
-            one.gist() | {"request": None}
-            for one in islice((r for r in requests(records, before) if r.seq > after), limit)
-        ]
+            return [RequestView.of(one, whole=True) for one in found if one.seq == at]
+        later = (one for one in found if one.seq > after)
+        return [RequestView.of(one, whole=False) for one in islice(later, limit)]
 
     items = await asyncio.to_thread(made)  # all of a long conversation is read and hashed
     if at is not None and not items:
         raise NotFound(f"record {at} of run {run!r} is no model's reply")
-    return {"items": items, "after": str(items[-1]["seq"]) if at is None and len(items) == limit else None}
+    return {"items": items, "after": str(items[-1].seq) if at is None and len(items) == limit else None}
 
 
 async def get_checkpoint(c: Call) -> Any:
     """A checkpoint, as its JSON text: it is signed, so it must arrive as it is."""
     run = await c.rt.get(c.path["run"])
-    return {"checkpoint": (await run.checkpoint()).to_json()}
+    return CheckpointText(checkpoint=(await run.checkpoint()).to_json())
 
 
 async def get_preview(c: Call) -> Any:
     """What a cancel would do."""
-    preview = await (await c.rt.get(c.path["run"])).cancel_preview()
-    return {"in_flight": preview.in_flight, "undo": preview.undo, "residue": preview.residue}
+    return await (await c.rt.get(c.path["run"])).cancel_preview()
 
 
 async def get_run_audit(c: Call) -> Any:
@@ -139,7 +137,8 @@ async def get_run_audit(c: Call) -> Any:
     rows = await c.rt.store.audit(run, after=c.query.get("after", 0), limit=limit)
     if not rows or run == SECURITY:  # a run that was pruned has an audit, one that never was has none
         await c.rt.store.get(run)
-    return {"items": [r.entry for r in rows], "after": str(rows[-1].n) if len(rows) == limit else None}
+    items = [AuditEntry.of(row) for row in rows]
+    return {"items": items, "after": str(rows[-1].n) if len(rows) == limit else None}
 
 
 async def watch_run(c: Call) -> Any:
@@ -172,10 +171,10 @@ async def list_inbox(c: Call) -> Any:
         text=q.get("text", ""), since=q.get("since", 0), until=q.get("until", 0), group=q.get("group", ""), members=mine,
         after=q.get("after", ""), limit=limit,
     )  # fmt: skip
-    items: list[dict[str, Any]] = []
+    items: list[InterruptSummary] = []
     async for i in _some_at_a_time(c.rt.store, wanted):
-        items.append(c.desk.gists.line(i, await c.desk.program_of(i.run_id)))
-    return {"items": items, "after": items[-1]["ref"] if len(items) == limit else None}
+        items.append(c.desk.shortened.line(i, await c.desk.program_of(i.run_id)))
+    return {"items": items, "after": items[-1].ref if len(items) == limit else None}
 
 
 async def _some_at_a_time(store: Store, wanted: Filter) -> AsyncIterator[Interrupt]:
@@ -202,54 +201,36 @@ async def watch_inbox(c: Call) -> Any:
 async def get_interrupt(c: Call) -> Any:
     """An interrupt, and if it is closed, how."""
     found = await c.rt.interrupt(c.path["interrupt"])
-    local = found.local
-    row, state = await c.desk.folds.of(found.run_id)
-    item = interrupt_json(found, row.program, said(state, found))
-    is_open = found.id in {i.id for i in state.interrupts}
-    view = row.shown(c.rt.store.now(), await c.rt.halted())
-    attempts = [r.entry for r in await c.rt.store.audit(found.run_id, limit=1000) if r.entry.get("interrupt") == local]
-    votes, closed = await _decisions(c, found, local) if not is_open or found.approvers > 1 else ([], None)
-    tag = f'"{found.seq}-{item["digest"][:16]}-{"open" if is_open else "closed"}-{len(attempts)}"'
-    answer = {
-        "interrupt": item, "open": is_open, "run_status": view, "attempts": attempts, "closed": None if is_open else closed,
-        "votes": votes, "title": row.title, "started_by": state.started.by, "agents": agents_of(state, found),
-    }  # fmt: skip
-    return answered(answer, {"ETag": tag})
+    row, state, timeline = await c.desk.folds.whole(found.run_id)
+    lines = await c.rt.store.audit(found.run_id, limit=1000)
+    shown = view_of(
+        found,
+        state,
+        timeline,
+        title=row.title,
+        run_status=row.shown(c.rt.store.now(), await c.rt.halted()),
+        records=await c.rt.store.load(found.run_id, found.seq - 1),
+        attempts=[AuditEntry.of(line) for line in lines if line.entry.get("interrupt") == found.local],
+    )
+    tag = f'"{found.seq}-{shown.digest[:16]}-{shown.status}-{len(shown.attempts)}"'
+    return answered(shown, {"ETag": tag})
 
 
 async def list_alike(c: Call) -> Any:
     """The refs of the open errors that are like one, at most 1000, and until when they were opened."""
     until = c.rt.store.now()
-    return {"refs": [i.ref for i in await c.rt.alike(c.path["interrupt"], until=until)], "until": until}
-
-
-async def _decisions(c: Call, found: Interrupt, local: str) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """Who approved an interrupt so far, and who or what closed it last; an expiry is nobody's denial."""
-    votes: list[dict[str, Any]] = []
-    [(_, opened)] = (await c.rt.store.load(found.run_id, found.seq - 1))[:1]
-    event = opened.event if isinstance(opened, Suspended) and opened.kind == "question" else ""
-    closed = {"why": "void", "by": "", "at": None, "seq": None, "note": "", "edit": None, "value": None}
-    for seq, record in await c.rt.store.load(found.run_id, found.seq):
-        if isinstance(record, Closed) and record.i == local:
-            closed |= {"why": record.why, "by": "", "at": record.at, "seq": seq, "value": record.value}
-        elif isinstance(record, Emitted) and closed["seq"] is None and event and local_event(event) == record.event:
-            closed |= {"why": "value", "by": record.by, "at": record.at, "seq": seq, "value": record.value}
-        elif isinstance(record, Decided) and record.i == local:
-            closed |= {"why": record.verdict, "by": record.by, "at": record.at, "seq": seq, "note": record.note}
-            closed |= {"edit": record.edit, "value": record.value}
-            if record.verdict == "approve":
-                votes.append({"by": record.by, "at": record.at, "note": record.note})
-    return votes, closed
+    found = await c.rt.alike(c.path["interrupt"], until=until)
+    return AlikeErrors(refs=tuple(i.ref for i in found), until=until)
 
 
 async def list_holds(c: Call) -> Any:
     """The legal holds that are on."""
-    return {"items": [halt_json(h) for h in await c.rt.holds()], "after": None}
+    return {"items": await c.rt.holds(), "after": None}
 
 
 async def list_halts(c: Call) -> Any:
     """The halts that are on."""
-    return {"items": [halt_json(h) for h in await c.rt.halts()], "after": None}
+    return {"items": await c.rt.halts(), "after": None}
 
 
 async def list_audit(c: Call) -> Any:
@@ -258,7 +239,7 @@ async def list_audit(c: Call) -> Any:
     if security and not c.who.may("admin"):
         raise Problem(403, "forbidden", f"{c.who.name!r} is {c.who.role}: the security log is for admins")
     rows = await c.rt.store.recent(c.query.get("after", ""), limit, security=security)
-    return {"items": [r.entry for r in rows], "after": rows[-1].place if len(rows) == limit else None}
+    return {"items": [AuditEntry.of(row) for row in rows], "after": rows[-1].place if len(rows) == limit else None}
 
 
 async def verify_audit(c: Call) -> Any:
@@ -266,20 +247,18 @@ async def verify_audit(c: Call) -> Any:
     if c.desk.verifying.locked():
         raise Problem(429, "busy", "somebody is checking already; wait for them", {"Retry-After": "5"})
     async with c.desk.verifying:
-        found = await c.rt.verification()
-    seal = found.seal
-    return {
-        "broken": [str(place) for place in found], "says": str(found), "seal": seal.k if seal else None,
-        "signed_by": seal.kid if seal and found.is_signed else None, "lines": found.lines, "records": found.records,
-    }  # fmt: skip
+        return VerificationView.of(await c.rt.verification())
 
 
 async def list_programs(c: Call) -> Any:
     """What this server can start."""
-    items = [{"name": one.name, "kind": one.kind, "picture": one.diagram()} for one in c.rt.programs.values()]
+    items = [
+        ProgramView(name=program.name, kind=program.kind, picture=program.diagram())
+        for program in c.rt.programs.values()
+    ]
     return {"items": items, "after": None}
 
 
 async def who_am_i(c: Call) -> Any:
     """Who asks."""
-    return {**identity_json(c.who), "now": c.rt.store.now()}
+    return me(c.who, c.rt.store.now())

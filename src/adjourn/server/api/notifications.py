@@ -5,10 +5,10 @@ import secrets
 from typing import Any
 
 from adjourn.errors import Conflict, Invalid, NotAllowed, NotFound
-from adjourn.server.json_views import endpoint_json, letter_json
 from adjourn.server.notifications.webhook import check_url
 from adjourn.server.operation import Call
 from adjourn.stores.notification import Endpoint, Sent
+from adjourn.views.answers import DONE, EndpointView, LetterView, NewEndpoint
 
 
 def new_secret() -> str:
@@ -18,7 +18,7 @@ def new_secret() -> str:
 
 async def list_endpoints(c: Call) -> Any:
     """Who is told."""
-    return {"items": [endpoint_json(e) for e in await c.rt.store.endpoints()], "after": None}
+    return {"items": [EndpointView.of(e) for e in await c.rt.store.endpoints()], "after": None}
 
 
 async def add_endpoint(c: Call) -> Any:
@@ -32,7 +32,7 @@ async def add_endpoint(c: Call) -> Any:
         raise Conflict(f"there is an endpoint {b['name']!r} already", advice="remove it first")
     put = Endpoint(b["name"], "webhook", b["url"], secret, tuple(b.get("topics", ())))
     await c.rt.store.endpoints(put, by=c.who.name, origin=c.rt.origin)
-    return {"name": put.name, "secret": secret}
+    return NewEndpoint(name=put.name, secret=secret)
 
 
 async def remove_endpoint(c: Call) -> Any:
@@ -41,14 +41,14 @@ async def remove_endpoint(c: Call) -> Any:
     if all(e.name != name for e in await c.rt.store.endpoints()):
         raise NotFound(f"there is no endpoint {name!r:.80}")
     await c.rt.store.endpoints(drop=name, by=c.who.name, origin=c.rt.origin)
-    return {"ok": True}
+    return DONE
 
 
 async def list_letters(c: Call) -> Any:
     """A page of what has not arrived."""
     q, limit = c.query, c.query.get("limit", 100)
     found = await c.rt.store.letters(q.get("state", ""), after=q.get("after", 0), limit=limit)
-    return {"items": [letter_json(x) for x in found], "after": str(found[-1].n) if len(found) == limit else None}
+    return {"items": [LetterView.of(x) for x in found], "after": str(found[-1].n) if len(found) == limit else None}
 
 
 async def retry_letter(c: Call) -> Any:
@@ -56,14 +56,14 @@ async def retry_letter(c: Call) -> Any:
     letter = await _dead(c)
     error, now = f"retried by {c.who.name}", c.rt.store.now()
     await c.rt.store.post([Sent(letter.n, letter.tries, error, now, c.who.name, c.rt.origin)])
-    return {"ok": True}
+    return DONE
 
 
 async def drop_letter(c: Call) -> Any:
     """Give it up for good."""
     letter = await _dead(c)
     await c.rt.store.post([Sent(letter.n, letter.tries, by=c.who.name, origin=c.rt.origin)])
-    return {"ok": True}
+    return DONE
 
 
 async def _dead(c: Call) -> Any:

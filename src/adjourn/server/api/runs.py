@@ -2,11 +2,12 @@
 
 import hashlib
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, cast
 
 from starlette.responses import Response
 
 from adjourn.core.authority import person
+from adjourn.core.codec import legible
 from adjourn.core.decision import Decision
 from adjourn.core.ids import parse_fork
 from adjourn.core.interrupt import Interrupt
@@ -24,11 +25,25 @@ from adjourn.errors import (
     UnknownRun,
 )
 from adjourn.runtime.answers import MISSING
+from adjourn.runtime.retry_verbs import Retried
 from adjourn.server.api.conflict import conflict
-from adjourn.server.auth import set_cookie
-from adjourn.server.json_views import halt_json, identity_json, retried_json
+from adjourn.server.auth import Identity, set_cookie
 from adjourn.server.operation import Call, answered
+from adjourn.server.problem import error_members
 from adjourn.stores.protocol import Halt
+from adjourn.views.answers import (
+    DONE,
+    AcceptedChanges,
+    Done,
+    DroppedQuestions,
+    ErasureView,
+    ForkRef,
+    Me,
+    RefusedDecision,
+    RetriedError,
+    RunRef,
+)
+from adjourn.views.words import Role
 
 # Runs
 
@@ -44,15 +59,15 @@ def _derived_id(c: Call) -> str | None:
 async def start_run(c: Call) -> Any:
     """Start a run of a program that this server has."""
     b = c.body
-    program = c.rt.programs.get(b["program"])
+    program = c.rt.programs.get(b["agent"])
     if program is None:
         known = ", ".join(map(repr, c.rt.programs)) or "none"
-        raise NotFound(f"this server has no program {b['program']!r:.80}", advice=f"it has {known}")
+        raise NotFound(f"this server has no program {b['agent']!r:.80}", advice=f"it has {known}")
     run = await c.rt.start(
         program, b["input"], run_id=b.get("run_id") or _derived_id(c), session=b.get("session"), labels=b.get("labels"), by=c.who.name,
         queue=b.get("queue"), after=b.get("after", MISSING),
     )  # fmt: skip
-    return {"id": run.id}
+    return RunRef(run_id=run.id)
 
 
 async def pause_run(c: Call) -> Any:
@@ -60,41 +75,42 @@ async def pause_run(c: Call) -> Any:
     run = await c.rt.get(c.path["run"])
     reason, now = c.body.get("reason", ""), c.body.get("now", False)
     await run.pause(by=c.who.name, reason=reason, now=now, request_id=c.request_id)
-    return {"ok": True}
+    return DONE
 
 
 async def resume_run(c: Call) -> Any:
     """Resume."""
     run = await c.rt.get(c.path["run"])
     await run.resume(c.body.get("instruction", ""), by=c.who.name, request_id=c.request_id)
-    return {"ok": True}
+    return DONE
 
 
 async def cancel_run(c: Call) -> Any:
     """Cancel."""
     run = await c.rt.get(c.path["run"])
     await run.cancel(by=c.who.name, reason=c.body.get("reason", ""), request_id=c.request_id)
-    return {"ok": True}
+    return DONE
 
 
 async def erase_run(c: Call) -> Any:
     """Erase."""
     run = await c.rt.get(c.path["run"])
     done = await run.erase(by=c.who.name, reason=c.body["reason"], whole=c.body.get("whole", False))
-    return {"seq": done.seq, "scrubbed": done.scrubbed, "others": list(done.others), "turns": list(done.turns)}
+    return ErasureView(seq=done.seq, scrubbed=done.scrubbed, others=done.others, turns=done.turns)
 
 
 async def begin_chapter(c: Call) -> Any:
     """Let a long run continue as new."""
     run = await c.rt.get(c.path["run"])
-    return {"seq": await run.continue_as_new(by=c.who.name, why=c.body.get("reason", ""))}
+    return Done(seq=await run.continue_as_new(by=c.who.name, why=c.body.get("reason", "")))
 
 
 async def accept_run(c: Call) -> Any:
     """Accept a changed program for one run: the version that was shown."""
     run = await c.rt.get(c.path["run"])
     await _check_person(c, run.id)
-    return {"accepted": list(await run.accept(by=c.who.name, digest=c.body["digest"], request_id=c.request_id))}
+    changes = await run.accept(by=c.who.name, digest=c.body["digest"], request_id=c.request_id)
+    return AcceptedChanges(accepted=changes)
 
 
 async def say_to_run(c: Call) -> Any:
@@ -102,7 +118,7 @@ async def say_to_run(c: Call) -> Any:
     run = await c.rt.get(c.path["run"])
     abandon = c.body.get("abandon", False)
     dropped = await run.say(c.body["text"], by=c.who.name, abandon=abandon, request_id=c.request_id)
-    return {"dropped": [i.ref for i in dropped]}
+    return DroppedQuestions(dropped=tuple(i.ref for i in dropped))
 
 
 async def emit_to_run(c: Call) -> Any:
@@ -111,7 +127,7 @@ async def emit_to_run(c: Call) -> Any:
     await run.emit(
         c.body["event"], c.body.get("value"), by=c.who.name, request_id=c.request_id, decides=c.who.may("decide")
     )
-    return {"ok": True}
+    return DONE
 
 
 async def fork_run(c: Call) -> Any:
@@ -133,12 +149,12 @@ async def fork_run(c: Call) -> Any:
             answers=answers,
             **changed,
         )
-        return {"id": made.id, "at": await _fork_at(c, made.id, run.id)}
+        return ForkRef(run_id=made.id, at=await _fork_at(c, made.id, run.id))
     except RunExists:
         at = await _fork_at(c, new, run.id) if new else 0
-        if not at:
+        if not new or not at:
             raise
-        return {"id": new, "at": at}
+        return ForkRef(run_id=new, at=at)
 
 
 async def _fork_at(c: Call, new: str, old: str) -> int:
@@ -173,7 +189,7 @@ async def _decided(c: Call, found: Interrupt, decide: Callable[[str], Awaitable[
     """Decide about what was seen; a refusal because it has changed says how."""
     sent = c.body["digest"]
     try:
-        return {"seq": await decide(sent)}
+        return Done(seq=await decide(sent))
     except Conflict as e:
         if isinstance(e, AlreadyDecided | InterruptClosed | StaleDecision):
             raise await conflict(c.rt.store, found, sent, e) from None
@@ -228,7 +244,21 @@ async def retry_all(c: Call) -> Any:
         )  # fmt: skip
     except StaleDecision as e:
         raise await conflict(c.rt.store, found, b["digest"], e) from None
-    return {"items": [retried_json(one) for one in done]}
+    return {"items": [_retried(one) for one in done]}
+
+
+def _retried(one: Retried) -> RetriedError:
+    refused = None
+    if one.refused:
+        said = error_members(one.refused)
+        refused = RefusedDecision(
+            code=said["code"],
+            detail=legible(str(one.refused)),
+            what=said["what"],
+            consequence=said["consequence"],
+            advice=said["advice"],
+        )
+    return RetriedError(ref=one.interrupt.ref, run_id=one.interrupt.run_id, seq=one.seq or None, refused=refused)
 
 
 # The kill switch
@@ -237,7 +267,7 @@ async def retry_all(c: Call) -> Any:
 async def halt(c: Call) -> Any:
     """Set a halt."""
     on = await c.rt.halt(c.body["scope"], reason=c.body["reason"], by=c.who.name)
-    return {"items": [halt_json(h) for h in on], "after": None}
+    return {"items": on, "after": None}
 
 
 async def unhalt(c: Call) -> Any:
@@ -249,7 +279,7 @@ async def unhalt(c: Call) -> Any:
                 consequence="nothing was lifted",
             )
     on = await c.rt.unhalt(c.body["scope"], by=c.who.name, reason=c.body["reason"])
-    return {"items": [halt_json(h) for h in on], "after": None}
+    return {"items": on, "after": None}
 
 
 def _may_lift(c: Call, halt: Halt) -> bool:
@@ -265,16 +295,22 @@ def _may_lift(c: Call, halt: Halt) -> bool:
 async def hold(c: Call) -> Any:
     """Set a legal hold."""
     on = await c.rt.hold(c.body["scope"], reason=c.body["reason"], by=c.who.name)
-    return {"items": [halt_json(h) for h in on], "after": None}
+    return {"items": on, "after": None}
 
 
 async def lift_hold(c: Call) -> Any:
     """Lift a legal hold."""
     on = await c.rt.hold(c.body["scope"], reason=c.body["reason"], by=c.who.name, lift=True)
-    return {"items": [halt_json(h) for h in on], "after": None}
+    return {"items": on, "after": None}
 
 
 # Sessions
+
+
+def me(who: Identity, now: float) -> Me:
+    """Whoever was recognised."""
+    role = cast("Role", who.role)
+    return Me(name=who.name, role=role, groups=who.groups, csrf=who.csrf, link=who.local, now=now)
 
 
 async def log_in(c: Call) -> Any:
@@ -285,7 +321,7 @@ async def log_in(c: Call) -> Any:
     else:
         cookie, who = guard.login(c.request, c.body["key"])
     c.desk.security.happened("login", by=who.name, address=guard.address(c.request))
-    return answered(identity_json(who), {"Set-Cookie": set_cookie(guard, cookie, c.request.headers["host"])})
+    return answered(me(who, c.rt.store.now()), {"Set-Cookie": set_cookie(guard, cookie, c.request.headers["host"])})
 
 
 async def log_out(c: Call) -> Response:
@@ -293,4 +329,4 @@ async def log_out(c: Call) -> Response:
     guard = c.desk.guard
     if who := guard.logout(c.request):
         c.desk.security.happened("logout", by=who, address=guard.address(c.request))
-    return answered({"ok": True}, {"Set-Cookie": set_cookie(c.desk.guard, "", c.request.headers["host"])})
+    return answered(DONE, {"Set-Cookie": set_cookie(c.desk.guard, "", c.request.headers["host"])})

@@ -6,15 +6,7 @@ from functools import cache
 from typing import Any
 
 from adjourn.errors import Invalid, Misused
-
-WAITS = {
-    "approval": "needs approval", "question": "has a question", "limit": "reached a limit", "error": "failed",
-    "in_doubt": "is in doubt", "undo": "could not be undone",
-}  # fmt: skip
-HAPPENED = {
-    "run.completed": "completed", "run.cancelled": "was cancelled", "run.failed": "failed", "run.stuck": "is stuck",
-    "halt.set": "was halted", "halt.lifted": "is no longer halted", "interrupt.reminded": "still waits for a decision",
-}  # fmt: skip
+from adjourn.views.words import KINDS, TOPICS
 
 
 @cache
@@ -41,7 +33,9 @@ def check_address(url: str) -> None:
 def words(topic: str, data: dict[str, Any], link: str) -> tuple[str, str]:
     """A message's title and text."""
     subject = shown(data.get("tool") or data.get("agent") or data.get("scope") or "a run")
-    what = WAITS.get(str(data.get("kind")), "waits") if topic == "interrupt.opened" else HAPPENED.get(topic, topic)
+    what = TOPICS.get(topic, topic)
+    if topic == "interrupt.opened" and data.get("kind") in KINDS:
+        what = KINDS[data["kind"]].message
     lines = [
         f"{name}: {shown(str(data[key]))}" for name, key in (("agent", "agent"), ("run", "run_id")) if data.get(key)
     ]

@@ -201,7 +201,7 @@ class Postman:
         """Where a person looks at it. A page, always: nothing that is opened decides."""
         if not self._url:
             return ""
-        if item := data.get("ref") or data.get("interrupt_id"):  # what was written before there were refs has none
+        if item := data.get("ref") or data.get("interrupt_id"):  # old letters have one or the other
             return f"{self._url}/inbox/{quote(item, safe='')}"
         return f"{self._url}/runs/{quote(data['run_id'], safe='')}" if "run_id" in data else f"{self._url}/"
 

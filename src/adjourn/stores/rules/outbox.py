@@ -11,11 +11,11 @@ import msgspec
 
 from adjourn.core.codec import encode
 from adjourn.core.digest import digest
-from adjourn.core.ids import public_id, ref_of
 from adjourn.core.records import AnyRecord, Asked, Closed, Parked, Reminded, RunCancelled, RunCompleted, Suspended
-from adjourn.core.status import Status
+from adjourn.core.run_status import RunStatus
 from adjourn.errors import Invalid
 from adjourn.stores.audit import SECURITY
+from adjourn.stores.notice import HaltNotice, Notice, RunNotice, interrupt_notice, reminder_notice
 from adjourn.stores.notification import TOPICS, Endpoint, Letter, Sent
 from adjourn.stores.protocol import RunRow
 from adjourn.stores.rules.names import check_names, cleaned
@@ -23,6 +23,16 @@ from adjourn.stores.rules.transaction import Rule, Sheet
 from adjourn.stores.rules.values import Ask
 
 TOLD = frozenset({Asked, Suspended, Reminded, Parked, RunCompleted, RunCancelled})
+TOPIC_OF = {
+    RunStatus.COMPLETED: "run.completed",
+    RunStatus.STOPPED: "run.completed",
+    RunStatus.CANCELLED: "run.cancelled",
+    RunStatus.FAILED: "run.failed",
+    RunStatus.STUCK: "run.stuck",
+}
+"""What is said of a run that has come to this status."""
+PARKED = (RunStatus.FAILED, RunStatus.STUCK)
+ENDED = (RunStatus.COMPLETED, RunStatus.STOPPED, RunStatus.CANCELLED)
 
 
 def tell(sheet: Sheet, row: RunRow, records: Sequence[AnyRecord]) -> None:
@@ -34,48 +44,36 @@ def tell(sheet: Sheet, row: RunRow, records: Sequence[AnyRecord]) -> None:
     for record in told:
         if gone and isinstance(record, Asked | Suspended) and record.i in gone:
             continue
-        topic, about = _about(row, record)
-        if topic:
-            _post(sheet, endpoints, topic, record.at, row.id, {"run_id": row.id, "agent": row.program, **about})
+        topic, notice = _notice(row, record, sheet.now)
+        if notice is not None:
+            _post(sheet, endpoints, topic, record.at, row.id, notice)
 
 
 def tell_halt(sheet: Sheet, scope: str, by: str, reason: str, lift: bool) -> None:
     """Write letters about a halt."""
     if endpoints := sheet.endpoints():
         topic = "halt.lifted" if lift else "halt.set"
-        _post(sheet, endpoints, topic, sheet.now, "", {"scope": scope, "by": by, "reason": reason})
+        _post(sheet, endpoints, topic, sheet.now, "", HaltNotice(scope=scope, by=by, reason=reason))
 
 
-def _about(row: RunRow, record: AnyRecord) -> tuple[str, dict[str, Any]]:
-    match record:
-        case Asked() | Suspended() if record.kind not in ("timer", "event"):
-            return "interrupt.opened", _interrupt(row, record)
-        case Reminded():
-            return "interrupt.reminded", {"interrupt_id": public_id(row.id, record.i), "ref": ref_of(row.id, record.i)}
-        case RunCompleted():
-            return "run.completed", {"status": "stopped" if record.stopped else "completed"}
-        case RunCancelled():
-            return "run.cancelled", {"status": "cancelled", "left_behind": len(record.residue)}
-        case Parked() if row.status is Status.STUCK:
-            return "run.stuck", {"status": "stuck"}
-        case Parked() if row.status is Status.WAITING and row.opens == row.errors > 0:
-            return "run.failed", {"status": "failed"}
-        case _:
-            return "", {}
+def _notice(row: RunRow, record: AnyRecord, now: float) -> tuple[str, Notice | None]:
+    """A record's topic and what is said about it; None: nothing is."""
+    run, agent = row.id, row.program
+    if isinstance(record, Asked | Suspended):
+        if record.kind in ("timer", "event"):
+            return "", None
+        return "interrupt.opened", interrupt_notice(run, agent, record)
+    if isinstance(record, Reminded):
+        return "interrupt.reminded", reminder_notice(run, agent, record)
+    status = row.shown(now, ())
+    if status not in (PARKED if isinstance(record, Parked) else ENDED):
+        return "", None
+    residue = len(record.residue) if isinstance(record, RunCancelled) else 0
+    return TOPIC_OF[status], RunNotice(run_id=run, agent=agent, status=status, residue_count=residue)
 
 
-def _interrupt(row: RunRow, record: Asked | Suspended) -> dict[str, Any]:
-    asked = isinstance(record, Asked)
-    return {
-        "interrupt_id": public_id(row.id, record.i), "ref": ref_of(row.id, record.i), "kind": record.kind,
-        "type": record.kind if asked else record.type[:200],
-        "tool": record.tool if asked else "", "reason": record.reason[:500] if asked else "", "expires_at": record.expires or None,
-        "approvers": record.approvers if asked else 1, "groups": list(record.groups) if asked else [],
-        **({"escalated": True} if asked and record.escalated else {}),
-    }  # fmt: skip
-
-
-def _post(sheet: Sheet, endpoints: Sequence[Endpoint], topic: str, at: float, run: str, data: dict[str, Any]) -> None:
+def _post(sheet: Sheet, endpoints: Sequence[Endpoint], topic: str, at: float, run: str, notice: Notice) -> None:
+    data = msgspec.to_builtins(notice)
     when = datetime.fromtimestamp(at, UTC).isoformat().replace("+00:00", "Z")
     body = encode({"type": topic, "timestamp": when, "data": data}).decode()
     for endpoint in endpoints:

@@ -1,0 +1,45 @@
+"""A run that a command shows: its journal, and the view that is made of it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from adjourn.core.state import State
+from adjourn.core.status import Status
+from adjourn.runtime.pruner import holds_of
+from adjourn.runtime.runtime import Runtime
+from adjourn.stores.protocol import Halt, RunRow
+from adjourn.views.run_view import RunView, run_view
+from adjourn.views.timeline import Numbered
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedRun:
+    """A run's row, its records, what they mean, and how it is shown."""
+
+    row: RunRow
+    records: list[Numbered]
+    state: State
+    view: RunView
+
+
+async def load_run(rt: Runtime, run_id: str, halts: Sequence[Halt]) -> LoadedRun:
+    """Read a run and its journal.
+
+    Args:
+        rt: the runtime to read from.
+        run_id: the id of the run.
+        halts: the halts that are on.
+    """
+    store = rt.store
+    row, records = await store.get(run_id), await store.load(run_id)
+    notes = await store.misfits(runs=(run_id,)) if row.status == Status.READY else []
+    state, holds = State().fold_all(records), holds_of(row, await rt.holds())
+    view = run_view(row, state, halts, store.now(), misfit=notes[0] if notes else None, holds=holds)
+    return LoadedRun(row, records, state, view)
+
+
+async def status_of(rt: Runtime, run_id: str) -> tuple[str, Halt | None]:
+    """The status that people see, and the halt that holds the run up, if one does."""
+    row, halts = await rt.store.get(run_id), await rt.halts()
+    status = row.shown(rt.store.now(), [halt.scope for halt in halts])
+    return status, next((halt for halt in halts if halt.scope in row.blocked), None)

@@ -1,0 +1,314 @@
+"""What the API answers, where it is no view of a run: structs with every field, of which the OpenAPI document is made."""
+
+from typing import Any
+
+import msgspec
+
+from adjourn.core.interrupt import Interrupt
+from adjourn.core.records import AnyRecord
+from adjourn.core.sent_request import SentRequest
+from adjourn.stores.notification import Endpoint, Letter
+from adjourn.stores.protocol import Halt
+from adjourn.stores.verification import Verification
+from adjourn.views.audit_entry import AuditEntry
+from adjourn.views.cancel_preview import CancelPreview
+from adjourn.views.interrupt_view import InterruptSummary, InterruptView
+from adjourn.views.run_view import RunGlance, RunSummary, RunView
+from adjourn.views.step_view import TimelineView
+from adjourn.views.words import Role
+
+
+class Done(msgspec.Struct, frozen=True, kw_only=True):
+    """It is recorded, as this record."""
+
+    seq: int
+
+
+class Ok(msgspec.Struct, frozen=True, kw_only=True):
+    """It is done."""
+
+    ok: bool
+
+
+DONE = Ok(ok=True)
+
+
+class RunRef(msgspec.Struct, frozen=True, kw_only=True):
+    """A run that was started."""
+
+    run_id: str
+
+
+class ForkRef(msgspec.Struct, frozen=True, kw_only=True):
+    """A fork, and after which record of the other run it was cut."""
+
+    run_id: str
+    at: int
+
+
+class ErasureView(msgspec.Struct, frozen=True, kw_only=True):
+    """What was erased; `others` are later runs of the same session, `turns` the runs that were erased with it."""
+
+    seq: int
+    scrubbed: bool
+    others: tuple[str, ...]
+    turns: tuple[str, ...]
+
+
+class AcceptedChanges(msgspec.Struct, frozen=True, kw_only=True):
+    """What was accepted of a changed program."""
+
+    accepted: tuple[str, ...]
+
+
+class DroppedQuestions(msgspec.Struct, frozen=True, kw_only=True):
+    """The refs of the questions that a message has dropped."""
+
+    dropped: tuple[str, ...]
+
+
+class AlikeErrors(msgspec.Struct, frozen=True, kw_only=True):
+    """The refs of the open errors that are like one, and until when they were opened."""
+
+    refs: tuple[str, ...]
+    until: float
+
+
+class RefusedDecision(msgspec.Struct, frozen=True, kw_only=True):
+    """Why one of several decisions was not recorded."""
+
+    code: str
+    detail: str
+    what: str
+    consequence: str
+    advice: str
+
+
+class RetriedError(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of one of several decisions."""
+
+    ref: str
+    run_id: str
+    seq: int | None
+    refused: RefusedDecision | None
+
+
+class RecordView(msgspec.Struct, frozen=True, kw_only=True):
+    """A line of a journal, as it is stored."""
+
+    seq: int
+    record: dict[str, Any]
+
+    @classmethod
+    def of(cls, seq: int, record: AnyRecord) -> "RecordView":
+        """A record, by its number."""
+        return cls(seq=seq, record=msgspec.to_builtins(record))
+
+
+class RequestView(msgspec.Struct, frozen=True, kw_only=True):
+    """What a model was sent; `request` is null in a list."""
+
+    seq: int
+    path: str
+    agent: str
+    what: str
+    model: str
+    messages: int
+    digest: str
+    proof: str
+    request: dict[str, Any] | None
+
+    @classmethod
+    def of(cls, one: SentRequest, *, whole: bool) -> "RequestView":
+        """A request; `whole`: with the messages and the terms."""
+        fields: dict[str, Any] = one.whole() if whole else {**one.gist(), "request": None}
+        return cls(**fields)
+
+
+class CheckpointText(msgspec.Struct, frozen=True, kw_only=True):
+    """A checkpoint as its JSON text: it is signed, so it must arrive as it is."""
+
+    checkpoint: str
+
+
+class VerificationView(msgspec.Struct, frozen=True, kw_only=True):
+    """Every place that is not as it was written, and how far the check can vouch for the rest."""
+
+    broken: tuple[str, ...]
+    says: str
+    seal: int | None
+    signed_by: str | None
+    lines: int
+    records: int
+
+    @classmethod
+    def of(cls, found: Verification) -> "VerificationView":
+        """What was found."""
+        seal = found.seal
+        return cls(
+            broken=tuple(str(place) for place in found),
+            says=str(found),
+            seal=seal.k if seal else None,
+            signed_by=seal.kid if seal and found.is_signed else None,
+            lines=found.lines,
+            records=found.records,
+        )
+
+
+class EndpointView(msgspec.Struct, frozen=True, kw_only=True):
+    """Who is told of events; without the secret, and of an address that is itself one only its kind."""
+
+    name: str
+    kind: str
+    url: str
+    topics: tuple[str, ...]
+    at: float
+
+    @classmethod
+    def of(cls, endpoint: Endpoint) -> "EndpointView":
+        """An endpoint, without its secrets."""
+        url = endpoint.url
+        if endpoint.kind != "webhook":
+            url = url.partition("://")[0] + "://…"
+        return cls(name=endpoint.name, kind=endpoint.kind, url=url, topics=endpoint.topics, at=endpoint.at)
+
+
+class NewEndpoint(msgspec.Struct, frozen=True, kw_only=True):
+    """A webhook that was added, and its secret, which is shown once."""
+
+    name: str
+    secret: str
+
+
+class LetterView(msgspec.Struct, frozen=True, kw_only=True):
+    """A notification that has not arrived."""
+
+    n: int
+    id: str
+    endpoint: str
+    topic: str
+    run_id: str | None
+    at: float
+    state: str
+    tries: int
+    due_at: float
+    error: str
+
+    @classmethod
+    def of(cls, letter: Letter) -> "LetterView":
+        """A letter, without what it says."""
+        return cls(
+            n=letter.n,
+            id=letter.id,
+            endpoint=letter.endpoint,
+            topic=letter.topic,
+            run_id=letter.run or None,
+            at=letter.at,
+            state=letter.state,
+            tries=letter.tries,
+            due_at=letter.due_at,
+            error=letter.error,
+        )
+
+
+class ProgramView(msgspec.Struct, frozen=True, kw_only=True):
+    """What a server can start; `picture` is a flow's diagram."""
+
+    name: str
+    kind: str
+    picture: str | None
+
+
+class Me(msgspec.Struct, frozen=True, kw_only=True):
+    """Who asks. `link`: they came by the link of this start of the server. `now`: the server's time."""
+
+    name: str
+    role: Role
+    groups: tuple[str, ...]
+    csrf: str
+    link: bool
+    now: float
+
+
+class ActionView(msgspec.Struct, frozen=True, kw_only=True):
+    """The parts of an interrupt that a decision is about."""
+
+    ref: str
+    digest: str
+    tool: str
+    arguments: dict[str, Any] | None
+    payload: Any
+
+    @classmethod
+    def of(cls, interrupt: Interrupt) -> "ActionView":
+        """What a person decides about."""
+        call = interrupt.call
+        return cls(
+            ref=interrupt.ref,
+            digest=interrupt.digest,
+            tool=call.tool if call else "",
+            arguments=call.arguments if call else None,
+            payload=interrupt.payload,
+        )
+
+
+class FeedSnapshot(msgspec.Struct, frozen=True, kw_only=True):
+    """The first event of the stream about everything: the refs of all open interrupts, and the halts that are on."""
+
+    open: tuple[str, ...]
+    halts: tuple[Halt, ...]
+    now: float
+
+
+class FeedChange(msgspec.Struct, frozen=True, kw_only=True):
+    """What has changed anywhere. `more`: not all runs that changed are in `runs`, so read again what you show. `waiting`: how many
+    interrupts are open."""
+
+    opened: tuple[str, ...]
+    closed: tuple[str, ...]
+    halts: tuple[Halt, ...]
+    runs: tuple[RunSummary, ...]
+    more: bool
+    waiting: int
+    now: float
+
+
+ANSWERS: tuple[type[msgspec.Struct], ...] = (
+    RunSummary,
+    RunGlance,
+    RunView,
+    TimelineView,
+    InterruptSummary,
+    InterruptView,
+    AuditEntry,
+    CancelPreview,
+    Halt,
+    Done,
+    Ok,
+    RunRef,
+    ForkRef,
+    ErasureView,
+    AcceptedChanges,
+    DroppedQuestions,
+    AlikeErrors,
+    RetriedError,
+    RecordView,
+    RequestView,
+    CheckpointText,
+    VerificationView,
+    EndpointView,
+    NewEndpoint,
+    LetterView,
+    ProgramView,
+    Me,
+    ActionView,
+    FeedSnapshot,
+    FeedChange,
+)
+"""Everything that the API answers; a struct that another one contains comes with it."""
+
+
+def schemas() -> dict[str, Any]:
+    """The JSON Schema of each answer, by the name of its struct."""
+    _, found = msgspec.json.schema_components(ANSWERS, ref_template="#/components/schemas/{name}")
+    return found
