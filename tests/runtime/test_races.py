@@ -34,10 +34,10 @@ class Interrupted(MemoryStore):
     def __init__(self, command: Command, before: type[Record]) -> None:
         super().__init__()
         self._command: Command | None = command
-        self._before = before
+        self._interrupts_before = before
 
     async def commit(self, lease: Lease, facts: Sequence[Fact], moves: Sequence[Move], *, seen: int) -> Committed:
-        if self._command and any(isinstance(x, self._before) for x in (*facts, *moves)):
+        if self._command and any(isinstance(x, self._interrupts_before) for x in (*facts, *moves)):
             command, self._command = self._command, None
             await self.deliver(lease.run, command)
         return await super().commit(lease, facts, moves, seen=seen)
