@@ -66,12 +66,12 @@ BODIES: dict[str, Defect] = {
     ),
     "read_twice": Defect(
         "a message that came during a back-off is read twice",
-        rewriting(conversation.Thread, "_read", "p.seq <= upto", "p.seq < upto"),
+        rewriting(conversation.PendingMessage, "is_read", "self.seq <= upto", "self.seq < upto"),
         "tests/driver/test_backoff.py::test_a_message_that_comes_during_the_back_off_is_read_once_and_costs_no_call",
     ),
     "oldest_first": Defect(
         "what waits is undone oldest first",
-        rewriting(plan, "_cancelling", "[*reversed(started(state)), ", "[*started(state), "),
+        rewriting(plan, "latest_first", "[*reversed(started(state)), ", "[*started(state), "),
         BOUNDS + "what_waits_is_undone_latest_first_like_everything_else[tool-self]",
     ),
     "asked_at_once": Defect("the world is asked at once after a timeout", _settled_at_once, TWICE),

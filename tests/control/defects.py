@@ -48,7 +48,7 @@ def _tell_of_everything() -> None:
 TIME: dict[str, Defect] = {
     "read_twice_in_time": Defect(
         "a message that is the last record of a request is not read by its reply",
-        rewriting(conversation.Thread, "_read", "p.seq <= upto", "p.seq < upto"),
+        rewriting(conversation.PendingMessage, "is_read", "self.seq <= upto", "self.seq < upto"),
         LIVES + "a_message_that_comes_while_a_model_call_waits_to_be_tried_again_is_read_once",
     ),
     "life_from_the_question": Defect(
@@ -58,7 +58,7 @@ TIME: dict[str, Defect] = {
     ),
     "suspended_forward": Defect(
         "effects whose bodies wait are undone oldest first",
-        rewriting(plan, "_cancelling", "*reversed(started(state))", "*started(state)"),
+        rewriting(plan, "latest_first", "*reversed(started(state))", "*started(state)"),
         LIVES + "of_two_effects_whose_bodies_wait_the_later_is_undone_first",
     ),
     "flying_is_free": Defect(
@@ -91,7 +91,7 @@ TIME: dict[str, Defect] = {
     ),
     "escalated_for_ever": Defect(
         "an escalated question has no deadline",
-        rewriting(deadlines, "escalated", "expires=round(now + x.expires - x.at, 3)", "expires=0.0"),
+        rewriting(deadlines, "escalated", "expires=round(now + first.expires - first.at, 3)", "expires=0.0"),
         ESCALATED + "it_has_a_deadline_of_its_own_and_is_then_denied",
     ),
     "escalated_at_once": Defect(
@@ -120,7 +120,7 @@ TIME: dict[str, Defect] = {
     ),
     "older_than_the_chain": Defect(
         "a chain waits for the event that began it",
-        rewriting(FlowFold, "heard_by", "and heard.n > token.began", ""),
+        rewriting(FlowFold, "heard_by", " if heard.n > token.began", ""),
         EARLY + "a_chain_does_not_wait_for_the_event_that_began_it_nor_for_one_before",
     ),
     "told_of_nothing": Defect(

@@ -65,7 +65,7 @@ LIVENESS: dict[str, Defect] = {
     ),
     "settling_is_parked": Defect(
         "a long time to settle is left to the wall clock",
-        rewriting(plan, "_doubt", "p.hold_until(call.settles)", "p.retry_at(call.settles, now)"),
+        rewriting(plan, "_doubt", "plan.hold_until(call.settles)", "plan.retry_at(call.settles, now)"),
         STEPS + "what_was_cut_off_gets_its_time_before_the_world_is_asked[chunk-3600.0]",
     ),
     "grace_by_the_wall_clock": Defect(
@@ -115,7 +115,7 @@ LIVENESS: dict[str, Defect] = {
     ),
     "a_budget_starts_more": Defect(
         "when the time of a run is over, what is next is intended nevertheless",
-        rewriting(Drive, "_moves", "(self._stopping and p.start)", "False"),
+        rewriting(Drive, "_moves", "(self._stopping and planned.start)", "False"),
         ADVANCE + "when_its_time_is_over_a_model_call_in_flight_ends_and_nothing_new_begins",
     ),
     "the_cancelled_keep_their_runs": Defect(

@@ -152,7 +152,7 @@ DEFECTS: dict[str, Defect] = {
     ),
     "undo_forward": Defect(
         "undos run in the order of the calls",
-        rewriting(plan, "_cancelling", "*reversed(state.effects.values())", "*state.effects.values()"),
+        rewriting(plan, "latest_first", "*reversed(state.effects.values())", "*state.effects.values()"),
         "tests/crash/test_undisturbed.py::test_a_scenario_that_nobody_disturbs_breaks_no_promise[cancel]",
     ),
     "words_after_the_end": Defect(

@@ -56,7 +56,10 @@ def _cleaned(schema: Any, *, complete: bool) -> Any:
         elif key not in (_DRAWN, _SET) and (key != "title" or not isinstance(value, str)):
             out[key] = _cleaned(value, complete=complete)
     properties = cast("dict[str, Any]", found.get("properties", {}))
-    drawn = [name for name, part in properties.items() if isinstance(part, dict) and _DRAWN in part]
+    drawn: list[str] = []
+    for name, part in properties.items():
+        if isinstance(part, dict) and _DRAWN in part:
+            drawn.append(name)
     if complete and drawn:
         out["required"] = [*out.get("required", []), *drawn]
     return out

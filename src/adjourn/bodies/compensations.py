@@ -12,22 +12,22 @@ _registered: dict[tuple[str, str], dict[int, Callable[..., Any]]] = {}
 """What bodies of this process gave to `on_cancel`, by run and call, as long as the call has no result."""
 
 
-def register(run: str, call: str, n: int, function: Callable[..., Any]) -> None:
-    """Keep the `n`-th compensation of a call that is in flight."""
-    _registered.setdefault((run, call), {})[n] = function
+def register(run: str, call: str, number: int, function: Callable[..., Any]) -> None:
+    """Keep a compensation, by its `number`, of a call that is in flight."""
+    _registered.setdefault((run, call), {})[number] = function
 
 
 def compensation(
-    run: str, call: Call, n: int, function: Callable[..., Any], *, by_name: bool = True
+    run: str, call: Call, number: int, function: Callable[..., Any], *, by_name: bool = True
 ) -> tuple[Callable[..., Any], list[Any]]:
     """What the body of `function` registered with `on_cancel`, and its arguments.
 
     After a crash it is found by its name among the globals of the tool's own module: nothing is imported for it. Not
     `by_name` where the records are not to be trusted with that: whoever can write them could name any function.
     """
-    value = call.memo[memo_key(MemoKind.UNDO, n)]
+    value = call.memo[memo_key(MemoKind.UNDO, number)]
     there: dict[str, Any] = getattr(inspect.unwrap(function), "__globals__", {}) if by_name else {}
-    found = _registered.get((run, call.id), {}).get(n) or there.get(value["fn"])
+    found = _registered.get((run, call.id), {}).get(number) or there.get(value["fn"])
     if not callable(found) and not by_name:
         raise Misused(
             f"the compensation {value['fn']!r} was registered by a process that is gone",

@@ -60,10 +60,14 @@ class PlainArguments(NamedTuple):
 
     def read(self, args: Mapping[str, Any]) -> dict[str, Any] | None:
         """All arguments, in order. None if one is missing, unknown, or not exactly of its type."""
-        found = {name: args[name] if name in args else self.defaults.get(name) for name in self.types}
-        if any(name not in self.types for name in args):
+        if not args.keys() <= self.types.keys():
             return None
-        return found if all(_is_exactly(found[name], kind) for name, kind in self.types.items()) else None
+        found: dict[str, Any] = {}
+        for name, kind in self.types.items():
+            found[name] = args[name] if name in args else self.defaults.get(name)
+            if not _is_exactly(found[name], kind):
+                return None
+        return found
 
 
 def _is_exactly(value: Any, kind: type) -> bool:

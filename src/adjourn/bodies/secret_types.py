@@ -33,8 +33,12 @@ def _search(hint: Any, seen: set[Any]) -> str | None:
 
 def _behind(hint: Any) -> list[Any]:
     """What a name stands for: `NewType`, `type X = …`, the bound of a type variable."""
-    behind = (getattr(hint, name, None) for name in ("__supertype__", "__value__", "__bound__"))
-    return [part for part in behind if part is not None]
+    found: list[Any] = []
+    for name in ("__supertype__", "__value__", "__bound__"):
+        part = getattr(hint, name, None)
+        if part is not None:
+            found.append(part)
+    return found
 
 
 def _fields(kind: Any) -> dict[str, Any]:

@@ -55,19 +55,19 @@ class Signature(msgspec.Struct, frozen=True, dict=True):
         context, resources = "", dict[str, str]()
         parameters: dict[str, inspect.Parameter] = {}
         hints = _hints(function)
-        for p in inspect.signature(function).parameters.values():
-            hint = hints.get(p.name, p.annotation)
-            marks = [m for m in get_args(hint)[1:] if isinstance(m, Resource)] if get_origin(hint) is Annotated else []
+        for parameter in inspect.signature(function).parameters.values():
+            hint = hints.get(parameter.name, parameter.annotation)
+            marks = _resources(hint)
             if hint is context_type or (isinstance(hint, str) and hint == context_type.__name__):
-                context = p.name
+                context = parameter.name
             elif marks:
-                resources[p.name] = marks[0].name
-            elif p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD, p.POSITIONAL_ONLY):
+                resources[parameter.name] = marks[0].name
+            elif parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY):
                 raise InvalidDefinition(
-                    f"tool {name!r}: a model cannot pass {str(p)!r}", advice="use plain named parameters"
+                    f"tool {name!r}: a model cannot pass {str(parameter)!r}", advice="use plain named parameters"
                 )
             else:
-                parameters[p.name] = p
+                parameters[parameter.name] = parameter
         return cls(function, name, context, resources, parameters, hints, _described(function.__doc__ or ""))
 
     @cached_property
@@ -76,16 +76,18 @@ class Signature(msgspec.Struct, frozen=True, dict=True):
         from pydantic.fields import FieldInfo
 
         fields: dict[str, Any] = {}
-        for n, p in enumerate(self.parameters.values()):
-            default = ... if p.default is p.empty else p.default
-            hint = Any if p.annotation is p.empty else self.hints.get(p.name, p.annotation)
+        for place, parameter in enumerate(self.parameters.values()):
+            default = ... if parameter.default is parameter.empty else parameter.default
+            hint = (
+                Any if parameter.annotation is parameter.empty else self.hints.get(parameter.name, parameter.annotation)
+            )
             if isinstance(default, FieldInfo):  # `id: UUID = Field(default_factory=uuid4)`
                 default, hint = ..., Annotated[hint, default]
             # Numbered names with aliases: a parameter may be called `json`, `schema` or `model_x`.
-            info = Field(default, alias=p.name, description=self.described.get(p.name))
-            if get_origin(hint) is Annotated and self.described.get(p.name) is None:
-                info = Field(default, alias=p.name)
-            fields[f"p{n}"] = (hint, info)
+            info = Field(default, alias=parameter.name, description=self.described.get(parameter.name))
+            if get_origin(hint) is Annotated and self.described.get(parameter.name) is None:
+                info = Field(default, alias=parameter.name)
+            fields[f"p{place}"] = (hint, info)
         try:
             return create_model(
                 self.name, __config__=ConfigDict(extra="forbid", arbitrary_types_allowed=False), **fields
@@ -107,7 +109,7 @@ class Signature(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def _fields(self) -> list[tuple[str, str]]:
-        return [(f"p{n}", name) for n, name in enumerate(self.parameters)]
+        return [(f"p{place}", name) for place, name in enumerate(self.parameters)]
 
     def check_secrets(self) -> None:
         """Raise `InvalidDefinition` for a parameter that hides what it holds."""
@@ -186,6 +188,12 @@ class Signature(msgspec.Struct, frozen=True, dict=True):
         return values, shown
 
 
+def _resources(hint: Any) -> list[Resource]:
+    if get_origin(hint) is not Annotated:
+        return []
+    return [mark for mark in get_args(hint)[1:] if isinstance(mark, Resource)]
+
+
 def _hints(function: Callable[..., Any]) -> dict[str, Any]:
     """Annotations, evaluated, also when they are strings that name local types."""
     local = _closed_over(function) if inspect.isfunction(function) else {}
@@ -193,7 +201,7 @@ def _hints(function: Callable[..., Any]) -> dict[str, Any]:
         return typing.get_type_hints(function, localns=local, include_extras=True)
     except Exception as e:
         raw = getattr(function, "__annotations__", {})
-        if any(isinstance(v, str) for v in raw.values()):
+        if any(isinstance(hint, str) for hint in raw.values()):
             raise InvalidDefinition(
                 f"tool {getattr(function, '__name__', function)!r}: an annotation cannot be resolved ({e})",
                 advice="define its type at module level",
@@ -211,7 +219,7 @@ def _closed_over(function: FunctionType) -> dict[str, Any]:
 
 
 def _said(error: Any) -> str:
-    where = ".".join(str(part) for part in error["loc"])
+    where = ".".join(map(str, error["loc"]))
     return f"{where}: {error['msg']}" if where else str(error["msg"])
 
 
@@ -249,15 +257,16 @@ def summary(doc: str) -> str:
 def shape(schema: Any) -> Any:
     """A schema without its words: what a fingerprint is made of."""
     if isinstance(schema, list):
-        return [shape(x) for x in schema]  # pyright: ignore[reportUnknownVariableType]
+        return list(map(shape, cast("list[Any]", schema)))
     if not isinstance(schema, dict):
         return schema
-    named = ("properties", "$defs")
-    return {
-        k: ({n: shape(s) for n, s in v.items()} if k in named and isinstance(v, dict) else _unordered(k, shape(v)))  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-        for k, v in schema.items()  # pyright: ignore[reportUnknownVariableType]
-        if k not in ("description", "title", "examples") or not isinstance(v, str | list)
-    }
+    found: dict[str, Any] = {}
+    for key, value in cast("dict[str, Any]", schema).items():
+        if key in ("properties", "$defs") and isinstance(value, dict):
+            found[key] = {name: shape(part) for name, part in cast("dict[str, Any]", value).items()}
+        elif key not in ("description", "title", "examples") or not isinstance(value, str | list):
+            found[key] = _unordered(key, shape(value))
+    return found
 
 
 def parameters(schema: Mapping[str, Any], effect: str) -> dict[str, str]:
@@ -272,7 +281,9 @@ def parameters(schema: Mapping[str, Any], effect: str) -> dict[str, str]:
     for name, part in plain.get("properties", {}).items():
         key = name if name in required else f"{name}{OPTIONAL}"
         found[key] = digest("argument", part, _referred(part, definitions))[:8]
-    rest = {key: part for key, part in plain.items() if key not in ("properties", "required", "$defs")}
+    rest = dict(plain)
+    for key in ("properties", "required", "$defs"):
+        rest.pop(key, None)
     return {"": digest("tool", rest, effect)[:8], **found}
 
 

@@ -75,8 +75,10 @@ class ToolContext:
     def model_call_id(self) -> str:
         """The id that the model gave this call; "" if no model asked for it."""
         thread = self._desk.state.threads.get(self._call.path)
-        slots = thread.slots if thread is not None else ()
-        return next((slot.part.id for slot in slots if slot.call == self._call.id), "")
+        for slot in thread.slots if thread is not None else ():
+            if slot.call == self._call.id:
+                return slot.part.id
+        return ""
 
     @property
     def approved(self) -> bool:
@@ -185,10 +187,13 @@ class ToolContext:
         if not callable(fn):
             raise InvalidDefinition(f"on_cancel takes a function, not {fn!r}")
         value = {"fn": getattr(fn, "__qualname__", ""), "args": plain(list(args), "on_cancel arguments")}
-        known = {k: v for k, v in self._memo.items() if is_memo(k, MemoKind.UNDO)}
-        # A body that runs again registers the same again: that is one compensation, not two.
-        new = memo_key(MemoKind.UNDO, len(known))
-        key = next((k for k, v in known.items() if v == value and k not in self._used), new)
+        known = [key for key in self._memo if is_memo(key, MemoKind.UNDO)]
+        key = memo_key(MemoKind.UNDO, len(known))
+        for old in known:
+            if self._memo[old] == value and old not in self._used:
+                # A body that runs again registers the same again: that is one compensation, not two.
+                key = old
+                break
         self._used.add(key)
         register(self.run_id, self._call.id, int(parse_memo(key)[1]), fn)
         if key not in known:
@@ -256,10 +261,10 @@ class ToolContext:
         if key in self._memo and self._is_same(key, type, payload):
             return self._answer(key)
         if interrupt_id is not None and key in self._memo:  # its author's id, for what is asked anew
-            n = 2
-            while again_id(interrupt_id, n) in self._desk.state.ids:
-                n += 1
-            interrupt_id = again_id(interrupt_id, n)
+            number = 2
+            while again_id(interrupt_id, number) in self._desk.state.ids:
+                number += 1
+            interrupt_id = again_id(interrupt_id, number)
         if interrupt_id is not None and interrupt_id in self._desk.state.ids:
             raise Misused(f"interrupt id {interrupt_id!r} is used already in this run", advice="choose another")
         expires = 0.0 if expires_in is None else self._desk.now() + seconds(expires_in, "expires_in")
@@ -310,7 +315,7 @@ class ToolContext:
 
     def leftover(self) -> list[str]:
         """Recorded steps and pauses that this run of the body did not use: it is not the body that recorded them."""
-        return [k for k in self._memo if k not in self._used and parse_memo(k)[0] not in _NOT_USED_UP]
+        return [key for key in self._memo if key not in self._used and parse_memo(key)[0] not in _NOT_USED_UP]
 
 
 def lost_by(context: ToolContext) -> BaseException | None:

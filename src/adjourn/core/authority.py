@@ -38,6 +38,24 @@ class Vote(msgspec.Struct, frozen=True):
     groups: tuple[str, ...] = ()
 
 
+def votes_of(decisions: Iterable[Decided]) -> list[Vote]:
+    """The votes of those who decided."""
+    return [Vote(decided.by, decided.groups) for decided in decisions]
+
+
+def are_for_run(decisions: Iterable[Decided]) -> bool:
+    """Whether all of them hold for the whole run."""
+    return all(decided.scope == "run" for decided in decisions)
+
+
+def groups_of(gate: Iterable[ApprovalSlot]) -> tuple[str, ...]:
+    """The groups of all slots, in order."""
+    found: set[str] = set()
+    for slot in gate:
+        found.update(slot.groups)
+    return tuple(sorted(found))
+
+
 @lru_cache(maxsize=4096)
 def person(name: str) -> str:
     """Whose name this is, to compare by: `Ana`, `ANA `, `ａｎａ` and one with characters that nobody sees are one person.
@@ -47,14 +65,18 @@ def person(name: str) -> str:
     import unicodedata
 
     text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
-    words = ("".join(c for c in word if unicodedata.category(c) not in ("Cc", "Cf")) for word in text.split())
-    return " ".join(filter(None, words))
+    words: list[str] = []
+    for word in text.split():
+        seen = "".join(char for char in word if unicodedata.category(char) not in ("Cc", "Cf"))
+        if seen:
+            words.append(seen)
+    return " ".join(words)
 
 
 def is_known(name: str, names: Iterable[str]) -> bool:
     """Whether somebody of these names is this person."""
     who = person(name)
-    return any(person(other) == who for other in names)
+    return who in map(person, names)
 
 
 def gate_of(asked: Asked) -> tuple[ApprovalSlot, ...]:
@@ -98,49 +120,58 @@ def seated(
     for vote in votes:
         distinct.setdefault(person(vote.by), vote)
     all_votes = list(distinct.values())
-    named = [vote for vote in all_votes if person(vote.by)]
+    named = all_votes
+    if "" in distinct:  # somebody without a name
+        named = [vote for who, vote in distinct.items() if who]
     for seats in _seats(gate).values():
         votes = all_votes if len(seats) == 1 else named
         taken: dict[int, int] = {}  # seat → vote
 
         def place(
-            v: int,
+            at: int,
             tried: set[int],
             seats: list[ApprovalSlot] = seats,
             taken: dict[int, int] = taken,
             votes: Sequence[Vote] = votes,
         ) -> bool:
-            for s, slot in enumerate(seats):
-                if s in tried or not fits(slot, votes[v], requesters):
+            for number, slot in enumerate(seats):
+                if number in tried or not fits(slot, votes[at], requesters):
                     continue
-                tried.add(s)
-                if s not in taken or place(taken[s], tried):
-                    taken[s] = v
+                tried.add(number)
+                if number not in taken or place(taken[number], tried):
+                    taken[number] = at
                     return True
             return False
 
-        for v in range(len(votes)):
-            place(v, set())
-        found += [(slot, votes[taken[s]].by if s in taken else None) for s, slot in enumerate(seats)]
+        for at in range(len(votes)):
+            place(at, set())
+        for number, slot in enumerate(seats):
+            by = votes[taken[number]].by if number in taken else None
+            found.append((slot, by))
     return found
+
+
+def empty_seats(gate: Iterable[ApprovalSlot], votes: Sequence[Vote], requesters: Requesters) -> list[ApprovalSlot]:
+    """The seats that nobody fills yet."""
+    return [slot for slot, by in seated(gate, votes, requesters) if by is None]
 
 
 def is_filled(gate: Iterable[ApprovalSlot], votes: Sequence[Vote], requesters: Requesters) -> bool:
     """Whether all agreed who must. Nobody need agree to an empty gate, but somebody must have."""
-    return bool(votes) and all(by is not None for _, by in seated(gate, votes, requesters))
+    return bool(votes) and not empty_seats(gate, votes, requesters)
 
 
 def adds(gate: Sequence[ApprovalSlot], votes: Sequence[Vote], vote: Vote, requesters: Requesters) -> bool:
     """Whether this yes fills a seat that is empty."""
     if not gate:
         return not votes
-    before = sum(1 for _, by in seated(gate, votes, requesters) if by is not None)
-    return sum(1 for _, by in seated(gate, [*votes, vote], requesters) if by is not None) > before
+    empty = len(empty_seats(gate, votes, requesters))
+    return len(empty_seats(gate, [*votes, vote], requesters)) < empty
 
 
 def people(gate: Iterable[ApprovalSlot]) -> int:
     """How many different people it takes at least."""
-    return max([1, *(len(seats) for seats in _seats(gate).values())])
+    return max([1, *map(len, _seats(gate).values())])
 
 
 def shapes(record: AnyRecord, kind: str = "question") -> str:
@@ -203,16 +234,21 @@ def is_as_shown(run: str, asked: Asked) -> bool:
     return asked.action == action and asked.digest == shown_digest(run, asked)
 
 
-def says_yes(asked: Asked, x: Decided) -> bool:
+def says_yes(asked: Asked, decided: Decided) -> bool:
     """Whether this decision lets the call run."""
     if asked.kind == "approval":
-        return x.verdict == "approve"
-    return x.verdict == "value" and chosen(x).get("choice") == "run"
+        return decided.verdict == "approve"
+    return decided.verdict == "value" and chosen(decided).get("choice") == "run"
 
 
-def chosen(x: Decided) -> dict[str, Any]:
+def agreed_to(asked: Asked, decisions: Iterable[Decided]) -> list[Decided]:
+    """Of these decisions, those that let the call run."""
+    return [decided for decided in decisions if says_yes(asked, decided)]
+
+
+def chosen(decided: Decided) -> dict[str, Any]:
     """What a choice says: `{"choice": …}`, with a result or an amount; empty for every other answer."""
-    value: object = x.value
+    value: object = decided.value
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
@@ -221,9 +257,9 @@ def lapses(asked: Asked, decisions: Sequence[Decided]) -> float:
     return max(map(decided_at, decisions)) + asked.valid_for if asked.valid_for and decisions else 0.0
 
 
-def decided_at(x: Decided) -> float:
+def decided_at(decided: Decided) -> float:
     """When somebody decided: as it was signed, else as it was recorded."""
-    return x.seal.at if x.seal is not None else x.at
+    return decided.seal.at if decided.seal is not None else decided.at
 
 
 def _always(_: Decided) -> bool:
@@ -246,30 +282,31 @@ def objection(
     already, and nothing since then says that its execution goes on; `genuine`: whether a decision is signed, where that
     is asked for.
     """
-    agreed = [x for x in decisions if says_yes(asked, x)]
+    agreed = agreed_to(asked, decisions)
     if not agreed:
         return "nobody has agreed to it"
-    agreed = [x for x in agreed if genuine(x)]
+    agreed = list(filter(genuine, agreed))
     if not agreed:
         return "nobody has agreed to it whose signature counts here"
-    if any(x.verdict == "deny" for x in decisions):
+    if any(decided.verdict == "deny" for decided in decisions):
         return "it was denied"
     if spent:
         return "what was agreed to has been used"
-    known = {slot.rule for slot in gate_of(asked)}
-    if more := sorted({slot.rule for slot in intended.gate} - known):
+    if more := sorted(_rules(intended.gate) - _rules(gate_of(asked))):
         return f"rules ask that nobody was asked about: {', '.join(more)}"
     if intended.grant != asked.i:
         return "it was agreed to as something else"
     if not is_as_shown(run, asked):
         return "what was asked is not what was shown"
-    about = (asked.i, *asked.carries)
-    if any(x.i not in about or x.digest != asked.digest for x in agreed):
-        return "a decision was about something else"
-    edits = [x for x in agreed if x.edit is not None]
-    args = edits[-1].edit if edits else asked.args
-    agreed = edits[-1:] or agreed  # the others agreed to something else
-    if intended.call != asked.call and not all(x.scope == "run" for x in agreed):
+    about, args, edit = (asked.i, *asked.carries), asked.args, None
+    for decided in agreed:
+        if decided.i not in about or decided.digest != asked.digest:
+            return "a decision was about something else"
+        if decided.edit is not None:
+            args, edit = decided.edit, decided
+    if edit is not None:
+        agreed = [edit]  # the others agreed to something else
+    if intended.call != asked.call and not are_for_run(agreed):
         return "it was agreed to for another call"
     if action_digest(run, intended.call, asked.tool, asked.definition, args) != intended.digest:
         return "it is not what was agreed to"
@@ -277,22 +314,24 @@ def objection(
         return "it is said to be something else than what was agreed to"
     if intended.agent and args != {"input": intended.input}:
         return "the nested agent would be told something else than what was agreed to"
-    if asked.expires and any(decided_at(x) >= asked.expires for x in agreed):
+    if asked.expires and max(map(decided_at, agreed)) >= asked.expires:
         return "it was agreed to after it had expired"
     if (until := lapses(asked, agreed)) and now >= until:
         return "the agreement's life is over"
-    votes = [Vote(x.by, x.groups) for x in agreed]
-    empty = [
-        slot for slot, by in seated(dict.fromkeys((*gate_of(asked), *intended.gate)), votes, requesters) if by is None
-    ]
-    if empty:
-        return "; ".join(f"somebody {_of(slot)} has not agreed" for slot in empty)
-    return ""
+    gate = dict.fromkeys((*gate_of(asked), *intended.gate))
+    empty = empty_seats(gate, votes_of(agreed), requesters)
+    return "; ".join(f"somebody {_of(slot)} has not agreed" for slot in empty)
+
+
+def _rules(gate: Iterable[ApprovalSlot]) -> set[str]:
+    return {slot.rule for slot in gate}
 
 
 def _of(slot: ApprovalSlot) -> str:
-    of = f"of {' or '.join(slot.groups)}" if slot.groups else "else" if slot.not_requester else "who may"
-    return of + (" who did not ask for it" if slot.not_requester and slot.groups else "")
+    if not slot.groups:
+        return "else" if slot.not_requester else "who may"
+    of = f"of {' or '.join(slot.groups)}"
+    return f"{of} who did not ask for it" if slot.not_requester else of
 
 
 def needs_authority(intended: Intended) -> bool:
@@ -315,7 +354,7 @@ def goes_on(record: AnyRecord) -> str:
 
 def with_runs(records: Sequence[AnyRecord]) -> Iterator[tuple[int, str, AnyRecord]]:
     """Every record with its seq and the run that it is of: a fork's journal begins with parts of its originals."""
-    originals = [x.of for x in records if isinstance(x, Forked)]
+    originals = [record.of for record in records if isinstance(record, Forked)]
     first = records[0] if records else None
     own = first.run if isinstance(first, Started) else ""
     run = own
@@ -333,42 +372,46 @@ def violations(records: Sequence[AnyRecord]) -> Iterator[str]:
     shaped: set[str] = set()
     kinds: dict[str, str] = {}
     void = disowned(records)
-    for seq, run, x in with_runs(records):
+    for seq, run, record in with_runs(records):
         if seq in void:
             continue
-        if isinstance(x, Asked | Suspended):
-            kinds[x.i] = x.kind
-        if by := shapes(x, kinds.get(x.i, "question") if isinstance(x, Decided) else ""):
+        if isinstance(record, Asked | Suspended):
+            kinds[record.i] = record.kind
+        if by := shapes(record, kinds.get(record.i, "question") if isinstance(record, Decided) else ""):
             shaped.add(by)
-        match x:
+        match record:
             case Started():
-                shaped.update(x.requesters)
+                shaped.update(record.requesters)
             case Forked():
-                shaped.update(x.requesters)
+                shaped.update(record.requesters)
                 asked.clear()
                 decided.clear()
                 spent.clear()
             case Asked():
-                asked[x.i] = x
-                decided[x.i] = [d for old in x.carries for d in decided.get(old, [])]
-            case Decided() if x.i in decided:
-                decided[x.i].append(x)
-            case Intended() if needs_authority(x):
-                if x.grant not in asked:
-                    yield f"record {seq}: {x.call} ({x.tool}) is gated, and nobody was asked"
+                asked[record.i] = record
+                carried: list[Decided] = []
+                for old in record.carries:
+                    carried += decided.get(old, [])
+                decided[record.i] = carried
+            case Decided() if record.i in decided:
+                decided[record.i].append(record)
+            case Intended() if needs_authority(record):
+                if record.grant not in asked:
+                    yield f"record {seq}: {record.call} ({record.tool}) is gated, and nobody was asked"
                     continue
-                lives = spent.get(x.grant)
-                again = x.effect in ("read", "idempotent") and lives == x.call
-                agreed = [d for d in decided[x.grant] if says_yes(asked[x.grant], d)]
-                once = not all(d.scope == "run" for d in agreed)
+                lives = spent.get(record.grant)
+                again = record.effect in ("read", "idempotent") and lives == record.call
+                once = not are_for_run(agreed_to(asked[record.grant], decided[record.grant]))
                 why = objection(
-                    run, x, asked[x.grant], decided[x.grant], frozenset(shaped), x.at,
+                    run, record, asked[record.grant], decided[record.grant], frozenset(shaped), record.at,
                     spent=lives is not None and once and not again,
                 )  # fmt: skip
-                spent[x.grant] = x.call
+                spent[record.grant] = record.call
                 if why:
-                    yield f"record {seq}: {x.call} ({x.tool}) runs although {why}"
+                    yield f"record {seq}: {record.call} ({record.tool}) runs although {why}"
             case _:
                 pass
-        if call := goes_on(x):
-            spent = {i: c for i, c in spent.items() if c != call}
+        if call := goes_on(record):
+            for interrupt, user in list(spent.items()):
+                if user == call:
+                    del spent[interrupt]

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from adjourn.core import records as r
+from adjourn.core.authority import are_for_run
 from adjourn.core.digest import idempotency_key
 from adjourn.core.ids import MemoKind, is_memo, parse_memo
 
@@ -64,7 +65,7 @@ class Grant(msgspec.Struct, gc=False):
     @property
     def for_run(self) -> bool:
         """Whether all who agreed did so for the whole run."""
-        return bool(self.decisions) and all(x.scope == "run" for x in self.decisions)
+        return bool(self.decisions) and are_for_run(self.decisions)
 
 
 class Basis(msgspec.Struct, frozen=True, gc=False):
@@ -127,8 +128,11 @@ class Call(msgspec.Struct, gc=False):
     @property
     def compensations(self) -> list[int]:
         """What its body registered with `on_cancel` and nobody has run yet, latest first."""
-        numbers = (int(parse_memo(key)[1]) for key in self.memo if is_memo(key, MemoKind.UNDO))
-        return sorted((number for number in numbers if number not in self.compensated), reverse=True)
+        found: list[int] = []
+        for key in self.memo:
+            if is_memo(key, MemoKind.UNDO) and (number := int(parse_memo(key)[1])) not in self.compensated:
+                found.append(number)
+        return sorted(found, reverse=True)
 
 
 class OpenInterrupt(msgspec.Struct, gc=False):
@@ -155,11 +159,15 @@ class Failures(msgspec.Struct):
     asked: bool = False
 
 
-def is_answer(key: str, memo: Any) -> bool:
-    """Whether this memo of a body is what a person answered."""
+def answers_of(call: Call) -> list[str]:
+    """The keys of what people answered to its body, oldest first."""
+    return [key for key, memo in call.memo.items() if _is_answer(key, memo)]
+
+
+def _is_answer(key: str, memo: Any) -> bool:
     return is_memo(key, MemoKind.ANSWER) and isinstance(memo, dict) and "value" in memo
 
 
 def questions(open: Mapping[str, OpenInterrupt]) -> list[str]:
     """The open questions of bodies: what a message with `abandon` drops."""
-    return [i for i, o in open.items() if o.record.kind == "question"]
+    return [interrupt for interrupt, opened in open.items() if opened.record.kind == "question"]

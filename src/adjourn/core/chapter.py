@@ -17,6 +17,8 @@ from adjourn.core.records import AnyRecord, Chapter
 from adjourn.core.status import CANCELS, ENDED, Status
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from adjourn.core.state import State
 
 LONG = 20_000
@@ -69,11 +71,7 @@ def hindrance(state: State) -> str:
         return "it is read by somebody who does not believe all of it"
     if copies_earlier_turns(state):
         return "its last request had a part of the conversation of another run, which a chapter would copy"
-    flying = [
-        call.id
-        for call in state.live.values()
-        if call.phase in (Phase.INTENDED, Phase.DOUBT) and call.id not in state.threads
-    ]
+    flying = [call.id for call in state.in_phase(Phase.INTENDED, Phase.DOUBT) if call.id not in state.threads]
     return f"{', '.join(flying)} is in flight" if flying else ""
 
 
@@ -86,34 +84,43 @@ def content(state: State) -> dict[str, Any]:
     """What a chapter says: all that the records before it mean, in plain JSON. The same for the same fold, whoever makes it."""
     whole = msgspec.structs.replace(state, trust=None, head=b"", before=None)
     said: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(whole, enc_hook=as_plain))
-    nothing: dict[str, Any] = {"called": list[str](), "joins": dict[str, Any]()}
-    flow: dict[str, Any] = said["flow"] or nothing
-    unordered: list[list[Any]] = [said[name] for name in ("ids", "flags", "called", "requesters")]
-    unordered += [said["belief"][name] for name in ("void", "upgrades", "nonces")]
-    unordered += [flow["called"], *(join["lent"] for join in flow["joins"].values())]
-    unordered += [thread["called"] for thread in said["threads"].values()]
-    unordered += [call["compensated"] for call in (*said["live"].values(), *said["effects"].values())]
-    for names in unordered:
+    for names in _sets(said):
         names.sort()  # sets have no order, and lists of them must not depend on who made them
     return said
 
 
-def meant(x: Chapter, kind: type[State]) -> State:
+def _sets(said: dict[str, Any]) -> Iterator[list[Any]]:
+    """What a state has as sets."""
+    for name in ("ids", "flags", "called", "requesters"):
+        yield said[name]
+    for name in ("void", "upgrades", "nonces"):
+        yield said["belief"][name]
+    if flow := said["flow"]:
+        yield flow["called"]
+        for join in flow["joins"].values():
+            yield join["lent"]
+    for thread in said["threads"].values():
+        yield thread["called"]
+    for call in (*said["live"].values(), *said["effects"].values()):
+        yield call["compensated"]
+
+
+def meant(chapter: Chapter, kind: type[State]) -> State:
     """The state that a chapter says; raises `msgspec.ValidationError` if it says none."""
-    said = msgspec.convert(x.state, kind, str_keys=True, dec_hook=from_plain)
+    said = msgspec.convert(chapter.state, kind, str_keys=True, dec_hook=from_plain)
     said.effects = said.effects.shared_with(said.live)
     return said
 
 
-def begun(state: State, seq: int, x: Chapter) -> None:
+def begun(state: State, seq: int, chapter: Chapter) -> None:
     """Of whoever has folded what stands before it, nothing changes. Otherwise the fold begins here."""
     if state.run:
-        state.chapter = seq if x.state else state.chapter
+        state.chapter = seq if chapter.state else state.chapter
         return
-    if x.format not in FORMATS or not x.state:
+    if chapter.format not in FORMATS or not chapter.state:
         raise ValueError(f"the chapter at record {seq} cannot be read without the records before it")
-    said = meant(x, type(state))
-    said.trust, said.seq, said.chapter, said.at = state.trust, seq, seq, x.at
+    said = meant(chapter, type(state))
+    said.trust, said.seq, said.chapter, said.at = state.trust, seq, seq, chapter.at
     state.become(said)
 
 

@@ -8,8 +8,8 @@ _RUNS = ("chunk", "agent")
 
 def named_now(graph: Plain) -> Plain:
     """A recorded graph with the names that its chunks have now, as its author would write it."""
-    names = graph.get("renamed", {})
-    plain = {key: value for key, value in graph.items() if key != "renamed"}
+    plain = dict(graph)
+    names = plain.pop("renamed", {})
     return {**plain, "chains": _named(graph["chains"], names)}
 
 
@@ -31,7 +31,7 @@ def _named(part: Any, names: dict[str, str]) -> Any:
 
 
 def _each(value: list[str] | str, names: dict[str, str]) -> list[str] | str:
-    return [names.get(x, x) for x in value] if isinstance(value, list) else names.get(value, value)
+    return [names.get(name, name) for name in value] if isinstance(value, list) else names.get(value, value)
 
 
 def _names_of(item: Plain) -> tuple[str, ...]:
@@ -57,7 +57,7 @@ def _kept(old: Any, new: Any, names: dict[str, str]) -> Any:
     if isinstance(old, list) and isinstance(new, list):
         olds, news = cast("list[Any]", old), cast("list[Any]", new)
         more = [_kept(None, one, names) for one in news[len(olds) :]]
-        return [*(_kept(a, b, names) for a, b in zip(olds, news, strict=False)), *more]
+        return [*(_kept(was, now, names) for was, now in zip(olds, news, strict=False)), *more]
     if not isinstance(new, dict):
         return new
     item = cast(Plain, new)

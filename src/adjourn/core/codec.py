@@ -194,8 +194,8 @@ _NO_BRACKETS = bytes(set(range(256)) - set(b"[{]}"))
 def _is_envelope(raw: bytes, strings: int) -> bool:
     """Whether there are at most `strings` strings and little beside them. Looks no further than it must."""
     inside = 0
-    for n, found in enumerate(re.finditer(_STRING, raw), 1):
-        if n > strings:
+    for count, found in enumerate(re.finditer(_STRING, raw), 1):
+        if count > strings:
             return False
         inside += found.end() - found.start()
     return len(raw) - inside <= 10_000
@@ -225,7 +225,7 @@ def _has_more_values(raw: bytes, most: int) -> bool:
 
 
 def _separators(raw: bytes) -> int:
-    return sum(raw.count(mark) for mark in (b",", b"[", b"{"))
+    return raw.count(b",") + raw.count(b"[") + raw.count(b"{")
 
 
 def _no_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

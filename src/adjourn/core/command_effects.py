@@ -16,58 +16,58 @@ if TYPE_CHECKING:
     from adjourn.core.state import State
 
 
-def pause_asked(state: State, _seq: int, x: r.PauseAsked) -> None:
-    state.pause, state.parked = x, None  # nothing but a person wakes it now
+def pause_asked(state: State, _seq: int, record: r.PauseAsked) -> None:
+    state.pause, state.parked = record, None  # nothing but a person wakes it now
     if state.status == Status.PAUSED:
-        state.resting = state.resting or x.at
+        state.resting = state.resting or record.at
 
 
-def resumed(state: State, seq: int, x: r.Resumed) -> None:
+def resumed(state: State, seq: int, record: r.Resumed) -> None:
     state.pause = None
-    state._touched(x.at)
-    if x.instruction:
-        state._told(seq, x.instruction, x.at)
+    state._touched(record.at)
+    if record.instruction:
+        state._told(seq, record.instruction, record.at)
 
 
-def accepted(state: State, _seq: int, x: r.Accepted) -> None:
-    state.accepted = x
+def accepted(state: State, _seq: int, record: r.Accepted) -> None:
+    state.accepted = record
 
 
-def upgraded(state: State, seq: int, x: r.Upgraded) -> None:
+def upgraded(state: State, seq: int, record: r.Upgraded) -> None:
     state.belief.knows(seq)
-    upgrading.upgraded(state, seq, x)
+    upgrading.upgraded(state, seq, record)
 
 
-def cancel_asked(state: State, _seq: int, x: r.CancelAsked) -> None:
-    state.cancel = x
+def cancel_asked(state: State, _seq: int, record: r.CancelAsked) -> None:
+    state.cancel = record
 
 
-def said(state: State, seq: int, x: r.Said) -> None:
-    if x.abandon:
-        for i in questions(state.open):
-            record = state.open.pop(i).record
+def said(state: State, seq: int, word: r.Said) -> None:
+    if word.abandon:
+        for interrupt in questions(state.open):
+            record = state.open.pop(interrupt).record
             if isinstance(record, r.Suspended) and (call := state.live.get(record.call)):
                 state._unsuspend(call, record, "abandoned", None)
-    state._told(seq, x.text, x.at)
+    state._told(seq, word.text, word.at)
 
 
-def reminded(state: State, _seq: int, x: r.Reminded) -> None:
-    if opened := state.open.get(x.i):
-        opened.reminded = x.at
+def reminded(state: State, _seq: int, record: r.Reminded) -> None:
+    if opened := state.open.get(record.i):
+        opened.reminded = record.at
 
 
-def parked(state: State, _seq: int, x: r.Parked) -> None:
-    state.parked = x
-    if state.pause is not None or any(o.record.kind not in ("timer", "event") for o in state.open.values()):
-        state.resting = x.at  # from here on it waits for people
+def parked(state: State, _seq: int, record: r.Parked) -> None:
+    state.parked = record
+    if state.pause is not None or any(asked.kind not in ("timer", "event") for asked in state.open_records()):
+        state.resting = record.at  # from here on it waits for people
     # A worker that comes to rest was not killed by the run, unless that is what it asks a person about.
     if not quarantine.is_asked(state):
         state.deaths = state.lost = 0
 
 
-def completed(state: State, _seq: int, x: r.RunCompleted | r.RunCancelled) -> None:
-    if isinstance(x, r.RunCompleted) and x.spoken:
-        x = msgspec.structs.replace(x, output=state.threads[""].text)
-    state.ended = x
+def completed(state: State, _seq: int, record: r.RunCompleted | r.RunCancelled) -> None:
+    if isinstance(record, r.RunCompleted) and record.spoken:
+        record = msgspec.structs.replace(record, output=state.threads[""].text)
+    state.ended = record
     state.open.clear()
     state.owed.clear()

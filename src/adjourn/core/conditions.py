@@ -125,11 +125,15 @@ def _limit(value: Any, name: str) -> Any:
     return value
 
 
-def _comparable(x: Any, limit: Any) -> Any:
-    alike = isinstance(x, str) if isinstance(limit, str) else isinstance(x, int | float) and not isinstance(x, bool)
+def _comparable(value: Any, limit: Any) -> Any:
+    alike = (
+        isinstance(value, str)
+        if isinstance(limit, str)
+        else isinstance(value, int | float) and not isinstance(value, bool)
+    )
     if not alike:
-        raise TypeError(f"{x!r:.80} cannot be compared with {limit!r:.80}")
-    return x
+        raise TypeError(f"{value!r:.80} cannot be compared with {limit!r:.80}")
+    return value
 
 
 # Texts
@@ -170,8 +174,8 @@ def email_in(*domains: str) -> Condition:
     """
     allowed = _hosts(domains, "email_in", ports=False)
 
-    def inside(x: Any) -> bool:
-        text = _ascii(x, "an e-mail address", MAX_ADDRESS)
+    def inside(value: Any) -> bool:
+        text = _ascii(value, "an e-mail address", MAX_ADDRESS)
         local, at, domain = text.rpartition("@")
         if not at or not re.fullmatch(_LOCAL_PART, local):
             raise ValueError(f"{text!r:.80} is not one bare e-mail address, such as ana@example.com")
@@ -189,8 +193,8 @@ def host_in(*hosts: str) -> Condition:
     """
     allowed = _hosts(hosts, "host_in", ports=True)
 
-    def inside(x: Any) -> bool:
-        host, ports = _authority(x)
+    def inside(value: Any) -> bool:
+        host, ports = _authority(value)
         return _is_listed(host, ports, allowed)
 
     return Condition("host in", sorted(hosts), inside)
@@ -238,23 +242,23 @@ def _is_listed(host: str, ports: set[int | None], allowed: Iterable[tuple[str, s
     return bool(listed)
 
 
-def _authority(x: Any) -> tuple[str, set[int | None]]:
+def _authority(value: Any) -> tuple[str, set[int | None]]:
     """The host of a URL or of a bare name, and how its port may be listed: None stands for the scheme's own."""
-    if not isinstance(x, str):
-        raise TypeError(f"a URL is a string, not {type(x).__name__}; judge a list with a function")
-    if len(x) > MAX_URL or re.search(_HIDDEN, x):
-        raise ValueError(f"{x!r:.80} has blanks, control characters or backslashes, or is longer than {MAX_URL:,}")
-    scheme, slashes, rest = x.partition("://")
+    if not isinstance(value, str):
+        raise TypeError(f"a URL is a string, not {type(value).__name__}; judge a list with a function")
+    if len(value) > MAX_URL or re.search(_HIDDEN, value):
+        raise ValueError(f"{value!r:.80} has blanks, control characters or backslashes, or is longer than {MAX_URL:,}")
+    scheme, slashes, rest = value.partition("://")
     if not slashes:
-        if re.match(_SCHEME, x) and not re.fullmatch(_NAME_AND_PORT, x):
-            raise ValueError(f"{x!r:.80} is neither a URL with '://' nor the name of a host")
-        host, port = _host_and_port(x)
+        if re.match(_SCHEME, value) and not re.fullmatch(_NAME_AND_PORT, value):
+            raise ValueError(f"{value!r:.80} is neither a URL with '://' nor the name of a host")
+        host, port = _host_and_port(value)
         return host, {port}
     own = _PORTS.get(scheme.lower())
     if own is None:
-        raise ValueError(f"{x!r:.80}: only http, https, ws and wss URLs are judged")
+        raise ValueError(f"{value!r:.80}: only http, https, ws and wss URLs are judged")
     if "@" in rest.partition("/")[0]:
-        raise ValueError(f"{x!r:.80} has a user name, or an '@' before its path")
+        raise ValueError(f"{value!r:.80} has a user name, or an '@' before its path")
     host, port = _host_and_port(re.split(_END_OF_HOST, rest, maxsplit=1)[0])
     if port in (None, own):
         return host, {None, own}
@@ -308,12 +312,12 @@ def _no_zone(text: str) -> str:
     return address
 
 
-def _ascii(x: Any, what: str, longest: int) -> str:
-    if not isinstance(x, str):
-        raise TypeError(f"{what} is a string, not {type(x).__name__}; judge a list with a function")
-    if not x.isascii() or len(x) > longest:
-        raise ValueError(f"{x!r:.80} is not {what} in plain ASCII of at most {longest} characters")
-    return x
+def _ascii(value: Any, what: str, longest: int) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{what} is a string, not {type(value).__name__}; judge a list with a function")
+    if not value.isascii() or len(value) > longest:
+        raise ValueError(f"{value!r:.80} is not {what} in plain ASCII of at most {longest} characters")
+    return value
 
 
 # Paths
@@ -337,13 +341,13 @@ def path_under(folder: str) -> Condition:
     except ValueError as e:
         raise InvalidDefinition(f"path_under({folder!r:.80}): {e}") from None
 
-    def inside(x: Any) -> bool:
-        path = _path(x)
+    def inside(value: Any) -> bool:
+        path = _path(value)
         if path.startswith("/") != root.startswith("/") or (path.split("/")[0] == ".." and path != root):
-            raise ValueError(f"{x!r:.80} cannot be placed inside or outside of {folder!r}")
+            raise ValueError(f"{value!r:.80} cannot be placed inside or outside of {folder!r}")
         found = _is_below(path, root)
         if not found and _is_below(_folded(path), _folded(root)):
-            raise ValueError(f"{x!r:.80} is {folder!r} in other letters, which may be the same place")
+            raise ValueError(f"{value!r:.80} is {folder!r} in other letters, which may be the same place")
         return found
 
     return Condition("under", folder, inside)
@@ -363,16 +367,21 @@ def _folded(path: str) -> str:
     return normalize("NFKC", path).casefold()
 
 
-def _path(x: Any) -> str:
-    if not isinstance(x, str):
-        raise TypeError(f"a path is a string, not {type(x).__name__}; judge a list with a function")
-    if len(x) > MAX_PATH:
-        raise ValueError(f"a path of {len(x):,} characters; at most {MAX_PATH:,} are judged")
-    if re.search(_UNPRINTED, x):
-        raise ValueError(f"{x!r:.80} has a control character or a backslash")
-    if x.startswith("~") or re.match(_DRIVE, x) or "://" in x or re.search(_ENCODED, x):
-        raise ValueError(f"{x!r:.80} is not a plain path")
-    if not x.isascii() and any(char not in "./" and {".", "/", "\\"} & set(_folded(char)) for char in x):
-        raise ValueError(f"{x!r:.80} has a character that only looks like '.' or '/'")
-    normal = posixpath.normpath(x)
+def _looks_like_a_part(char: str) -> bool:
+    """Whether it is another character than '.' or '/' that some systems read as one of the marks of a path."""
+    return char not in "./" and not {".", "/", "\\"}.isdisjoint(_folded(char))
+
+
+def _path(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"a path is a string, not {type(value).__name__}; judge a list with a function")
+    if len(value) > MAX_PATH:
+        raise ValueError(f"a path of {len(value):,} characters; at most {MAX_PATH:,} are judged")
+    if re.search(_UNPRINTED, value):
+        raise ValueError(f"{value!r:.80} has a control character or a backslash")
+    if value.startswith("~") or re.match(_DRIVE, value) or "://" in value or re.search(_ENCODED, value):
+        raise ValueError(f"{value!r:.80} is not a plain path")
+    if not value.isascii() and any(map(_looks_like_a_part, value)):
+        raise ValueError(f"{value!r:.80} has a character that only looks like '.' or '/'")
+    normal = posixpath.normpath(value)
     return "/" + normal.lstrip("/") if normal.startswith("/") else normal  # POSIX keeps two leading slashes

@@ -6,7 +6,17 @@ from typing import Any
 import msgspec
 
 from adjourn.core.ids import tool_call_id, turn_id
-from adjourn.core.messages import AssistantMessage, Message, Text, ToolCall, ToolResult, Usage, UserMessage
+from adjourn.core.messages import (
+    AssistantMessage,
+    Message,
+    Text,
+    ToolCall,
+    ToolResult,
+    Usage,
+    UserMessage,
+    calls_of,
+    text_of,
+)
 from adjourn.core.model_request import put_together
 from adjourn.core.record_parts import Sent, Summary
 from adjourn.core.records import Broke, Replied, Started, Summarised
@@ -59,6 +69,15 @@ class PendingMessage(msgspec.Struct):
     def order(self) -> tuple[str, int]:
         """What was said comes first, by seq; so the order does not depend on who folded first."""
         return (self.call, self.seq)
+
+    def is_read(self, upto: int, heard: tuple[str, ...]) -> bool:
+        """Whether a request had it that was made at seq `upto` and contained the late results `heard`."""
+        return self.call in heard if self.call else self.seq <= upto
+
+
+def _words(pending: Sequence[PendingMessage]) -> list[Message]:
+    """What people said among these messages."""
+    return [waiting.message for waiting in pending if not waiting.call]
 
 
 def late_result(tool: str, value: Any, error: str) -> str:
@@ -152,8 +171,7 @@ class Thread(msgspec.Struct):
 
     def instruction(self) -> tuple[Message, ...]:
         """What a person last said in a request made now: what is wanted of the agent."""
-        said = tuple(pending.message for pending in self.pending if not pending.call)
-        return said or tuple(self.transcript[slice(*self.told)])
+        return tuple(_words(self.pending)) or tuple(self.transcript[slice(*self.told)])
 
     def known(self, request: Sequence[Message]) -> Sequence[Message]:
         """What the request before contained, and what came since: of this a record says how a request was put together."""
@@ -189,48 +207,50 @@ class Thread(msgspec.Struct):
 
     def _last_words(self) -> list[Message]:
         ended = "the run ended before this call did"
-        results = (s.result or ToolResult(s.part.id, s.part.tool, ended, True) for s in self.slots)
-        return [*results, *self._arriving(self.pending)]
+        found: list[Message] = []
+        for slot in self.slots:
+            found.append(slot.result or ToolResult(slot.part.id, slot.part.tool, ended, True))
+        return [*found, *self._arriving(self.pending)]
 
-    def replied(self, r: Replied) -> list[tuple[str, ToolCall]]:
+    def replied(self, reply: Replied) -> list[tuple[str, ToolCall]]:
         """Take in a whole reply; gives the calls it spawns, with their ids."""
-        self._read(r.upto, r.heard, r.sent)
+        self._read(reply.upto, reply.heard, reply.sent)
         if self.path:  # the root's is the run's
-            self.usage = self.usage + r.usage
-        self.transcript.append(AssistantMessage(r.parts, r.model, r.details))
-        text = "".join(p.text for p in r.parts if isinstance(p, Text))
+            self.usage = self.usage + reply.usage
+        self.transcript.append(AssistantMessage(reply.parts, reply.model, reply.details))
+        text = text_of(reply.parts)
         self.text = text or self.text
-        calls = [p for p in r.parts if isinstance(p, ToolCall)]
+        calls = calls_of(reply.parts)
         turn = turn_id(self.path, self.turn)
-        self.slots = [ResultSlot(tool_call_id(turn, k), part) for k, part in enumerate(calls)]
+        self.slots = [ResultSlot(tool_call_id(turn, place), part) for place, part in enumerate(calls)]
         self.unfilled = len(self.slots)
-        self.answered = r.final
-        self.final = r.final and not self.pending
-        self.output = text if r.spoken else r.output
+        self.answered = reply.final
+        self.final = reply.final and not self.pending
+        self.output = text if reply.spoken else reply.output
         spawned: list[tuple[str, ToolCall]] = []
         for slot in list(self.slots):
             if slot.part.tool == OUTPUT_TOOL:
-                self.fill(slot.call, *self._output_result(r, alone=len(calls) == 1))
+                self.fill(slot.call, *self._output_result(reply, alone=len(calls) == 1))
             else:
                 spawned.append((slot.call, slot.part))
                 self.called.add(slot.part.tool)
-        if not calls and r.invalid:
-            self.transcript.append(UserMessage(r.invalid))
+        if not calls and reply.invalid:
+            self.transcript.append(UserMessage(reply.invalid))
         return spawned
 
     @staticmethod
-    def _output_result(r: Replied, *, alone: bool) -> tuple[Any, bool]:
+    def _output_result(reply: Replied, *, alone: bool) -> tuple[Any, bool]:
         if not alone:
             return f"not taken: call {OUTPUT_TOOL} again, alone, when the other results are there", True
-        return (r.invalid, True) if r.invalid else ("accepted", False)
+        return (reply.invalid, True) if reply.invalid else ("accepted", False)
 
-    def broke(self, r: Broke) -> None:
+    def broke(self, broken: Broke) -> None:
         """Keep what a cut-off reply had said."""
-        self._read(r.upto, r.heard, r.sent)
+        self._read(broken.upto, broken.heard, broken.sent)
         if self.path:  # the root's is the run's
-            self.usage = self.usage + r.usage
-        self.transcript.append(AssistantMessage((Text(text=r.text),) if r.text else (), interrupted=True))
-        self.text = r.text or self.text
+            self.usage = self.usage + broken.usage
+        self.transcript.append(AssistantMessage((Text(text=broken.text),) if broken.text else (), interrupted=True))
+        self.text = broken.text or self.text
 
     def fill(self, call: str, content: Any, error: bool) -> None:
         """Put a call's one result in its place; when the last is there, all enter the transcript in call order."""
@@ -240,9 +260,13 @@ class Thread(msgspec.Struct):
                 self.unfilled -= 1
                 break
         if self.unfilled == 0 and self.slots:
-            self.transcript.extend(s.result for s in self.slots if s.result is not None)
+            tools: list[str] = []
+            for slot in self.slots:
+                if slot.result is not None:
+                    self.transcript.append(slot.result)
+                tools.append(slot.part.tool)
             # Here: the order of ending depends on who folded first.
-            self.since = [*self.since, *(slot.part.tool for slot in self.slots)][-SINCE:]
+            self.since = [*self.since, *tools][-SINCE:]
             self.slots = []
 
     def due(self) -> bool:
@@ -251,22 +275,26 @@ class Thread(msgspec.Struct):
 
     def _arriving(self, pending: list[PendingMessage]) -> list[Message]:
         """Messages as the model reads them: if they break into a line of work, it is told which, before them."""
-        note = self._broken_into(pending)
-        return [*([UserMessage(note)] if note else []), *(p.message for p in pending)]
+        found: list[Message] = []
+        if note := self._broken_into(pending):
+            found.append(UserMessage(note))
+        for arrived in pending:
+            found.append(arrived.message)
+        return found
 
     def _frames(self, pending: list[PendingMessage]) -> "list[InterruptedWork]":
         """The lines of work that are open once `pending` was read, oldest first."""
-        at = max((p.at for p in pending if not p.call), default=0.0)
-        kept = [f for f in self.frames if at - f.at < FRAME_LIFE]
+        at = max((message.at for message in pending if not message.call), default=0.0)
+        kept = [frame for frame in self.frames if at - frame.at < FRAME_LIFE]
         last = self.transcript[-1]
         cut = isinstance(last, AssistantMessage) and last.interrupted
         doing = "You were cut off in the middle of a thought." if cut else "You were about to go on."
         return [*kept, InterruptedWork(self.goal, list(self.since), doing, at)][-FRAMES:]
 
     def _broken_into(self, pending: list[PendingMessage]) -> str:
-        if not self.turn or self.answered or all(p.call for p in pending):
+        if not self.turn or self.answered or not _words(pending):
             return ""
-        lines = "\n".join(f.told() for f in reversed(self._frames(pending)))
+        lines = "\n".join(frame.told() for frame in reversed(self._frames(pending)))
         return (
             "A message breaks into your work. Deal with it first; then go back to what you were doing, unless it says "
             f"otherwise. What is done need not be done again.\n{lines}"
@@ -274,10 +302,15 @@ class Thread(msgspec.Struct):
 
     def _read(self, upto: int, heard: tuple[str, ...], sent: Sent | None) -> None:
         """`upto` and `heard` say what the conversation was then; the rest comes after this reply's results."""
-        read = [p for p in self.pending if (p.call in heard if p.call else p.seq <= upto)]
-        self.pending = [p for p in self.pending if p not in read]
+        waiting, self.pending = self.pending, []
+        read: list[PendingMessage] = []
+        for pending in waiting:
+            if pending.is_read(upto, heard):
+                read.append(pending)
+            else:
+                self.pending.append(pending)
         arriving = self._arriving(read)
-        said = [p.message for p in read if not p.call]
+        said = _words(read)
         if said:
             self.frames = self._frames(read) if self._broken_into(read) else []
             self.goal, self.since = "; ".join(m.text for m in said if isinstance(m, UserMessage)), []

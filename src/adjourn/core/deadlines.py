@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from adjourn.core.authority import gate_of
+from adjourn.core.authority import gate_of, groups_of
 from adjourn.core.records import Asked, CancelAsked, Closed, Reminded, Suspended
 
 if TYPE_CHECKING:
@@ -14,56 +14,55 @@ if TYPE_CHECKING:
     from adjourn.core.state import State
 
 
-def due(p: Plan, state: State, now: float) -> None:
+def due(plan: Plan, state: State, now: float) -> None:
     """Add what is due, and look again when the next is. A cancel is asked for once, whatever else is over, and leaves
     nobody to be reminded or asked again."""
-    over = [opened.record for opened in state.open.values() if _is_over(opened.record, now)]
-    cancelling = [x.i for x in over if _ends_in(x) == "cancel"]
-    for x in over:
-        ends = _ends_in(x)
+    over = [record for record in state.open_records() if _is_over(record, now)]
+    cancelling = [record.i for record in over if _ends_in(record) == "cancel"]
+    for record in over:
+        ends = _ends_in(record)
         if ends == "due":
-            p.moves.append(Closed(i=x.i, why="due"))
-        elif ends == "escalate" and isinstance(x, Asked):
-            p.moves += [] if cancelling else [Closed(i=x.i, why="void"), escalated(state, x, now)]
+            plan.moves.append(Closed(i=record.i, why="due"))
+        elif ends == "escalate" and isinstance(record, Asked):
+            plan.moves += [] if cancelling else [Closed(i=record.i, why="void"), escalated(state, record, now)]
         else:
-            p.moves.append(Closed(i=x.i, why="expired"))
+            plan.moves.append(Closed(i=record.i, why="expired"))
     if cancelling:
-        p.moves.append(CancelAsked(by="@expiry", reason=f"{', '.join(cancelling)} expired"))
+        plan.moves.append(CancelAsked(by="@expiry", reason=f"{', '.join(cancelling)} expired"))
         return
     for opened in state.open.values():
-        x = opened.record
-        if x.expires > now:
-            p.wake_at(x.expires)
-        if isinstance(x, Asked) and x.remind_every and not _is_over(x, now):
-            at = (opened.reminded or x.at) + x.remind_every
+        record = opened.record
+        if record.expires > now:
+            plan.wake_at(record.expires)
+        if isinstance(record, Asked) and record.remind_every and not _is_over(record, now):
+            at = (opened.reminded or record.at) + record.remind_every
             if at <= now:
-                p.moves.append(Reminded(i=x.i))
+                plan.moves.append(Reminded(i=record.i))
             else:
-                p.wake_at(at)
+                plan.wake_at(at)
 
 
-def _is_over(x: Asked | Suspended, now: float) -> bool:
-    return 0 < x.expires <= now
+def _is_over(record: Asked | Suspended, now: float) -> bool:
+    return 0 < record.expires <= now
 
 
-def _ends_in(x: Asked | Suspended) -> str:
+def _ends_in(record: Asked | Suspended) -> str:
     """What the end of its time means for a question."""
-    if isinstance(x, Suspended) and x.kind == "timer":
+    if isinstance(record, Suspended) and record.kind == "timer":
         return "due"
-    if x.on_expiry == "escalate":
-        return "escalate" if isinstance(x, Asked) and not x.escalated else "deny"
-    return x.on_expiry
+    if record.on_expiry == "escalate":
+        return "escalate" if isinstance(record, Asked) and not record.escalated else "deny"
+    return record.on_expiry
 
 
-def escalated(state: State, x: Asked, now: float) -> Asked:
+def escalated(state: State, first: Asked, now: float) -> Asked:
     """The same question, asked once more of whoever it is escalated to, with as much time as there was before.
 
     Who has agreed so far has: the same is shown.
     """
-    of = x.call or x.step
+    of = first.call or first.step
     asked = msgspec.structs.replace(
-        x, i=state.next_interrupt(of), expires=round(now + x.expires - x.at, 3), escalated=True, at=0.0,
-        carries=(*x.carries, x.i),
+        first, i=state.next_interrupt(of), expires=round(now + first.expires - first.at, 3), escalated=True, at=0.0,
+        carries=(*first.carries, first.i),
     )  # fmt: skip
-    groups = sorted({group for slot in gate_of(asked) for group in slot.groups})
-    return msgspec.structs.replace(asked, groups=tuple(groups))
+    return msgspec.structs.replace(asked, groups=groups_of(gate_of(asked)))

@@ -76,5 +76,7 @@ class Decision:
 
     def __repr__(self) -> str:
         parts = [self.verdict]
-        parts += [f"{n}={v!r}" for n, v in (("note", self.note), ("edit", self.edit), ("value", self.value_)) if v]
+        for name, given in (("note", self.note), ("edit", self.edit), ("value", self.value_)):
+            if given:
+                parts.append(f"{name}={given!r}")
         return f"Decision({', '.join(parts)})"

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from adjourn.core import records as r
-from adjourn.core.authority import Vote, gate_of, is_filled, says_yes
-from adjourn.core.call import Phase, UndoState, VerifyAnswer, is_answer
+from adjourn.core.authority import gate_of, is_filled, says_yes, votes_of
+from adjourn.core.call import Phase, UndoState, VerifyAnswer, answers_of
 from adjourn.core.digest import action_digest, question_digest
 
 if TYPE_CHECKING:
@@ -30,76 +30,74 @@ def memo_of(asked: r.Suspended, value: Any, lost: str) -> dict[str, Any]:
     return {**memo, "type": asked.type, "payload": asked.payload, "of": of}
 
 
-def is_settled(state: State, asked: r.Asked, x: r.Decided) -> bool:
+def is_settled(state: State, asked: r.Asked, decided: r.Decided) -> bool:
     """Whether the interrupt is closed by this decision: a yes closes it only with the last one that is needed."""
     grant = state.grants.get(asked.i)
-    if grant is None or not says_yes(asked, x):
+    if grant is None or not says_yes(asked, decided):
         return True
-    state.open[x.i].votes[x.by] = x.note
-    grant.decisions.append(x)
-    votes = [Vote(decision.by, decision.groups) for decision in grant.decisions]
-    return is_filled(gate_of(asked), votes, state.requesters)
+    state.open[decided.i].votes[decided.by] = decided.note
+    grant.decisions.append(decided)
+    return is_filled(gate_of(asked), votes_of(grant.decisions), state.requesters)
 
 
-def forked(state: State, seq: int, x: r.Forked) -> None:
+def forked(state: State, seq: int, record: r.Forked) -> None:
     """What stands before is another run's: nobody has agreed to anything here, and nobody has paused it."""
-    state.requesters |= frozenset(x.requesters)
+    state.requesters |= frozenset(record.requesters)
     state.pause, state.parked = None, None
     state.deaths = state.lost = 0
     state.grants, state.granted = {}, {}
     if state.flow is not None:
         state.flow.inherited = state.flow.events
-    for i, opened in list(state.open.items()):
+    for interrupt, opened in list(state.open.items()):
         if opened.record.kind == "approval":
-            del state.open[i]
+            del state.open[interrupt]
     for call in state.live.values():
         call.grant = ""
         if call.phase in (Phase.ASKED, Phase.APPROVED):
             state._phase(call, Phase.NEW)
-    if x.instruction:
-        state._told(seq, x.instruction, x.at)
+    if record.instruction:
+        state._told(seq, record.instruction, record.at)
 
 
-def approval(state: State, record: r.Asked, x: r.Decided) -> None:
+def approval(state: State, record: r.Asked, decided: r.Decided) -> None:
     call = state.live.get(record.call)
     if call is None:
         return
-    if x.verdict == "deny":
-        note = f": {x.note}" if x.note else ""
-        begun = (
-            call.attempt > 0 and call.verified != VerifyAnswer.NOT_HAPPENED
-        )  # a body that had paused: what it did stands
+    if decided.verdict == "deny":
+        note = f": {decided.note}" if decided.note else ""
+        # A body that had paused: what it did stands.
+        begun = call.attempt > 0 and call.verified != VerifyAnswer.NOT_HAPPENED
         what = "It does not go on." if begun else "It was not run."
-        state._finish(call, None, f"denied by {x.by or 'a person'}{note}. {what}", ran=begun, kept=begun)
+        state._finish(call, None, f"denied by {decided.by or 'a person'}{note}. {what}", ran=begun, kept=begun)
         return
-    if x.edit is not None:
-        call.args, call.edited = x.edit, True
-    call.grant = x.i
-    if state.grants[x.i].for_run:
-        args = x.edit if x.edit is not None else record.args
-        state.granted[action_digest(state.run, "", record.tool, record.definition, args)] = x.i
+    if decided.edit is not None:
+        call.args, call.edited = decided.edit, True
+    call.grant = decided.i
+    if state.grants[decided.i].for_run:
+        args = decided.edit if decided.edit is not None else record.args
+        state.granted[action_digest(state.run, "", record.tool, record.definition, args)] = decided.i
     state._phase(call, Phase.APPROVED)
 
 
-def question(state: State, record: r.Suspended, x: r.Decided) -> None:
+def question(state: State, record: r.Suspended, decided: r.Decided) -> None:
     call = state.live.get(record.call)
     if call is None:
         return
     if record.event and state.flow is not None:  # the answer is that event; others that wait for it have their own
-        state.flow.emit(record.event, x.value, taken=True)
+        state.flow.emit(record.event, decided.value, taken=True)
         state._activate()
-    state._unsuspend(call, record, "answer", x.value)
+    state._unsuspend(call, record, "answer", decided.value)
 
 
-def doubt(state: State, record: r.Asked, x: r.Decided) -> None:
+def doubt(state: State, record: r.Asked, decided: r.Decided) -> None:
     call = state.live.get(record.call)
-    choice = x.value["choice"]
+    choice = decided.value["choice"]
     if call is None:
         return
     if choice == "happened":
-        state._finish(call, x.value.get("result"), "", ran=True)
+        state._finish(call, decided.value.get("result"), "", ran=True)
     elif choice == "run":
-        call.verified, call.grant = VerifyAnswer.NOT_HAPPENED, x.i
+        call.verified, call.grant = VerifyAnswer.NOT_HAPPENED, decided.i
         state._phase(call, Phase.CLEARED)
     elif choice == "not":
         state._finish(call, None, "it did not happen", ran=False)
@@ -111,29 +109,28 @@ def doubt(state: State, record: r.Asked, x: r.Decided) -> None:
         call.verified, state.gave_up = VerifyAnswer.GIVEN_UP, "@in_doubt"
 
 
-def error(state: State, record: r.Asked, x: r.Decided) -> None:
-    if x.value["choice"] == "cancel":
+def error(state: State, record: r.Asked, decided: r.Decided) -> None:
+    if decided.value["choice"] == "cancel":
         state.gave_up = "@error"
     state.faults.pop(record.step, None)
     state.deaths = state.lost = 0
-    if x.value["choice"] == "ask" and (call := state.live.get(record.step)):
-        answers = [key for key, memo in call.memo.items() if is_answer(key, memo)]
-        for key in answers[-1:]:  # its question is asked anew
+    if decided.value["choice"] == "ask" and (call := state.live.get(record.step)):
+        for key in answers_of(call)[-1:]:  # its question is asked anew
             del call.memo[key]
     if call := state.live.get(record.step):
         state._phase(call, Phase.CLEARED)
 
 
-def limit(state: State, record: r.Asked, x: r.Decided) -> None:
-    if x.value["choice"] == "stop":
+def limit(state: State, record: r.Asked, decided: r.Decided) -> None:
+    if decided.value["choice"] == "stop":
         state.stop_now = record.step
     else:
-        more = x.value.get("amount") or record.payload.get("limit", 0)
+        more = decided.value.get("amount") or record.payload.get("limit", 0)
         state.extended[record.step] = state.extended.get(record.step, 0.0) + more
 
 
-def undo(state: State, record: r.Asked, x: r.Decided) -> None:
-    choice = x.value["choice"]
+def undo(state: State, record: r.Asked, decided: r.Decided) -> None:
+    choice = decided.value["choice"]
     state.faults.pop(record.step, None)
     undo = state.live.get(record.step)
     if undo is None:

@@ -17,9 +17,15 @@ def digest(*fields: Any) -> str:
     """A hex SHA-256 over the fields, each length-prefixed, so that no two different lists share their bytes."""
     parts = [b"adjourn/1\0"]
     for field in fields:
-        raw = field.encode() if isinstance(field, str) else field if isinstance(field, bytes) else _canonical(field)
+        raw = _bytes(field)
         parts += (b"%d:" % len(raw), raw)
     return hashlib.sha256(b"".join(parts)).hexdigest()
+
+
+def _bytes(field: Any) -> bytes:
+    if isinstance(field, str):
+        return field.encode()
+    return field if isinstance(field, bytes) else _canonical(field)
 
 
 def action_digest(run: str, call: str, tool: str, definition: str, args: Any) -> str:

@@ -19,43 +19,46 @@ AGAIN = 5
 """So many times a call may come into doubt before a person is asked, whatever its effect allows."""
 
 
-def claimed(state: State, _seq: int, x: r.Claimed) -> None:
+def claimed(state: State, _seq: int, record: r.Claimed) -> None:
     """Another worker has the run: what was in flight is in doubt, and no body is left at work."""
-    state.epoch = x.epoch
+    state.epoch = record.epoch
     state.parked = None
     if state.resting:
-        state.waited, state.resting = state.waited + max(0.0, x.at - state.resting), 0.0
-    quarantine.claimed(state, lost=x.lost)
-    why = quarantine.SILENT if x.lost else quarantine.GONE
+        state.waited, state.resting = state.waited + max(0.0, record.at - state.resting), 0.0
+    quarantine.claimed(state, lost=record.lost)
+    why = quarantine.SILENT if record.lost else quarantine.GONE
     for call in state.live.values():
         call.left = False
         if call.phase == Phase.INTENDED and call.id not in state.threads:
-            _in_doubt(state, call, why, 0.0, x.at)
+            _in_doubt(state, call, why, 0.0, record.at)
 
 
-def restored(state: State, _seq: int, x: r.Restored) -> None:
+def restored(state: State, _seq: int, record: r.Restored) -> None:
     """The journal is a past. What it was about to do may have been done since; it waits until a person has looked.
 
     A run that was being cancelled goes on with that: it starts nothing new, and undoing twice is harmless. A question other
     than an approval stays with the people who were asked.
     """
-    state.epoch = x.epoch
+    state.epoch = record.epoch
     quarantine.cleared(state)
     cancelling = state.status != Status.PAUSED
-    approvals = {o.record.call: i for i, o in state.open.items() if o.record.kind == "approval"}
+    approvals: dict[str, str] = {}  # call → interrupt
+    for asked in state.open_records():
+        if asked.kind == "approval":
+            approvals[asked.call] = asked.i
     for call in state.live.values():
         if call.id in state.threads or not _may_have_begun(state, call, approvals, cancelling=cancelling):
             continue
         call.left = False
         if not call.attempt:
-            call.at, call.lost = x.since, True
-        _in_doubt(state, call, x.reason, 0.0, x.at)
+            call.at, call.lost = record.since, True
+        _in_doubt(state, call, record.reason, 0.0, record.at)
     if cancelling:
         return
-    for i in approvals.values():
-        del state.open[i]
-    state.pause, state.parked = r.PauseAsked(by=x.by, reason=x.reason, at=x.at), None
-    state.resting = state.resting or x.at
+    for interrupt in approvals.values():
+        del state.open[interrupt]
+    state.pause, state.parked = r.PauseAsked(by=record.by, reason=record.reason, at=record.at), None
+    state.resting = state.resting or record.at
 
 
 def _may_have_begun(state: State, call: Call, approvals: Mapping[str, str], *, cancelling: bool) -> bool:
@@ -68,18 +71,18 @@ def _may_have_begun(state: State, call: Call, approvals: Mapping[str, str], *, c
     return call.phase in _MAY_HAVE_BEGUN and not (call.phase == Phase.FAULTED and fault is not None and fault.asked)
 
 
-def doubted(state: State, _seq: int, x: r.Doubted) -> None:
+def doubted(state: State, _seq: int, record: r.Doubted) -> None:
     """A body has ended in doubt, or has not ended: then it stays in flight, unless a cancel has left it."""
     state.deaths = state.lost = 0
-    call = state.live[x.call]
+    call = state.live[record.call]
     call.lost = False
-    if x.effect:
-        call.effect, call.undo, call.attempt = x.effect, x.undo, max(1, call.attempt)
-    if x.running:
-        call.doubt = x.why
+    if record.effect:
+        call.effect, call.undo, call.attempt = record.effect, record.undo, max(1, call.attempt)
+    if record.running:
+        call.doubt = record.why
         return
-    call.left = x.left
-    _in_doubt(state, call, x.why, x.settle, x.at)
+    call.left = record.left
+    _in_doubt(state, call, record.why, record.settle, record.at)
 
 
 def _in_doubt(state: State, call: Call, why: str, settle: float, at: float) -> None:
@@ -89,14 +92,14 @@ def _in_doubt(state: State, call: Call, why: str, settle: float, at: float) -> N
     state._phase(call, Phase.DOUBT)
 
 
-def verified(state: State, _seq: int, x: r.Verified) -> None:
+def verified(state: State, _seq: int, record: r.Verified) -> None:
     """What the world says. After a timeout a first "not" may only mean "not yet": it is asked once more."""
-    call, answer = state.live[x.call], VerifyAnswer(x.answer)
+    call, answer = state.live[record.call], VerifyAnswer(record.answer)
     if answer == VerifyAnswer.HAPPENED:
         call.verified = answer
-        state._finish(call, x.value, "", ran=True)
+        state._finish(call, record.value, "", ran=True)
     elif answer == VerifyAnswer.NOT_HAPPENED and call.settle and not call.denied:
-        call.denied, call.settles = True, x.at + call.settle
+        call.denied, call.settles = True, record.at + call.settle
         state._phase(call, Phase.DOUBT)
     else:
         call.verified = answer
@@ -104,9 +107,9 @@ def verified(state: State, _seq: int, x: r.Verified) -> None:
         state._phase(call, Phase.CLEARED if again else Phase.DOUBT)
 
 
-def late(state: State, _seq: int, x: r.Late) -> None:
+def late(state: State, _seq: int, record: r.Late) -> None:
     """A body that a cancel had left at work has ended."""
-    state.late[x.call] = x
+    state.late[record.call] = record
 
 
 def left_behind(state: State) -> list[dict[str, Any]]:

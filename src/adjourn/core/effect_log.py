@@ -49,7 +49,9 @@ class Effects(Mapping[str, Call]):
 
     def _whole(self) -> dict[str, Call]:
         if self._unread:
-            read = {id: call for stretch in self._unread for id, call in stretch.open().items()}
+            read: dict[str, Call] = {}
+            for stretch in self._unread:
+                read |= stretch.open()
             self._calls, self._unread = read | self._calls, ()
         return self._calls
 

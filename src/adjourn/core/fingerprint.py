@@ -13,7 +13,7 @@ def changes(name: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> list[
         return []
     found: list[str] = []
     old, new = then.get("name", name), now.get("name", name)
-    kinds = [f.get("kind") == "flow" for f in (then, now)]
+    kinds = (then.get("kind") == "flow", now.get("kind") == "flow")
     if kinds[0] != kinds[1]:
         return [
             f"the run is of {'the flow' if kinds[0] else 'the agent'} {old!r}, and {new!r} is {'a flow' if kinds[1] else 'an agent'}"
@@ -28,7 +28,9 @@ def changes(name: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> list[
     found += _policy(then.get("policy", []), now.get("policy", []))
     found += _weaker(then.get("strictness", {}), now.get("strictness", {}))
     kept = now.get("toolsets", [])
-    found += [f"the toolset {toolset!r} is gone" for toolset in then.get("toolsets", []) if toolset not in kept]
+    for toolset in then.get("toolsets", []):
+        if toolset not in kept:
+            found.append(f"the toolset {toolset!r} is gone")
     for child, fingerprint in then.get("agents", {}).items():
         if child in now.get("agents", {}):
             found += [f"agent {child!r}: {what}" for what in changes(child, fingerprint, now["agents"][child])]
@@ -42,30 +44,35 @@ def _extended(then: Mapping[str, Mapping[str, str]], now: Mapping[str, Mapping[s
     found: set[str] = set()
     for name, old in then.items():
         new = now.get(name, {})
-        kept = all(new.get(key) == shape for key, shape in old.items())
-        if kept and all(key.endswith(OPTIONAL) for key in new if key not in old):
+        kept = old.items() <= new.items()
+        if kept and all(key.endswith(OPTIONAL) for key in new.keys() - old.keys()):
             found.add(name)
     return found
 
 
 def _tools(word: str, then: Mapping[str, str], now: Mapping[str, str], extended: Set[str]) -> list[str]:
-    gone = [f"{word} {name!r} is gone" for name in then if name not in now]
-    added = [name for name in now if name not in then]
+    gone: list[str] = []
+    changed: list[str] = []
+    for name, meant in then.items():
+        if name not in now:
+            gone.append(f"{word} {name!r} is gone")
+        elif now[name] != meant and name not in extended:
+            changed.append(f"{word} {name!r} has another schema or effect")
+    added = sorted(now.keys() - then.keys())
     if gone and added:
-        gone.append(f"new: {', '.join(map(repr, sorted(added)))} (renamed?)")
-    return gone + [
-        f"{word} {name!r} has another schema or effect"
-        for name in then
-        if name in now and now[name] != then[name] and name not in extended
-    ]
+        gone.append(f"new: {', '.join(map(repr, added))} (renamed?)")
+    return gone + changed
 
 
 def _policy(then: list[str], now: list[str]) -> list[str]:
-    gone = [f"the policy's «{rule}» is gone" for rule in then if rule not in now]
-    loosened = [
-        f"the policy's «{rule}» is new" for rule in now if rule not in then and rule.startswith(("allow", "default"))
-    ]
-    return gone + loosened
+    found: list[str] = []
+    for rule in then:
+        if rule not in now:
+            found.append(f"the policy's «{rule}» is gone")
+    for rule in now:
+        if rule not in then and rule.startswith(("allow", "default")):
+            found.append(f"the policy's «{rule}» is new")
+    return found
 
 
 def _weaker(then: Mapping[str, list[Any]], now: Mapping[str, list[Any]]) -> list[str]:
@@ -86,8 +93,11 @@ def _loosened(then: list[Any], now: list[Any]) -> str:
     """What the new gate no longer guarantees of the old one, in words; "" if it guarantees all of it."""
     (seats, not_requester, life), (new_seats, new_not_requester, new_life) = then, now
     for groups, count in seats:
-        fitting = (many for of, many in new_seats if not groups or (of and set(of) <= set(groups)))
-        if (many := sum(fitting)) < count:
+        many = 0
+        for of, people in new_seats:
+            if not groups or (of and set(of) <= set(groups)):
+                many += people
+        if many < count:
             of = f" of {' or '.join(groups)}" if groups else ""
             return f"{many} instead of {count} must agree{of}"
     if not_requester and not new_not_requester:

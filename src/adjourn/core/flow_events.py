@@ -53,26 +53,26 @@ class Heard(msgspec.Struct):
         return name == self.event and self.call != asked.call
 
 
-def emitted(state: State, _seq: int, x: r.Emitted) -> None:
+def emitted(state: State, _seq: int, sent: r.Emitted) -> None:
     """An event from outside: it begins its chains, and resolves what waits for it, in every flow of the run."""
-    state.flags.add(x.event)
-    state._touched(x.at)
+    state.flags.add(sent.event)
+    state._touched(sent.at)
     heard: Heard | None = None
     if state.flow is not None:
-        if x.event == CLOSE:
-            _closing(state, cancel=x.value == {"cancel": True})
-        heard = state.flow.hear(x)
+        if sent.event == CLOSE:
+            _closing(state, cancel=sent.value == {"cancel": True})
+        heard = state.flow.hear(sent)
         state._activate()
-    _resolve(state, lambda record: local_event(record.event) == x.event, x.value, heard)
+    _resolve(state, lambda record: local_event(record.event) == sent.event, sent.value, heard)
 
 
-def moved(state: State, x: r.Returned | r.Suspended) -> None:
+def moved(state: State, done: r.Returned | r.Suspended) -> None:
     """A chunk's changes to its flow's state and its events, atomic with its result, and before its chain goes on."""
-    state._touched(x.at)
+    state._touched(done.at)
     if state.flow is not None:
-        state.flow.apply(x.call, x.changes)
-    for event, value in x.emits:
-        heard = state.flow.emit(event, value, x.call) if state.flow is not None else None
+        state.flow.apply(done.call, done.changes)
+    for event, value in done.emits:
+        heard = state.flow.emit(event, value, done.call) if state.flow is not None else None
         state._activate()
         _resolve(state, lambda record, event=event: record.event == event, value, heard)
 
@@ -122,8 +122,9 @@ def _answers(state: State, heard: Heard, asked: r.Suspended) -> bool:
 
 def _resolve(state: State, waits: Callable[[r.Suspended], bool], value: Any, heard: Heard | None) -> None:
     """An event has come, and its chains have begun: what waited for it goes on as well, and has taken it."""
-    suspended = [o.record for o in state.open.values() if isinstance(o.record, r.Suspended) and o.record.event]
-    for record in filter(waits, suspended):
+    for record in state.open_suspensions():
+        if not record.event or not waits(record):
+            continue
         del state.open[record.i]
         if heard is not None and state.flow is not None:
             state.flow.take(heard.n)

@@ -147,7 +147,8 @@ class FlowFold(msgspec.Struct, dict=True):
     def _chains(self, scope: FlowScope) -> Iterator[tuple[int, GraphChain, str]]:
         """The chains of a flow being run: number, chain, path."""
         before = label_of(inside(*scope.parent.place, "flow")) if scope.parent is not None else ""
-        return ((n, chain, f"{before}{n}") for n, chain in enumerate(self.graph_of(scope).chains))
+        for number, chain in enumerate(self.graph_of(scope).chains):
+            yield number, chain, f"{before}{number}"
 
     @property
     def data(self) -> dict[str, Any]:
@@ -180,10 +181,10 @@ class FlowFold(msgspec.Struct, dict=True):
             return None
         if isinstance(self._item(token), IfItem):
             return {"type": "boolean"}
-        ways = [(token.path, token.at + 1), *((path, at) for path, at, _ in reversed(token.outer))]
-        coming = (item for path, at in ways for item in self._items[path][at:])
-        first = next((item for item in coming if not isinstance(item, EmitItem | SideItem | CollectItem)), None)
-        return {"type": "array"} if isinstance(first, EachItem) else None
+        for item in self._coming(token):
+            if not isinstance(item, EmitItem | SideItem | CollectItem):
+                return {"type": "array"} if isinstance(item, EachItem) else None
+        return None
 
     def waits(self, call: str) -> None:
         """A call waits for somebody or for a time: its element of each `for_each` around it lends its place to the next one.
@@ -234,22 +235,30 @@ class FlowFold(msgspec.Struct, dict=True):
         self._run()
         return heard
 
-    def hear(self, x: Emitted) -> Heard | None:
+    def hear(self, emitted: Emitted) -> Heard | None:
         """An event from outside: it reaches every flow that is running. What is kept of it for waits to come."""
-        heard = self._hear(x.event, x.value, x)
+        heard = self._hear(emitted.event, emitted.value, emitted)
         for scope in list(self.scopes.values()):
-            self._emit(scope, x.event, x.value)
+            self._emit(scope, emitted.event, emitted.value)
         self._run()
         return heard
+
+    def _coming(self, token: Token) -> Iterator[AnyItem]:
+        """The items behind the one at which a token is, on its way out of the chain."""
+        yield from self._items[token.path][token.at + 1 :]
+        for path, at, _ in reversed(token.outer):
+            yield from self._items[path][at:]
 
     def heard_by(self, call: str) -> list[Heard]:
         """The events that nothing has taken yet and that came since the chain of this call began."""
         token = self.tokens.get(call)
-        return [heard for heard in self.heard if token is not None and heard.n > token.began]
+        if token is None:
+            return []
+        return [heard for heard in self.heard if heard.n > token.began]
 
-    def take(self, n: int) -> None:
+    def take(self, number: int) -> None:
         """A wait has taken this event."""
-        self.heard = [heard for heard in self.heard if heard.n != n]
+        self.heard = [heard for heard in self.heard if heard.n != number]
 
     def _hear(
         self, event: str, value: Any, sent: Emitted | None = None, call: str = "", *, taken: bool = False
@@ -281,27 +290,29 @@ class FlowFold(msgspec.Struct, dict=True):
 
     def _begin(self, scope: FlowScope, value: Any) -> None:
         began = scope.parent.began if scope.parent else self.events
-        roots = [path for _, chain, path in self._chains(scope) if chain.root]
-        for n, path in enumerate(roots):
-            self._opened(scope)
-            self._agenda.append((Token(path, scope.label, scope.label, key=str(n), began=began), value))
+        number = 0
+        for _, chain, path in self._chains(scope):
+            if chain.root:
+                self._opened(scope)
+                self._agenda.append((Token(path, scope.label, scope.label, key=str(number), began=began), value))
+                number += 1
 
     def _opened(self, scope: FlowScope) -> None:
         scope.open += 1
         self.chains += 1
 
     def _emit(self, scope: FlowScope, event: str, value: Any) -> None:
-        for n, chain, path in self._chains(scope):
+        for number, chain, path in self._chains(scope):
             if event in chain.any:
-                self._handle(scope, n, path, value)
+                self._handle(scope, number, path, value)
             elif event in chain.all:
-                seen = scope.seen.setdefault(n, {})
+                seen = scope.seen.setdefault(number, {})
                 seen.setdefault(event, []).append(value)
-                if all(seen.get(name) for name in chain.all):
-                    self._handle(scope, n, path, {name: seen[name].pop(0) for name in chain.all})
+                if all(map(seen.get, chain.all)):
+                    self._handle(scope, number, path, {name: seen[name].pop(0) for name in chain.all})
 
-    def _handle(self, scope: FlowScope, n: int, path: str, value: Any, began: int | None = None) -> None:
-        label = self._numbered(scope.label, f"when{n}")
+    def _handle(self, scope: FlowScope, number: int, path: str, value: Any, began: int | None = None) -> None:
+        label = self._numbered(scope.label, f"when{number}")
         self._alone(scope, path, label, value, self.events if began is None else began)
 
     def _alone(self, scope: FlowScope, path: str, label: str, value: Any, began: int) -> None:
@@ -313,9 +324,9 @@ class FlowFold(msgspec.Struct, dict=True):
         """A name of its own for what the chain with this label begins. No label is given twice, so the numbers are kept
         only as long as the chain goes on."""
         counts = self.counts.setdefault(label, {})
-        k = counts.get(name, 0)
-        counts[name] = k + 1
-        return activation_id(label, name, k)
+        count = counts.get(name, 0)
+        counts[name] = count + 1
+        return activation_id(label, name, count)
 
     def _forget(self, token: Token) -> None:
         """A chain with a label of its own has ended."""
@@ -379,8 +390,12 @@ class FlowFold(msgspec.Struct, dict=True):
             self._branch(token, "if.else", item.name, token.input)
 
     def _matched(self, token: Token, item: MatchItem, value: Any, passing: Any) -> None:
-        found = next((n for n, v in enumerate(item.values) if v == value and type(v) is type(value)), "else")
-        self._branch(token, f"match.{found}", item.name, passing)
+        branch = "match.else"
+        for number, one in enumerate(item.values):
+            if one == value and type(one) is type(value):
+                branch = f"match.{number}"
+                break
+        self._branch(token, branch, item.name, passing)
 
     def _branch(self, token: Token, which: str, name: str, value: Any) -> None:
         token.outer.append((token.path, token.at + 1, token.label))
@@ -402,8 +417,8 @@ class FlowFold(msgspec.Struct, dict=True):
             self._begin(scope, value)
         elif isinstance(item, BatchItem):
             self.joins[label] = Join(token, label, len(item.branches))
-            for n, key in enumerate(item.branches):
-                path = inside(*token.place, f"batch.{n}")
+            for place, key in enumerate(item.branches):
+                path = inside(*token.place, f"batch.{place}")
                 self._agenda.append(
                     (Token(path, branch_label(label, key), token.scope, label, key, token.began), value)
                 )
@@ -420,12 +435,17 @@ class FlowFold(msgspec.Struct, dict=True):
             self._next_element(join)
 
     def _next_element(self, join: Join) -> None:
-        k, join.begun = join.begun, join.begun + 1
+        place, join.begun = join.begun, join.begun + 1
         around = join.parent
         token = Token(
-            inside(*around.place, "each"), element_label(join.label, k), around.scope, join.label, str(k), around.began
+            inside(*around.place, "each"),
+            element_label(join.label, place),
+            around.scope,
+            join.label,
+            str(place),
+            around.began,
         )
-        self._agenda.append((token, join.elements[k]))
+        self._agenda.append((token, join.elements[place]))
 
     def _collect(self, token: Token, item: CollectItem, value: Any) -> None:
         scope = self._scope(token)
@@ -433,9 +453,9 @@ class FlowFold(msgspec.Struct, dict=True):
         met[item.key] = value
         if met.keys() >= self._meetings(scope)[item.name]:
             del scope.met[item.name]
-            for n, chain, path in self._chains(scope):
+            for number, chain, path in self._chains(scope):
                 if chain.collected == item.name:
-                    self._handle(scope, n, path, dict(sorted(met.items())), token.began)
+                    self._handle(scope, number, path, dict(sorted(met.items())), token.began)
 
     def _meetings(self, scope: FlowScope) -> dict[str, set[str]]:
         """Which keys each meeting point of a flow waits for."""
@@ -465,7 +485,7 @@ class FlowFold(msgspec.Struct, dict=True):
         item = self._item(join.parent)
         if isinstance(item, BatchItem):
             return {key: join.results[key] for key in item.branches}
-        return [join.results[str(n)] for n in range(len(join.elements))]
+        return [join.results[str(place)] for place in range(len(join.elements))]
 
     def _closed(self, scope: FlowScope, key: str, value: Any) -> None:
         """A flow has ended when all its chains have, those of its events and sides too. Its value is the first one's."""

@@ -16,6 +16,7 @@ from adjourn.core.chapter import without_content
 from adjourn.core.ids import fork_id, local_event
 from adjourn.core.records import (
     AnyRecord,
+    Asked,
     Closed,
     Decided,
     Disowned,
@@ -24,6 +25,7 @@ from adjourn.core.records import (
     RunCancelled,
     RunCompleted,
     Started,
+    Suspended,
     Upgraded,
     disowned,
 )
@@ -82,14 +84,18 @@ def _flies(call: Call) -> bool:
     return call.phase != Phase.SUSPENDED or call.resume_to == "self"
 
 
+def _event_of_question(record: Asked | Suspended) -> str | None:
+    """The event that answers a question, without its flow's path; None if this is no question."""
+    return local_event(getattr(record, "event", "")) if record.kind == "question" else None
+
+
 def _answers(state: State, record: AnyRecord) -> bool:
     """Whether this is a person's answer, which may have authorised anything that follows it.
 
     Not: an approval or a denial (they were about one call of that run), a retry, or "run it" for a call in doubt.
     """
     if isinstance(record, Emitted):
-        waiting = (opened.record for opened in state.open.values())
-        return any(x.kind == "question" and local_event(getattr(x, "event", "")) == record.event for x in waiting)
+        return record.event in map(_event_of_question, state.open_records())
     if isinstance(record, Closed) and record.heard:  # somebody's event that had come before the question
         return record.i in state.open and state.open[record.i].record.kind == "question"
     if not isinstance(record, Decided) or record.i not in state.open:

@@ -7,6 +7,7 @@ every process of one Python version. (Another version compiles other bytecode; i
 import dis
 import functools
 import inspect
+import operator
 import types
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple, cast
@@ -28,7 +29,7 @@ class FunctionIdentity(NamedTuple):
         """Whether both can only do the same: alike in what can be read, the same objects in what cannot."""
         if self.digest != other.digest or len(self.opaque) != len(other.opaque):
             return False
-        return all(mine is theirs for mine, theirs in zip(self.opaque, other.opaque, strict=True))
+        return all(map(operator.is_, self.opaque, other.opaque))
 
 
 def identify(function: Callable[..., Any]) -> FunctionIdentity:
@@ -92,13 +93,14 @@ class _Reader:
         if isinstance(value, dict):
             items = self._pairs(cast("dict[Any, Any]", value))
         else:
-            items = [self.held(item) for item in cast("list[Any]", value)]
+            items = list(map(self.held, cast("list[Any]", value)))
         self._path.pop()
         kind = _kind(value)
         return [kind.__name__, sorted(items, key=digest) if kind in (set, frozenset) else items]
 
     def _pairs(self, mapping: Mapping[Any, Any]) -> list[Any]:
-        return sorted(([self.held(key), self.held(value)] for key, value in mapping.items()), key=digest)
+        pairs = [[self.held(key), self.held(value)] for key, value in mapping.items()]
+        return sorted(pairs, key=digest)
 
     def _plain(self, value: Any) -> list[Any]:
         """A date, an enum, a dataclass, a model: as JSON. Anything else cannot be read, nor what hides itself."""
@@ -111,11 +113,11 @@ class _Reader:
         return ["?", *_name_of(_kind(value))]
 
     def _partial(self, function: "functools.partial[Any]") -> list[Any]:
-        arguments = [self.held(value) for value in function.args]
+        arguments = list(map(self.held, function.args))
         return ["partial", self.callable(function.func), arguments, self._pairs(function.keywords)]
 
     def _function(self, function: types.FunctionType) -> list[Any]:
-        cells = [self._cell(cell) for cell in function.__closure__ or ()]
+        cells = list(map(self._cell, function.__closure__ or ()))
         defaults = [self.held(function.__defaults__), self._pairs(function.__kwdefaults__ or {})]
         return [
             "function",
@@ -134,7 +136,7 @@ class _Reader:
 
     def _code(self, code: types.CodeType) -> list[Any]:
         """Bytecode, constants and names; not the file, the line and the names of locals."""
-        constants = [self.held(constant) for constant in code.co_consts]
+        constants = list(map(self.held, code.co_consts))
         names = [list(code.co_names), list(code.co_freevars), list(code.co_cellvars)]
         numbers = [code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags]
         return ["code", code.co_code.hex(), code.co_exceptiontable.hex(), constants, names, numbers]
@@ -142,7 +144,7 @@ class _Reader:
     def _globals(self, function: types.FunctionType) -> list[Any]:
         """The globals that its code names."""
         space = function.__globals__
-        names = sorted({name for name in _global_names(function.__code__) if name in space})
+        names = sorted(space.keys() & _global_names(function.__code__))
         return [[name, self._global(space[name])] for name in names]
 
     def _global(self, value: Any) -> Any:
@@ -163,8 +165,9 @@ class _Reader:
         found: list[Any] = []
         for parent in kind.__mro__:
             if _package(parent) == _package(kind):
-                members = sorted(vars(parent).items())
-                found += [[name, self._member(member)] for name, member in members if _counts(name, member)]
+                for name, member in sorted(vars(parent).items()):
+                    if _counts(name, member):
+                        found.append([name, self._member(member)])
         return found
 
     def _member(self, member: Any) -> Any:
@@ -196,9 +199,12 @@ def _name_of(thing: Any) -> list[str]:
 
 def _attributes(value: Any) -> dict[str, Any]:
     """What an object holds by name."""
-    slots = [name for parent in _kind(value).__mro__ for name in _slots(parent)]
-    held = {name: getattr(value, name) for name in slots if hasattr(value, name)}
-    return {**getattr(value, "__dict__", {}), **held}
+    found = dict(getattr(value, "__dict__", {}))
+    for parent in _kind(value).__mro__:
+        for name in _slots(parent):
+            if hasattr(value, name):
+                found[name] = getattr(value, name)
+    return found
 
 
 def _slots(kind: type) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ A graph is a list of chains; a chain is a list of items; items that branch hold 
 formed by construction: what opens together closes together.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
@@ -135,17 +135,21 @@ def branches(item: AnyItem) -> list[tuple[str, list[AnyItem]]]:
     """The chains inside an item, sub-flows' excepted, each with what its path says of it."""
     match item:
         case BatchItem():
-            return [(f"batch.{n}", items) for n, items in enumerate(item.branches.values())]
+            return _numbered("batch.", item.branches.values())
         case EachItem():
             return [("each", item.body)]
         case SideItem():
             return [("side", item.body)]
-        case IfItem() | MatchItem():
-            kind = "if" if isinstance(item, IfItem) else "match"
-            numbered = [(f"{kind}.{n}", items) for n, items in enumerate(item.branches)]
-            return [*numbered, (f"{kind}.else", item.otherwise)]
+        case IfItem():
+            return [*_numbered("if.", item.branches), ("if.else", item.otherwise)]
+        case MatchItem():
+            return [*_numbered("match.", item.branches), ("match.else", item.otherwise)]
         case _:
             return []
+
+
+def _numbered(before: str, chains: Iterable[list[AnyItem]]) -> list[tuple[str, list[AnyItem]]]:
+    return [(f"{before}{number}", items) for number, items in enumerate(chains)]
 
 
 def inside(path: str, at: int, which: str) -> str:
@@ -155,7 +159,7 @@ def inside(path: str, at: int, which: str) -> str:
 
 def chains_of(graph: Graph, before: str = "") -> Iterator[tuple[str, list[AnyItem]]]:
     """Every list of items of a flow and of the flows inside it, by its path."""
-    found = [(f"{before}{n}", chain.items) for n, chain in enumerate(graph.chains)]
+    found = _numbered(before, [chain.items for chain in graph.chains])
     while found:
         path, items = found.pop()
         yield path, items
@@ -177,7 +181,10 @@ def walk(items: list[AnyItem]) -> list[AnyItem]:
 
 def items_of(graph: Graph) -> list[AnyItem]:
     """Every item of a flow, sub-flows' excepted."""
-    return [item for chain in graph.chains for item in walk(chain.items)]
+    found: list[AnyItem] = []
+    for chain in graph.chains:
+        found += walk(chain.items)
+    return found
 
 
 def chunk_names(graph: Graph) -> set[str]:
@@ -198,7 +205,10 @@ def chunk_names(graph: Graph) -> set[str]:
 
 def agent_names(graph: Graph) -> set[str]:
     """The agents a flow and its sub-flows need."""
-    return {item.name for flow in flows_of(graph) for item in items_of(flow) if isinstance(item, AgentItem)}
+    found: set[str] = set()
+    for flow in flows_of(graph):
+        found.update(item.name for item in items_of(flow) if isinstance(item, AgentItem))
+    return found
 
 
 def flows_of(graph: Graph) -> list[Graph]:

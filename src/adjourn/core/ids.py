@@ -65,7 +65,7 @@ def check_chosen(id: Any, name: str) -> str:
 
 def check_imported(run: str) -> str:
     """A run's id as earlier versions allowed it, for journals from elsewhere; raises `Invalid`."""
-    if not 0 < len(run) <= 200 or not run.isprintable() or any(c in _RESERVED for c in run):
+    if not 0 < len(run) <= 200 or not run.isprintable() or not set(_RESERVED).isdisjoint(run):
         raise Invalid(f"{run!r:.80} cannot be the id of a run", consequence="nothing was imported")
     return run
 
@@ -77,7 +77,7 @@ def checked_name(name: Any, what: str) -> str:
         name: what was given.
         what: what it names, for the message.
     """
-    if not isinstance(name, str) or not name or name.startswith("@") or any(c in name for c in _NOT_IN_NAMES):
+    if not isinstance(name, str) or not name or name.startswith("@") or not set(_NOT_IN_NAMES).isdisjoint(name):
         raise InvalidDefinition(
             f"{what} is a short text without / # [ ] ! ? : that does not begin with @, not {name!r:.80}"
         )
@@ -198,7 +198,10 @@ def ancestors(path: str) -> tuple[str, ...]:
     if not path:
         return ()
     parts = path.split("/")
-    return tuple("/".join(parts[: n + 1]) for n in range(len(parts)))
+    found = parts[:1]
+    for part in parts[1:]:
+        found.append(f"{found[-1]}/{part}")
+    return tuple(found)
 
 
 def depth(path: str) -> int:
@@ -469,7 +472,11 @@ def places_of(name: str, run: str | None = None) -> list[tuple[str, str]]:
         run: the only run in which to look.
     """
     if run is not None:
-        return list(dict.fromkeys((run, local) for local in (name, local_of(run, name)) if run and local))
+        found: list[tuple[str, str]] = []
+        for local in dict.fromkeys((name, local_of(run, name))):
+            if run and local:
+                found.append((run, local))
+        return found
     if ref := split_ref(name):
         return [ref]
     return [("", name)] if is_given(name) else []

@@ -219,10 +219,10 @@ def _filled(
     gate: tuple[ApprovalSlot, ...], rules: tuple[str, ...], votes: Sequence[Vote], requesters: frozenset[str]
 ) -> tuple[Seat, ...]:
     texts = dict(zip(dict.fromkeys(slot.rule for slot in gate), rules, strict=False))
-    return tuple(
-        Seat(texts.get(slot.rule, slot.rule), slot.groups, slot.not_requester, by or "")
-        for slot, by in seated(gate, votes, requesters)
-    )
+    found: list[Seat] = []
+    for slot, by in seated(gate, votes, requesters):
+        found.append(Seat(texts.get(slot.rule, slot.rule), slot.groups, slot.not_requester, by or ""))
+    return tuple(found)
 
 
 def _dict(value: Any) -> dict[str, Any]:
@@ -239,9 +239,11 @@ def decided(interrupt: Interrupt, answer: Any, by: str = "", digest: str = "") -
 
     The schema is not looked at here.
     """
-    kind, i = interrupt.kind, interrupt.local
+    kind, local = interrupt.kind, interrupt.local
     if kind in ("event", "timer"):
-        raise InvalidAnswer(f"interrupt {i!r} waits for {'an event' if kind == 'event' else 'time'}, not for an answer")
+        raise InvalidAnswer(
+            f"interrupt {local!r} waits for {'an event' if kind == 'event' else 'time'}, not for an answer"
+        )
     if kind == "approval":
         return _approval(interrupt, answer, by, digest)
     if isinstance(answer, Decision):
@@ -254,7 +256,7 @@ def decided(interrupt: Interrupt, answer: Any, by: str = "", digest: str = "") -
     if kind != "question":
         value = _choice(interrupt, value)
     shown = interrupt.call.digest if interrupt.call else ""
-    return Decided(i=i, verdict="value", value=value, by=by, note=note, digest=digest or shown)
+    return Decided(i=local, verdict="value", value=value, by=by, note=note, digest=digest or shown)
 
 
 def _approval(interrupt: Interrupt, answer: Any, by: str, digest: str) -> Decided:

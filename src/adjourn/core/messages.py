@@ -1,6 +1,6 @@
 """What goes to a model and what comes back, in our own words, so that a journal outlives any provider library."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -94,6 +94,16 @@ class Usage(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
         return self.input_tokens + self.output_tokens
 
 
+def text_of(parts: Iterable[ReplyPart]) -> str:
+    """All words of a reply, without thinking and calls."""
+    return "".join(part.text for part in parts if isinstance(part, Text))
+
+
+def calls_of(parts: Iterable[ReplyPart]) -> list[ToolCall]:
+    """The calls that a reply asks for, in order."""
+    return [part for part in parts if isinstance(part, ToolCall)]
+
+
 class Reply(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """One complete answer of a model.
 
@@ -112,12 +122,12 @@ class Reply(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     @property
     def text(self) -> str:
         """All its words, without thinking and calls."""
-        return "".join(p.text for p in self.parts if isinstance(p, Text))
+        return text_of(self.parts)
 
     @property
     def calls(self) -> tuple[ToolCall, ...]:
         """The calls it asks for, in order."""
-        return tuple(p for p in self.parts if isinstance(p, ToolCall))
+        return tuple(calls_of(self.parts))
 
 
 class UserMessage(msgspec.Struct, frozen=True, omit_defaults=True, gc=False, tag="user"):
@@ -148,7 +158,7 @@ class AssistantMessage(msgspec.Struct, frozen=True, omit_defaults=True, gc=False
     @property
     def text(self) -> str:
         """All its words."""
-        return "".join(p.text for p in self.parts if isinstance(p, Text))
+        return text_of(self.parts)
 
 
 class ToolResult(msgspec.Struct, frozen=True, omit_defaults=True, gc=False, tag="result"):

@@ -5,13 +5,13 @@ settings, tools). Its digest is the SHA-256 of those lines, each with its line f
 """
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
 import msgspec
 
-from adjourn.core.messages import AssistantMessage, Message, ToolCall, ToolResult, UserMessage
+from adjourn.core.messages import AssistantMessage, Message, ToolCall, ToolResult, UserMessage, calls_of
 from adjourn.core.record_parts import Sent
 
 canonical = msgspec.json.Encoder(order="sorted").encode
@@ -41,12 +41,17 @@ class Terms(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def names(self) -> dict[str, str]:
         """What each part is called in a journal: the beginning of its digest."""
-        return {key: _name(value) for key, value in msgspec.structs.asdict(self).items() if value}
+        return {key: _name(value) for key, value in self._given()}
 
     @cached_property
     def bodies(self) -> dict[str, Any]:
         """The parts by those names."""
-        return {_name(value): value for value in msgspec.structs.asdict(self).values() if value}
+        return {_name(value): value for _, value in self._given()}
+
+    def _given(self) -> Iterator[tuple[str, Any]]:
+        for key, value in msgspec.structs.asdict(self).items():
+            if value:
+                yield key, value
 
 
 def _name(value: Any) -> str:
@@ -55,7 +60,7 @@ def _name(value: Any) -> str:
 
 def terms_of(names: dict[str, str], bodies: dict[str, Any]) -> Terms | None:
     """The terms that these names stand for; None if one of the parts is not there."""
-    if not names or any(name not in bodies for name in names.values()):
+    if not names or not bodies.keys() >= set(names.values()):
         return None
     return Terms(**{key: bodies[name] for key, name in names.items() if key in Terms.__struct_fields__})
 
@@ -110,7 +115,7 @@ def _finished(hashed: Any, messages: Iterable[Message], terms: Terms) -> str:
 
 def difference(base: Sequence[Message], sent: Sequence[Message]) -> list[Any]:
     """How `sent` is put together: `[from, to]` is a stretch of `base`, anything else a message as it is."""
-    lines = [line(message) for message in base]
+    lines = list(map(line, base))
     places: dict[bytes, int] = {}
     for place, written in enumerate(lines):
         places.setdefault(written, place)
@@ -147,15 +152,15 @@ def unpaired(messages: Sequence[Message]) -> str:
     wanted: list[ToolCall] = []
     for message in messages:
         if isinstance(message, ToolResult):
-            call = next((call for call in wanted if call.id == message.call_id), None)
-            if call is None:
+            places = [call.id for call in wanted]
+            if message.call_id not in places:
                 return f"the result of {message.tool} ({message.call_id}) has no call before it"
-            wanted.remove(call)
+            del wanted[places.index(message.call_id)]
             continue
         if wanted:
             break
         if isinstance(message, AssistantMessage) and not message.interrupted:
-            wanted = [part for part in message.parts if isinstance(part, ToolCall)]
+            wanted = calls_of(message.parts)
     return f"the call {wanted[0].tool} ({wanted[0].id}) has no result behind it" if wanted else ""
 
 

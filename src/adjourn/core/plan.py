@@ -9,8 +9,8 @@ from typing import Any, Literal, Protocol
 import msgspec
 
 from adjourn.core import deadlines
-from adjourn.core.authority import gate_of, people, shown_digest
-from adjourn.core.call import Call, Phase, VerifyAnswer, is_answer
+from adjourn.core.authority import gate_of, groups_of, people, shown_digest
+from adjourn.core.call import Call, Phase, VerifyAnswer, answers_of
 from adjourn.core.digest import action_digest
 from adjourn.core.doubt import AGAIN
 from adjourn.core.failure_likeness import UNAUTHORISED
@@ -97,8 +97,10 @@ class Plan(msgspec.Struct):
 
     def ask(self, asked: Asked) -> None:
         """Ask a person, once: what several come upon in one plan is one question."""
-        if not any(isinstance(move, Asked) and move.i == asked.i for move in self.moves):
-            self.moves.append(asked)
+        for move in self.moves:
+            if isinstance(move, Asked) and move.i == asked.i:
+                return
+        self.moves.append(asked)
 
     def wake_at(self, when: float) -> None:
         """Look again then, at the latest."""
@@ -136,85 +138,89 @@ class Planner(Protocol):
 
 def plan(state: State, program: Planner, now: float, halts: Set[str], max_deaths: int = MAX_DEATHS) -> Plan:
     """The first that applies decides; all it yields goes into one commit. `max_deaths`: see `quarantine`."""
-    p = Plan()
+    made = Plan()
     if state.status in ENDED:
-        return p
+        return made
     if state.status == Status.CANCELLING:
-        _cancelling(p, state, program, now)
+        _cancelling(made, state, program, now)
     elif state.status == Status.PAUSING:
-        p.abort = frozenset({"model"}) if state.pause and state.pause.now else frozenset()
-        p.rest = Parked()
+        made.abort = frozenset({"model"}) if state.pause and state.pause.now else frozenset()
+        made.rest = Parked()
     elif state.gave_up:
-        p.moves.append(CancelAsked(by=state.gave_up, reason="a person gave up on it"))
+        made.moves.append(CancelAsked(by=state.gave_up, reason="a person gave up on it"))
     elif is_poisoned(state, max_deaths):
         if not is_asked(state):
-            p.moves.append(question(state))
+            made.moves.append(question(state))
     else:
-        _working(p, state, program, now)
-    _drop_halted(p, state, program, halts)
-    if p.rest is None:
-        p.rest = Parked(wake_at=p.wake)
-    return p
+        _working(made, state, program, now)
+    _drop_halted(made, state, program, halts)
+    if made.rest is None:
+        made.rest = Parked(wake_at=made.wake)
+    return made
 
 
-def resting(p: Plan) -> Parked | None:
+def resting(plan: Plan) -> Parked | None:
     """The park that follows once people have been asked, if that is all there is to do: it goes into the same commit."""
-    plain = all(isinstance(m, Asked) and not m.queue and not m.remind_every for m in p.moves)
-    if not plain or not isinstance(p.rest, Parked):
+    if not isinstance(plan.rest, Parked):
         return None
-    deadlines = [m.expires for m in p.moves if isinstance(m, Asked) and m.expires]
-    wakes = [w for w in (p.rest.wake_at, *deadlines) if w]
-    return Parked(wake_at=min(wakes, default=NEVER), blocked=p.rest.blocked)
+    wakes = [plan.rest.wake_at]
+    for move in plan.moves:
+        if not isinstance(move, Asked) or move.queue or move.remind_every:
+            return None
+        wakes.append(move.expires)
+    return Parked(wake_at=min(filter(None, wakes), default=NEVER), blocked=plan.rest.blocked)
 
 
-def wind_up(p: Plan, state: State, end: RunCompleted) -> None:
+def wind_up(plan: Plan, state: State, end: RunCompleted) -> None:
     """End the run as soon as nothing is in flight: cut model calls, start no more, wait for calls and for what is in doubt."""
-    p.start = [step for step in p.start if not step.asks_model]
-    p.abort |= {"model"}
-    if not any(o.record.call and o.record.kind in ("in_doubt", "error") for o in state.open.values()):
-        p.rest = end
+    plan.start = [step for step in plan.start if not step.asks_model]
+    plan.abort |= {"model"}
+    for record in state.open_records():
+        if record.call and record.kind in ("in_doubt", "error"):
+            return
+    plan.rest = end
 
 
-def _working(p: Plan, state: State, program: Planner, now: float) -> None:
-    p.moves += arrived(state)
-    if p.moves:  # before any deadline: what came in time was in time
+def _working(plan: Plan, state: State, program: Planner, now: float) -> None:
+    plan.moves += arrived(state)
+    if plan.moves:  # before any deadline: what came in time was in time
         return
-    deadlines.due(p, state, now)
-    if p.moves:
+    deadlines.due(plan, state, now)
+    if plan.moves:
         return
     for id in list(state.owed):
-        _owed(p, state, program, state.live[id], now)
-    if not p.facts:
-        program.next(state, now, p)
+        _owed(plan, state, program, state.live[id], now)
+    if not plan.facts:
+        program.next(state, now, plan)
 
 
-def _owed(p: Plan, state: State, program: Planner, call: Call, now: float) -> None:
+def _owed(plan: Plan, state: State, program: Planner, call: Call, now: float) -> None:
     if call.phase == Phase.FAULTED:
-        _faulted(p, state, program, call, now)
+        _faulted(plan, state, program, call, now)
         return
     judged = program.judge(state, call, now)
     lost = call.phase == Phase.DOUBT and call.lost
     if lost and (doubted := _perhaps_begun(call, judged)):
-        p.facts.append(doubted)
+        plan.facts.append(doubted)
     elif call.phase == Phase.DOUBT and not lost:
-        _doubt(p, state, call, judged, now)
+        _doubt(plan, state, call, judged, now)
     elif isinstance(judged, Refuse):
-        p.facts.append(Returned(call=call.id, error=judged.error, why=judged.why, ran=False))
+        plan.facts.append(Returned(call=call.id, error=judged.error, why=judged.why, ran=False))
     elif isinstance(judged, Ask):
-        p.moves.append(judged.asked)
+        plan.moves.append(judged.asked)
     else:
-        _go(p, call, judged)
+        _go(plan, call, judged)
 
 
-def _go(p: Plan, call: Call, go: Go) -> None:
-    x = go.intended
-    if x.effect != "read" or go.gated or x.agent:
-        p.moves.append(x)
-    if not x.agent:
-        p.start.append(Step(call.id, "call", call.path, call, x.under, x.attempt))
+def _go(plan: Plan, call: Call, go: Go) -> None:
+    intended = go.intended
+    if intended.effect != "read" or go.gated or intended.agent:
+        plan.moves.append(intended)
+    if not intended.agent:
+        plan.start.append(Step(call.id, "call", call.path, call, intended.under, intended.attempt))
 
 
-def _faulted(p: Plan, state: State, program: Planner, call: Call, now: float) -> None:
+def _faulted(plan: Plan, state: State, program: Planner, call: Call, now: float) -> None:
     fault = state.faults.get(call.id)
     if fault is None or fault.asked:
         return
@@ -224,15 +230,15 @@ def _faulted(p: Plan, state: State, program: Planner, call: Call, now: float) ->
         payload: dict[str, Any] = {
             "error": fault.error, "kind": fault.kind, "step": call.id, "tool": call.tool, "effect": effect,
         }  # fmt: skip
-        if any(is_answer(key, memo) for key, memo in call.memo.items()):
+        if answers_of(call):
             payload["answered"] = True
-        p.moves.append(
+        plan.moves.append(
             Asked(i=state.next_interrupt(call.id), kind="error", call=call.id, step=call.id, payload=payload)
         )
     elif fault.retry_at > now:
-        p.retry_at(fault.retry_at, now)
+        plan.retry_at(fault.retry_at, now)
     elif isinstance(judged, Go):
-        _go(p, call, judged)
+        _go(plan, call, judged)
 
 
 def _perhaps_begun(call: Call, judged: Judged) -> Doubted | None:
@@ -246,18 +252,18 @@ def _perhaps_begun(call: Call, judged: Judged) -> Doubted | None:
     return Doubted(call=call.id, why=call.doubt, effect=what.effect, undo=what.undo)
 
 
-def _doubt(p: Plan, state: State, call: Call, judged: Judged, now: float) -> None:
+def _doubt(plan: Plan, state: State, call: Call, judged: Judged, now: float) -> None:
     """By effect: again, again with the same key, ask the world, ask a person."""
     go = judged if isinstance(judged, Go) else None
     forgotten = go is not None and go.key_ttl > 0 and now - call.at > go.key_ttl
     if go and (call.effect == "read" or (call.effect == "idempotent" and not forgotten and call.doubts < AGAIN)):
-        _go(p, call, go)
+        _go(plan, call, go)
     elif call.effect == "verifiable" and not call.verified and call.settles > now:
-        p.hold_until(call.settles)
+        plan.hold_until(call.settles)
     elif call.effect == "verifiable" and not call.verified:
-        p.start.append(Step(verify_step(call.id), "verify", call.path, call, state.agents_under(call.path)))
+        plan.start.append(Step(verify_step(call.id), "verify", call.path, call, state.agents_under(call.path)))
     else:
-        p.moves.append(in_doubt(state, call, undoing=False, judged=judged))
+        plan.moves.append(in_doubt(state, call, undoing=False, judged=judged))
 
 
 def in_doubt(state: State, call: Call, *, undoing: bool, judged: Judged | None = None) -> Asked:
@@ -269,12 +275,13 @@ def in_doubt(state: State, call: Call, *, undoing: bool, judged: Judged | None =
     )
     args = call.args
     if isinstance(judged, Ask):
-        x = judged.asked
-        gate, rules, valid_for, definition, args = x.gate, x.rules, x.valid_for, x.definition, x.args
+        new = judged.asked
+        gate, rules, valid_for = new.gate, new.rules, new.valid_for
+        definition, args = new.definition, new.args
     asked = Asked(
         gate=gate, rules=rules, valid_for=valid_for, definition=definition,
         action=action_digest(state.run, call.id, call.tool, definition, args),
-        requesters=tuple(sorted(state.requesters)), approvers=people(gate), groups=tuple(sorted({g for s in gate for g in s.groups})),
+        requesters=tuple(sorted(state.requesters)), approvers=people(gate), groups=groups_of(gate),
         i=state.next_interrupt(call.id), kind="in_doubt", call=call.id, tool=call.tool, args=args,
         effect=call.effect, undo=call.undo, undoing=undoing, reason=call.doubt, under=state.agents_under(call.path),
         payload={"question": f"Did {call.tool} happen?", "call": call.id, "attempt": call.attempt},
@@ -291,32 +298,36 @@ def unauthorised(state: State, call: str, tool: str, why: str) -> Asked:
     )  # fmt: skip
 
 
-def _cancelling(p: Plan, state: State, program: Planner, now: float) -> None:
+def _cancelling(plan: Plan, state: State, program: Planner, now: float) -> None:
     """Settle what is in flight, then undo the latest effect, one at a time, then end."""
-    p.abort = frozenset({"model", "read"})
-    lost = [call for call in state.live.values() if call.phase == Phase.DOUBT and call.lost]
-    p.facts += filter(None, (_perhaps_begun(call, program.judge(state, call, now)) for call in lost))
-    if p.facts:
+    plan.abort = frozenset({"model", "read"})
+    for call in state.in_phase(Phase.DOUBT):
+        if call.lost and (doubted := _perhaps_begun(call, program.judge(state, call, now))):
+            plan.facts.append(doubted)
+    if plan.facts:
         return
     waiting, alone = False, distrusted(state, program, now)
     for call in reversed(list(state.live.values())):
         if call.phase == Phase.INTENDED or undo_target(call.id) not in alone:
-            waiting |= _settle(p, state, call, now)
-    if p.moves or p.start or waiting:
+            waiting |= _settle(plan, state, call, now)
+    if plan.moves or plan.start or waiting:
         return
-    for call in [*reversed(started(state)), *reversed(state.effects.values())]:
+    for call in latest_first(state):
         if call.undo and not call.undone and not call.inherited and not call.left and call.id not in alone:
-            _intend_undo(p, state, undo_id(call.id), call.tool, 1)
+            _intend_undo(plan, state, undo_id(call.id), call.tool, 1)
             return
-    p.moves.append(RunCancelled(undone=tuple(undone(state)), residue=tuple(residue(state, alone))))
+    plan.moves.append(RunCancelled(undone=tuple(undone(state)), residue=tuple(residue(state, alone))))
 
 
 def distrusted(state: State, program: Planner, now: float) -> frozenset[str]:
     """Calls that are said to have begun, need an agreement, and have none that this worker believes: they are left alone."""
     if state.trust is None:
         return frozenset()
-    begun = (call for call in (*state.live.values(), *state.effects.values()) if call.attempt and not is_undo(call.id))
-    return frozenset(call.id for call in begun if not _is_trusted(state, program, call, now))
+    found: set[str] = set()
+    for call in (*state.live.values(), *state.effects.values()):
+        if call.attempt and not is_undo(call.id) and not _is_trusted(state, program, call, now):
+            found.add(call.id)
+    return frozenset(found)
 
 
 def _is_trusted(state: State, program: Planner, call: Call, now: float) -> bool:
@@ -331,10 +342,17 @@ def _is_trusted(state: State, program: Planner, call: Call, now: float) -> bool:
 
 def started(state: State) -> list[Call]:
     """Calls whose body ran and stopped to wait: an effect may stand, without a result."""
-    return [
-        c for c in state.live.values()
-        if c.attempt and not is_undo(c.id) and c.id not in state.effects and c.verified != VerifyAnswer.NOT_HAPPENED
-    ]  # fmt: skip
+    found: list[Call] = []
+    for call in state.live.values():
+        ran = call.attempt and not is_undo(call.id) and call.verified != VerifyAnswer.NOT_HAPPENED
+        if ran and call.id not in state.effects:
+            found.append(call)
+    return found
+
+
+def latest_first(state: State) -> list[Call]:
+    """Every call that may have an effect, in the order in which they are undone."""
+    return [*reversed(started(state)), *reversed(state.effects.values())]
 
 
 _SETTLED = (VerifyAnswer.NOT_HAPPENED, VerifyAnswer.GIVEN_UP)
@@ -348,7 +366,7 @@ def doubtful(call: Call) -> bool:
 
 def undone(state: State) -> list[str]:
     """The calls that were undone, latest first."""
-    return [c.id for c in [*reversed(started(state)), *reversed(state.effects.values())] if c.undone.is_undone]
+    return [call.id for call in latest_first(state) if call.undone.is_undone]
 
 
 def residue(state: State, alone: Set[str] = frozenset()) -> list[dict[str, Any]]:
@@ -372,52 +390,50 @@ def residue(state: State, alone: Set[str] = frozenset()) -> list[dict[str, Any]]
     return left
 
 
-def _settle(p: Plan, state: State, call: Call, now: float) -> bool:
+def _settle(plan: Plan, state: State, call: Call, now: float) -> bool:
     """One live call of a cancelling run; True while it must be waited for."""
-    asked = any(
-        o.record.call == call.id and isinstance(o.record, Asked) and o.record.undoing for o in state.open.values()
-    )
-    if asked:
-        return True
+    for record in state.open_records():
+        if record.call == call.id and isinstance(record, Asked) and record.undoing:
+            return True
     undoing = is_undo(call.id)
     if call.phase == Phase.INTENDED:
         return call.id not in state.threads
     if undoing:
-        return _settle_undo(p, state, call, now)
+        return _settle_undo(plan, state, call, now)
     if call.compensations:
         undo = compensation_id(call.id, call.compensations[0])
-        if undo not in state.live and not p.start:
-            _intend_undo(p, state, undo, call.tool, 1)
+        if undo not in state.live and not plan.start:
+            _intend_undo(plan, state, undo, call.tool, 1)
         return True
     if call.undone:
         return False
     if call.inherited or call.left:
         return False
     if doubtful(call) and call.effect == "verifiable" and not call.verified and call.settles > now:
-        p.hold_until(call.settles)
+        plan.hold_until(call.settles)
         return True
     if doubtful(call) and call.effect == "verifiable" and not call.verified:
-        p.start.append(Step(verify_step(call.id), "verify", call.path, call, state.agents_under(call.path)))
+        plan.start.append(Step(verify_step(call.id), "verify", call.path, call, state.agents_under(call.path)))
         return True
     if doubtful(call) and call.effect != "read" and call.undo:
-        p.moves.append(in_doubt(state, call, undoing=True))
+        plan.moves.append(in_doubt(state, call, undoing=True))
         return True
     return False
 
 
-def _settle_undo(p: Plan, state: State, call: Call, now: float) -> bool:
+def _settle_undo(plan: Plan, state: State, call: Call, now: float) -> bool:
     fault = state.faults.get(call.id)
     if call.phase == Phase.FAULTED and fault and not fault.asked:
         if fault.count >= UNDO_ATTEMPTS:
-            p.moves.append(_undo_failed(state, call, fault.error, fault.count))
+            plan.moves.append(_undo_failed(state, call, fault.error, fault.count))
         elif fault.retry_at > now:
-            p.retry_at(fault.retry_at, now)
+            plan.retry_at(fault.retry_at, now)
         else:
-            _intend_undo(p, state, call.id, call.tool, call.attempt + 1)
+            _intend_undo(plan, state, call.id, call.tool, call.attempt + 1)
     elif call.phase == Phase.DOUBT and call.attempt >= AGAIN:
-        p.moves.append(_undo_failed(state, call, call.doubt, call.attempt))
+        plan.moves.append(_undo_failed(state, call, call.doubt, call.attempt))
     elif call.phase in (Phase.DOUBT, Phase.CLEARED):
-        _intend_undo(p, state, call.id, call.tool, call.attempt + 1)
+        _intend_undo(plan, state, call.id, call.tool, call.attempt + 1)
     return True
 
 
@@ -430,22 +446,22 @@ def _undo_failed(state: State, call: Call, error: str, attempts: int) -> Asked:
     )  # fmt: skip
 
 
-def _intend_undo(p: Plan, state: State, id: str, tool: str, attempt: int) -> None:
+def _intend_undo(plan: Plan, state: State, id: str, tool: str, attempt: int) -> None:
     target = undo_target(id)
     call = state.effects.get(target) or state.live[target]
     under = state.agents_under(call.path)
-    p.moves.append(Intended(call=id, tool=tool, attempt=attempt, effect="idempotent", under=under, why="undo"))
-    p.start.append(Step(id, "undo", call.path, call, under, attempt))
+    plan.moves.append(Intended(call=id, tool=tool, attempt=attempt, effect="idempotent", under=under, why="undo"))
+    plan.start.append(Step(id, "undo", call.path, call, under, attempt))
 
 
-def _drop_halted(p: Plan, state: State, program: Planner, halts: Set[str]) -> None:
+def _drop_halted(plan: Plan, state: State, program: Planner, halts: Set[str]) -> None:
     """Take out what a halt names; if that was all there was to do, the run is blocked until it is lifted."""
     if not halts:
         return
     blocked: set[str] = set()
     kept: list[Move] = []
     stopped: set[str] = set()
-    for move in p.moves:
+    for move in plan.moves:
         found = halted(move, program.name, halts)
         blocked |= found
         if found and isinstance(move, Intended):
@@ -453,12 +469,15 @@ def _drop_halted(p: Plan, state: State, program: Planner, halts: Set[str]) -> No
         else:
             kept.append(move)
     starts: list[Step] = []
-    for step in p.start:
+    dropped: set[str] = set()
+    for step in plan.start:
         named = scopes((program.name, *step.agents), step.call.tool if step.call else "") & halts
         blocked |= named
-        if step.id not in stopped and not named:
+        if step.id in stopped or named:
+            dropped.add(step.id)
+        else:
             starts.append(step)
-    p.abort |= {step.id for step in p.start} - {step.id for step in starts}
-    p.moves, p.start = kept, starts
+    plan.abort |= dropped
+    plan.moves, plan.start = kept, starts
     if blocked:
-        p.rest = Parked(wake_at=p.wake, blocked=tuple(sorted(blocked)))
+        plan.rest = Parked(wake_at=plan.wake, blocked=tuple(sorted(blocked)))

@@ -5,6 +5,7 @@ import fnmatch
 from collections.abc import Callable, Iterable, Mapping
 from enum import IntEnum
 from functools import cached_property
+from itertools import chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -104,20 +105,20 @@ class Rule(msgspec.Struct, frozen=True, dict=True):
     def slots(self) -> tuple[ApprovalSlot, ...]:
         """Who must agree, says this rule."""
         if self.each:
-            return tuple(
-                ApprovalSlot(self.identity, (group,), self.approvers, self.not_requester) for group in self.groups
-            )
-        return (ApprovalSlot(self.identity, self.groups, self.approvers, self.not_requester),)
+            return tuple(self._slot((group,)) for group in self.groups)
+        return (self._slot(self.groups),)
+
+    def _slot(self, groups: tuple[str, ...]) -> ApprovalSlot:
+        return ApprovalSlot(self.identity, groups, self.approvers, self.not_requester)
 
     @cached_property
     def escalated_slots(self) -> tuple[ApprovalSlot, ...]:
         """Who may agree once nobody has in time: the same people, or one of `escalate_to` in their place."""
-        return tuple(
-            msgspec.structs.replace(slot, groups=tuple(dict.fromkeys((*slot.groups, *self.escalate_to))))
-            if slot.groups
-            else slot
-            for slot in self.slots
-        )
+        found: list[ApprovalSlot] = []
+        for slot in self.slots:
+            groups = slot.groups and tuple(dict.fromkeys((*slot.groups, *self.escalate_to)))
+            found.append(msgspec.structs.replace(slot, groups=groups))
+        return tuple(found)
 
     @cached_property
     def text(self) -> str:
@@ -128,7 +129,8 @@ class Rule(msgspec.Struct, frozen=True, dict=True):
         if self.function is not None:
             own = getattr(self.function, "__qualname__", type(self.function).__name__)
             return f"{head} when {self.name or f'{own}()'}"
-        return f"{head} when {' and '.join(f'{key} {test.text}' for key, test in self.conditions.items())}"
+        tests = [f"{key} {test.text}" for key, test in self.conditions.items()]
+        return f"{head} when {' and '.join(tests)}"
 
     @cached_property
     def asking(self) -> "Rule":
@@ -167,8 +169,8 @@ class Rule(msgspec.Struct, frozen=True, dict=True):
 
     def check(self, tools: Schemas) -> None:
         """Raise `InvalidDefinition` if it is about a tool or an argument that there is not."""
-        named = [name for name in tools if self.is_about(name)]
-        if not named and not any(char in self.pattern for char in "*?["):
+        named = list(filter(self.is_about, tools))
+        if not named and set(self.pattern).isdisjoint("*?["):
             raise InvalidDefinition(
                 f"the rule «{self.text}»: neither this agent nor one below it has a tool {self.pattern!r}. "
                 f"{_near(self.pattern, tools)} (a glob, such as '{self.pattern}*', may be about tools of other agents)"
@@ -176,7 +178,7 @@ class Rule(msgspec.Struct, frozen=True, dict=True):
         for key in self.conditions if named else ():
             schemas = [tools[name]() for name in named]
             if not any(possible(schema, key) for schema in schemas):
-                known = sorted({name for schema in schemas for name in names_of(schema)})
+                known = sorted(set(chain.from_iterable(map(names_of, schemas))))
                 raise InvalidDefinition(
                     f"the rule «{self.text}»: {_all(named)} no argument {key!r}. {_near(key, known)}"
                     + (" (what is inside of a list is for a function to judge)" if "." in key else "")
@@ -194,7 +196,8 @@ def _near(name: str, known: Iterable[str]) -> str:
     import difflib
 
     near = difflib.get_close_matches(name, names, 2, 0.8)
-    near += [ends[end] for end in difflib.get_close_matches(name.rpartition(".")[2], ends, 1, 0.8)]
+    for end in difflib.get_close_matches(name.rpartition(".")[2], ends, 1, 0.8):
+        near.append(ends[end])
     if near:
         return f"Did you mean {' or '.join(map(repr, dict.fromkeys(near)))}?"
     if not names:
@@ -322,8 +325,10 @@ class Judgement(msgspec.Struct, frozen=True):
 
     def gate(self, escalated: Rule | None = None) -> tuple[ApprovalSlot, ...]:
         """Who must agree, if it asks; with `escalated`, once this rule's time is over."""
-        of = [rule.escalated_slots if rule is escalated else rule.slots for rule in self.rules]
-        return tuple(dict.fromkeys(slot for slots in of for slot in slots)) or (ApprovalSlot(DEFAULT),)
+        found: dict[ApprovalSlot, None] = {}
+        for rule in self.rules:
+            found |= dict.fromkeys(rule.escalated_slots if rule is escalated else rule.slots)
+        return tuple(found) or (ApprovalSlot(DEFAULT),)
 
 
 class Policy:
@@ -366,8 +371,13 @@ class Policy:
         if not found:
             return Judgement(self.default, f"no rule matches; the default is {self.default.name.lower()}")
         verdict = max(rule.verdict for rule, _ in found)
-        winners = [(rule, why) for rule, why in found if rule.verdict == verdict]
-        return Judgement(verdict, "; ".join(why for _, why in winners if why), tuple(rule for rule, _ in winners))
+        winners: list[Rule] = []
+        reasons: list[str] = []
+        for rule, why in found:
+            if rule.verdict == verdict:
+                winners.append(rule)
+                reasons.append(why)
+        return Judgement(verdict, "; ".join(filter(None, reasons)), tuple(winners))
 
     def check(self, tools: Schemas) -> None:
         """Raise `InvalidDefinition` if a rule names a tool, or an argument of one, that does not exist.

@@ -26,8 +26,9 @@ GONE = "it was in flight when its worker went away"
 
 def is_executing(state: State) -> bool:
     """Whether a body was at work when the journal ended here: one that was intended, or one that needs no intent."""
-    if any(call.phase == Phase.INTENDED and call.id not in state.threads for call in state.live.values()):
-        return True
+    for call in state.in_phase(Phase.INTENDED):
+        if call.id not in state.threads:
+            return True
     return any(state.live[id].phase != Phase.FAULTED for id in state.owed)
 
 
@@ -50,7 +51,7 @@ def is_suspect(state: State) -> bool:
 
 def is_asked(state: State) -> bool:
     """Whether a person has been asked about the deaths and has not answered."""
-    return any(isinstance(o.record, Asked) and o.record.step == POISON for o in state.open.values())
+    return any(isinstance(record, Asked) and record.step == POISON for record in state.open_records())
 
 
 def is_poisoned(state: State, most: int) -> bool:

@@ -16,49 +16,49 @@ if TYPE_CHECKING:
     from adjourn.core.state import State
 
 
-def started(state: State, _seq: int, x: r.Started) -> None:
-    state.run, state.started = x.run, x
-    state.requesters |= set(x.requesters)
-    if x.forked_from:
-        state.forked_at = parse_fork(x.forked_from)[1]
-    if x.kind == "agent":
-        state.threads[""] = root_thread(x, input_text(x.input), state.before)
-    elif x.graph is not None:
-        state.flow = FlowFold(read_graph(x.graph), touched=x.at)
-        state.flow.begin(x.input)
+def started(state: State, _seq: int, record: r.Started) -> None:
+    state.run, state.started = record.run, record
+    state.requesters |= set(record.requesters)
+    if record.forked_from:
+        state.forked_at = parse_fork(record.forked_from)[1]
+    if record.kind == "agent":
+        state.threads[""] = root_thread(record, input_text(record.input), state.before)
+    elif record.graph is not None:
+        state.flow = FlowFold(read_graph(record.graph), touched=record.at)
+        state.flow.begin(record.input)
         state._activate()
 
 
-def released(state: State, _seq: int, x: r.Released) -> None:
+def released(state: State, _seq: int, record: r.Released) -> None:
     # What was cut off was paid for. It is no step: it will be taken again.
-    state.usage = state.usage + x.usage
+    state.usage = state.usage + record.usage
 
 
-def replied(state: State, _seq: int, x: r.Replied) -> None:
-    _counted(state, x)
-    state.faults.pop(model_step(x.path), None)
-    for id, part in state.threads[x.path].replied(x):
+def replied(state: State, _seq: int, record: r.Replied) -> None:
+    _counted(state, record)
+    state.faults.pop(model_step(record.path), None)
+    for id, part in state.threads[record.path].replied(record):
         state.called.add(part.tool)
-        args = x.drawn.get(call_number(id), part.args) if x.drawn else part.args
-        state._spawn(Call(id, part.tool, args, x.path))
+        args = record.drawn.get(call_number(id), part.args) if record.drawn else part.args
+        state._spawn(Call(id, part.tool, args, record.path))
 
 
-def broke(state: State, _seq: int, x: r.Broke) -> None:
-    _counted(state, x)
-    state.threads[x.path].broke(x)
+def broke(state: State, _seq: int, record: r.Broke) -> None:
+    _counted(state, record)
+    state.threads[record.path].broke(record)
 
 
-def summarised(state: State, _seq: int, x: r.Summarised) -> None:
-    _counted(state, x)
-    state.faults.pop(summary_step(x.path), None)
-    state.threads[x.path].summarised(x)
+def summarised(state: State, _seq: int, record: r.Summarised) -> None:
+    _counted(state, record)
+    state.faults.pop(summary_step(record.path), None)
+    state.threads[record.path].summarised(record)
 
 
-def _counted(state: State, x: r.Replied | r.Broke | r.Summarised) -> None:
+def _counted(state: State, record: r.Replied | r.Broke | r.Summarised) -> None:
     """A model call."""
-    state.usage = state.usage + x.usage
-    if x.sent is not None:
-        state.bodies |= x.sent.bodies
+    state.usage = state.usage + record.usage
+    if record.sent is not None:
+        state.bodies |= record.sent.bodies
     state.steps += 1
     state.deaths = state.lost = 0
 

@@ -71,7 +71,8 @@ def check_schema(schema: Any, what: str) -> None:
         if not isinstance(part, dict):
             raise InvalidDefinition(f"{what} is not a valid JSON Schema: {part!r:.80} is not an object, true or false")
         _check_part(cast("dict[str, Any]", part), document, what)
-        waiting += [(inner, depth + 1) for inner in subschemas(cast("dict[str, Any]", part))]
+        for inner in subschemas(cast("dict[str, Any]", part)):
+            waiting.append((inner, depth + 1))
 
 
 def check_size(schema: Any, what: str) -> None:

@@ -6,6 +6,7 @@ References lead inside of the document only. Everything here is bounded, because
 import copy
 import re
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from typing import Any, cast
 
 from adjourn.core.pattern import InvalidPattern, anywhere
@@ -104,7 +105,8 @@ class SchemaDocument:
                 waiting.append((self._target(inner), whole))
             for key in keys:
                 whole_too = whole and key in ("anyOf", "oneOf")
-                waiting += [(below, whole_too) for below in _parts_at(inner, key)]
+                for below in _parts_at(inner, key):
+                    waiting.append((below, whole_too))
         return list(found.values())
 
     def _target(self, schema: Schema) -> Any:
@@ -176,23 +178,27 @@ def possible(schema: Any, path: str) -> bool:
     for name in path.split("."):
         if any(one is True for one in schemas):
             return True
-        related = [found for one in schemas for found in document.related(one)]
+        related = list(chain.from_iterable(map(document.related, schemas)))
         if any(whole and _is_open(part) for part, whole in related):
             return True
-        schemas = [inner for part, _ in related for inner in declared(part, name)]
+        schemas = list[Any]()
+        for part, _ in related:
+            schemas += declared(part, name)
     return bool(schemas)
 
 
 def _is_open(schema: Schema) -> bool:
     """Whether it is an object's, and says nothing about its properties."""
-    return _admits(schema, "object") and not any(key in schema for key in _SHAPES)
+    return _admits(schema, "object") and schema.keys().isdisjoint(_SHAPES)
 
 
 def declared(schema: Schema, name: str) -> list[Any]:
     """What this schema itself says of the property `name`; nothing if it says that there is none."""
     properties = _table(schema.get("properties"))
     found = [properties[name]] if name in properties else []
-    found += [part for pattern, part in _table(schema.get("patternProperties")).items() if _fits(pattern, name)]
+    for pattern, part in _table(schema.get("patternProperties")).items():
+        if _fits(pattern, name):
+            found.append(part)
     if not found and "additionalProperties" in schema:
         found.append(schema["additionalProperties"])
     return [part for part in found if part is not False]
@@ -213,9 +219,10 @@ def names_of(schema: Any) -> list[str]:
         below: list[tuple[str, Any]] = []
         for prefix, one in level[:200]:
             for part, _ in document.related(one):
-                below += [(f"{prefix}{name}", inner) for name, inner in _table(part.get("properties")).items()]
-        found |= dict(below)
-        level = [(f"{name}.", inner) for name, inner in below]
+                for name, inner in _table(part.get("properties")).items():
+                    found[f"{prefix}{name}"] = inner
+                    below.append((f"{prefix}{name}.", inner))
+        level = below
     return list(found)
 
 
@@ -284,7 +291,11 @@ class _Filler:
         return out
 
     def _defaults(self, schema: Any) -> list[Any]:
-        return [part["default"] for part in self._document.same_value(schema) if "default" in part]
+        found: list[Any] = []
+        for part in self._document.same_value(schema):
+            if "default" in part:
+                found.append(part["default"])
+        return found
 
     def _parts(self, schema: Any, kind: str) -> list[Schema]:
         """What holds for a value of this kind: of `anyOf` and `oneOf` the branch that alone can be one."""

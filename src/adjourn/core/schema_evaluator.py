@@ -167,10 +167,13 @@ def _below(value: Any, said: Any) -> bool:
 def _is_multiple(value: Any, said: Any) -> bool:
     if isinstance(value, int) and isinstance(said, int):
         return value % said == 0
+    return (_exact(value) / _exact(said)).denominator == 1
+
+
+def _exact(number: Any) -> Any:
     from fractions import Fraction
 
-    exact = [Fraction(repr(number)) if isinstance(number, float) else Fraction(number) for number in (value, said)]
-    return (exact[0] / exact[1]).denominator == 1
+    return Fraction(repr(number)) if isinstance(number, float) else Fraction(number)
 
 
 def _pattern(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> SchemaProblem | None:
@@ -181,11 +184,8 @@ def _unique(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) ->
     if not said or not is_array(value):
         return None
     run.spend_on(value)
-    return (
-        None
-        if len({canonical(_normal(item)) for item in value}) == len(value)
-        else SchemaProblem("uniqueItems", said, value, [])
-    )
+    different = set(map(canonical, map(_normal, value)))
+    return None if len(different) == len(value) else SchemaProblem("uniqueItems", said, value, [])
 
 
 def _normal(value: Any) -> Any:
@@ -194,7 +194,7 @@ def _normal(value: Any) -> Any:
         return int(value)
     if is_object(value):
         return {name: _normal(item) for name, item in value.items()}
-    return [_normal(item) for item in value] if is_array(value) else value
+    return list(map(_normal, value)) if is_array(value) else value
 
 
 def _required(_: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> SchemaProblem | None:
@@ -239,10 +239,16 @@ def _additional(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]
 
 
 def _extras(run: Evaluator, value: dict[str, Any], schema: Mapping[str, Any]) -> Iterator[str]:
-    known, patterns = schema.get("properties", {}), schema.get("patternProperties", {})
     for name in value:
-        if name not in known and not any(run.is_match(pattern, name) for pattern in patterns):
+        if not _is_named(run, schema, name):
             yield name
+
+
+def _is_named(run: Evaluator, schema: Mapping[str, Any], name: str) -> bool:
+    """Whether `properties` or `patternProperties` say something of this property."""
+    if name in schema.get("properties", {}):
+        return True
+    return any(run.is_match(pattern, name) for pattern in schema.get("patternProperties", {}))
 
 
 def _property_names(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> SchemaProblem | None:
@@ -279,7 +285,7 @@ def _contains(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) 
     if not is_array(value):
         return None
     least, most = schema.get("minContains", 1), schema.get("maxContains", len(value))
-    found = sum(1 for item in value if run.fits(said, item))
+    found = sum(run.fits(said, item) for item in value)
     return None if least <= found <= most else SchemaProblem("contains", said, value, [])
 
 
@@ -295,7 +301,7 @@ def _any_of(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) ->
 
 
 def _one_of(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> SchemaProblem | None:
-    fitting = sum(1 for part in said if run.fits(part, value))
+    fitting = sum(run.fits(part, value) for part in said)
     if fitting == 1:
         return None
     return SchemaProblem("oneOf" if fitting else "anyOf", said, value, [])
@@ -316,7 +322,8 @@ def _ref(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> Sc
 def _unevaluated_properties(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> SchemaProblem | None:
     if not is_object(value):
         return None
-    others = {key: part for key, part in schema.items() if key != "unevaluatedProperties"}
+    others = dict(schema)
+    del others["unevaluatedProperties"]
     known = _evaluated(run, value, others, _own_names)
     for name in value:
         if name not in known and (problem := run.problem(said, value[name])):
@@ -327,7 +334,8 @@ def _unevaluated_properties(run: Evaluator, said: Any, value: Any, schema: Mappi
 def _unevaluated_items(run: Evaluator, said: Any, value: Any, schema: Mapping[str, Any]) -> SchemaProblem | None:
     if not is_array(value):
         return None
-    others = {key: part for key, part in schema.items() if key != "unevaluatedItems"}
+    others = dict(schema)
+    del others["unevaluatedItems"]
     known = _evaluated(run, value, others, _own_places)
     for place, item in enumerate(value):
         if place not in known and (problem := run.problem(said, item)):
@@ -352,20 +360,22 @@ def _holding(run: Evaluator, schema: dict[str, Any], value: Any) -> Iterator[Any
     if "$ref" in schema:
         yield run.resolve(schema["$ref"])
     for key in ("allOf", "anyOf", "oneOf"):
-        yield from (part for part in schema.get(key, ()) if run.fits(part, value))
+        for part in schema.get(key, ()):
+            if run.fits(part, value):
+                yield part
     if "if" in schema:
         holds = run.fits(schema["if"], value)
         yield from (schema["if"], schema.get("then", True)) if holds else (schema.get("else", True),)
     if is_object(value):
-        yield from (part for name, part in schema.get("dependentSchemas", {}).items() if name in value)
+        for name, part in schema.get("dependentSchemas", {}).items():
+            if name in value:
+                yield part
 
 
 def _own_names(run: Evaluator, schema: Any, value: Any) -> set[Any]:
     if "additionalProperties" in schema or "unevaluatedProperties" in schema:
         return set(value)
-    patterns = schema.get("patternProperties", {})
-    known = schema.get("properties", {})
-    return {name for name in value if name in known or any(run.is_match(pattern, name) for pattern in patterns)}
+    return {name for name in value if _is_named(run, schema, name)}
 
 
 def _own_places(run: Evaluator, schema: Any, value: Any) -> set[Any]:
@@ -373,7 +383,9 @@ def _own_places(run: Evaluator, schema: Any, value: Any) -> set[Any]:
         return set(range(len(value)))
     found = set(range(min(len(value), len(schema.get("prefixItems", ())))))
     if "contains" in schema:
-        found |= {place for place, item in enumerate(value) if run.fits(schema["contains"], item)}
+        for place, item in enumerate(value):
+            if run.fits(schema["contains"], item):
+                found.add(place)
     return found
 
 

@@ -10,7 +10,7 @@ from adjourn.core.model_request import Running, Terms, line, request_digest, ter
 from adjourn.core.records import AnyRecord, Broke, Replied, Summarised
 from adjourn.core.state import State
 from adjourn.core.summary import question
-from adjourn.core.transcript import ERASED, Transcript
+from adjourn.core.transcript import Transcript, is_erased
 
 AS_SENT, DIFFERS, GONE, UNRECORDED = "as sent", "differs", "erased", "not recorded"
 
@@ -47,7 +47,7 @@ class SentRequest(msgspec.Struct, frozen=True):
         if self.made == self.digest:
             return AS_SENT
         # The very objects: a text that only looks the same is no excuse.
-        return GONE if any(message is one for message in self.messages for one in ERASED) else DIFFERS
+        return GONE if any(map(is_erased, self.messages)) else DIFFERS
 
     def gist(self) -> dict[str, Any]:
         """As JSON, without the messages themselves."""

@@ -290,8 +290,8 @@ def was_accepted(records: Sequence[tuple[int, AnyRecord]], place: int) -> bool:
     therefore a call that needs an agreement is judged by the signatures themselves, whatever was accepted.
     """
     seq, claimed = records[place][0], False
-    for k in range(place + 1, len(records)):
-        later = records[k][1]
+    for behind in range(place + 1, len(records)):
+        later = records[behind][1]
         if isinstance(later, Claimed):
             claimed = True
         elif isinstance(later, _MOVES):

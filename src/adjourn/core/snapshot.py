@@ -13,6 +13,7 @@ import msgspec
 
 from adjourn.core.call import Call
 from adjourn.core.chapter import copies_earlier_turns
+from adjourn.core.conversation import Thread
 from adjourn.core.effect_log import Effects
 from adjourn.core.messages import Message
 from adjourn.core.plain_data import as_plain, from_plain
@@ -55,8 +56,12 @@ def stretches(state: State) -> list[SnapshotPart]:
     """All that it has in stretches."""
     of = edition(state)
     counts = {EFFECTS: _done(state) // SEGMENT}
-    counts |= {path: len(thread.transcript.segments) for path, thread in state.threads.items()}
-    return [SnapshotPart(of, path, k) for path, count in counts.items() for k in range(count)]
+    for path, thread in state.threads.items():
+        counts[path] = len(thread.transcript.segments)
+    found: list[SnapshotPart] = []
+    for path, count in counts.items():
+        found += [SnapshotPart(of, path, place) for place in range(count)]
+    return found
 
 
 def stretch(state: State, which: SnapshotPart) -> Any:
@@ -68,8 +73,9 @@ def stretch(state: State, which: SnapshotPart) -> Any:
 
 def rest(state: State) -> bytes:
     """All that it has besides."""
-    threads = {path: msgspec.structs.replace(thread, transcript=_behind(thread.transcript))
-               for path, thread in state.threads.items()}  # fmt: skip
+    threads: dict[str, Thread] = {}
+    for path, thread in state.threads.items():
+        threads[path] = msgspec.structs.replace(thread, transcript=_behind(thread.transcript))
     effects = Effects(state.effects.behind(_done(state) // SEGMENT * SEGMENT))
     return _encoder.encode(msgspec.structs.replace(state, threads=threads, effects=effects))
 
@@ -82,7 +88,10 @@ def _done(state: State) -> int:
     """How many calls stand before the first one that was done and is still going on."""
     first = state.effects.packed
     read = state.effects.behind(first)
-    return first + next((n for n, id in enumerate(read) if id in state.live), len(read))
+    for count, id in enumerate(read):
+        if id in state.live:
+            return first + count
+    return first + len(read)
 
 
 def packed(part: Any) -> bytes:
@@ -142,10 +151,12 @@ class PackedCalls:
 def read(rest: bytes, stretches: Mapping[SnapshotPart, bytes]) -> State:
     """The state again. `stretches` are in order. Raises `msgspec.MsgspecError` or `ValueError` if it is not what was written."""
     state = _state.decode(zlib.decompress(_checked(rest)))
-    done = [PackedCalls(_checked(body)) for which, body in stretches.items() if which.path == EFFECTS]
+    done: list[PackedCalls] = []
     segments: dict[str, list[Sequence[Message]]] = {}
     for which, body in stretches.items():
-        if which.path != EFFECTS:
+        if which.path == EFFECTS:
+            done.append(PackedCalls(_checked(body)))
+        else:
             segments.setdefault(which.path, []).append(Packed(_checked(body)))
     state.effects = state.effects.shared_with(state.live, done)
     for path, before in segments.items():

@@ -13,7 +13,7 @@ from adjourn.core import command_effects as words
 from adjourn.core import doubt, replies
 from adjourn.core import flow_events as events
 from adjourn.core import records as r
-from adjourn.core.authority import Vote, goes_on, shapes
+from adjourn.core.authority import Vote, goes_on, shapes, votes_of
 from adjourn.core.call import OWING, Basis, Call, Failures, Grant, OpenInterrupt, Phase, UndoState, VerifyAnswer
 from adjourn.core.chapter import begun
 from adjourn.core.conversation import PendingMessage, Thread, late_result
@@ -144,23 +144,39 @@ class State(msgspec.Struct):
         trusted = self.accepted is not None and self.trust is None
         return self.accepted.fingerprint if self.accepted is not None and trusted else self.started.fingerprint
 
+    def open_records(self) -> list[r.Asked | r.Suspended]:
+        """What is asked or waited for now."""
+        return [opened.record for opened in self.open.values()]
+
+    def open_suspensions(self) -> list[r.Suspended]:
+        """The calls' own questions, timers and events that are open."""
+        return [record for record in self.open_records() if isinstance(record, r.Suspended)]
+
+    def in_phase(self, *phases: Phase) -> list[Call]:
+        """The calls that live and are in one of these phases."""
+        return [call for call in self.live.values() if call.phase in phases]
+
     @property
     def interrupts(self) -> list[Interrupt]:
         """What is open, as people see it. A cancelling run shows only what its undoing needs."""
         cancelling = self.status in (Status.CANCELLING, Status.STUCK)
-        shown = [o for o in self.open.values() if not cancelling or _undoing(o.record)]
-        shown.sort(key=lambda o: natural_key(o.record.call or o.record.i))
-        return [view(self.run, o.seq, o.record, self._votes(o.record.i), self.requesters, o.disowned) for o in shown]
+        found: list[Interrupt] = []
+        for opened in sorted(self.open.values(), key=lambda opened: natural_key(opened.record.call or opened.record.i)):
+            record = opened.record
+            if not cancelling or _undoing(record):
+                votes = self._votes(record.i)
+                found.append(view(self.run, opened.seq, record, votes, self.requesters, opened.disowned))
+        return found
 
-    def _votes(self, i: str) -> list[Vote]:
+    def _votes(self, interrupt: str) -> list[Vote]:
         """Who has agreed so far."""
-        grant = self.grants.get(i)
-        return [Vote(decision.by, decision.groups) for decision in grant.decisions] if grant else []
+        grant = self.grants.get(interrupt)
+        return votes_of(grant.decisions) if grant else []
 
     @property
     def failed(self) -> bool:
         """Waiting with only errors open."""
-        kinds = {o.record.kind for o in self.open.values()}
+        kinds = {record.kind for record in self.open_records()}
         return self.status == Status.WAITING and kinds == {"error"}
 
     @property
@@ -191,116 +207,119 @@ class State(msgspec.Struct):
 
     # Folding
 
-    def _intended(self, _seq: int, x: r.Intended) -> None:
-        call = self.live.get(x.call)
+    def _intended(self, _seq: int, record: r.Intended) -> None:
+        call = self.live.get(record.call)
         if call is None:  # an undo is spawned by its own intent
-            call = self.live[x.call] = Call(x.call, x.tool, None)
-        call.attempt, call.epoch, call.effect = x.attempt, self.epoch, x.effect
-        call.undo, call.digest = x.undo, x.digest
-        call.verified, call.doubt, call.at = VerifyAnswer.NONE, "", x.at
+            call = self.live[record.call] = Call(record.call, record.tool, None)
+        call.attempt, call.epoch, call.effect = record.attempt, self.epoch, record.effect
+        call.undo, call.digest = record.undo, record.digest
+        call.verified, call.doubt, call.at = VerifyAnswer.NONE, "", record.at
         call.left = call.denied = False
         call.inherited = self.seq <= self.forked_at
         call.basis = None
-        if grant := self.grants.get(x.grant):
-            call.grant, grant.lives = x.grant, x.call
+        if grant := self.grants.get(record.grant):
+            call.grant, grant.lives = record.grant, record.call
             if self.trust is not None:
-                call.basis = Basis(x, grant.asked, tuple(grant.decisions))
+                call.basis = Basis(record, grant.asked, tuple(grant.decisions))
         self._phase(call, Phase.INTENDED)
-        if x.agent and x.call not in self.threads:
-            thread = self.threads[x.call] = Thread(x.call, x.agent, at=x.at, waited=self.waited)
-            thread.transcript.append(UserMessage(input_text(x.input)))
+        if record.agent and record.call not in self.threads:
+            thread = self.threads[record.call] = Thread(record.call, record.agent, at=record.at, waited=self.waited)
+            thread.transcript.append(UserMessage(input_text(record.input)))
 
-    def _returned(self, _seq: int, x: r.Returned) -> None:
+    def _returned(self, _seq: int, record: r.Returned) -> None:
         self.deaths = self.lost = 0
-        events.moved(self, x)
-        if call := self.live.get(x.call):
+        events.moved(self, record)
+        if call := self.live.get(record.call):
             call.left = False
-            self._finish(call, x.value, x.error, ran=x.ran, kept=x.why == "unrecorded")
+            self._finish(call, record.value, record.error, ran=record.ran, kept=record.why == "unrecorded")
 
-    def _suspended(self, seq: int, x: r.Suspended) -> None:
+    def _suspended(self, seq: int, record: r.Suspended) -> None:
         self.deaths = self.lost = 0
-        call = self.live[x.call]
-        call.suspended, call.resume_to = x.i, x.resume_to
+        call = self.live[record.call]
+        call.suspended, call.resume_to = record.i, record.resume_to
         self._phase(call, Phase.SUSPENDED)
-        if x.resume_to != "self":
+        if record.resume_to != "self":
             self._effect(call)
-        events.moved(self, x)
-        self._opened(x, seq)
+        events.moved(self, record)
+        self._opened(record, seq)
         if self.flow is not None:
-            self.flow.waits(x.call)
+            self.flow.waits(record.call)
             self._activate()
 
-    def _stepped(self, _seq: int, x: r.Stepped) -> None:
+    def _stepped(self, _seq: int, record: r.Stepped) -> None:
         self.deaths = self.lost = 0
-        if call := self.live.get(x.call):
-            call.memo[x.key] = x.value
+        if call := self.live.get(record.call):
+            call.memo[record.key] = record.value
 
-    def _yielded(self, _seq: int, x: r.Yielded) -> None:
+    def _yielded(self, _seq: int, record: r.Yielded) -> None:
         self.deaths = self.lost = 0
-        self._phase(self.live[x.call], Phase.CLEARED)
+        self._phase(self.live[record.call], Phase.CLEARED)
 
-    def _faulted(self, _seq: int, x: r.Faulted) -> None:
+    def _faulted(self, _seq: int, record: r.Faulted) -> None:
         self.deaths = self.lost = 0
-        old = self.faults.get(x.step)
+        old = self.faults.get(record.step)
         count = 1 + (old.count if old else 0)
-        self.faults[x.step] = Failures(count, x.error, x.kind, x.transient, x.retry_at)
-        step = StepId.parse(x.step)
+        self.faults[record.step] = Failures(count, record.error, record.kind, record.transient, record.retry_at)
+        step = StepId.parse(record.step)
         if step.kind is StepIdKind.MODEL:
             self.threads[step.path].requests += 1
         elif step.kind is StepIdKind.SUMMARY:
             self.threads[step.path].summaries += 1
-        elif call := self.live.get(x.step):
+        elif call := self.live.get(record.step):
             self._phase(call, Phase.FAULTED)
 
-    def _disowned(self, _seq: int, x: r.Disowned) -> None:
-        self.belief.recorded(x)
-        if opened := self.open.get(x.i):
-            opened.disowned = tuple(dict.fromkeys((*opened.disowned, x.by)))
+    def _disowned(self, _seq: int, record: r.Disowned) -> None:
+        self.belief.recorded(record)
+        if opened := self.open.get(record.i):
+            opened.disowned = tuple(dict.fromkeys((*opened.disowned, record.by)))
 
-    def _asked(self, seq: int, x: r.Asked) -> None:
-        self._opened(x, seq)
-        if x.kind in ("approval", "in_doubt"):
-            carried = [d for i in x.carries if i in self.grants for d in self.grants[i].decisions]
-            self.grants[x.i] = Grant(x, carried)
-            self.open[x.i].votes = {d.by: d.note for d in carried}
-        if x.step in self.faults:
-            self.faults[x.step].asked = True
-        call = self.live.get(x.call)
-        if call is None or x.undoing:
+    def _asked(self, seq: int, record: r.Asked) -> None:
+        self._opened(record, seq)
+        if record.kind in ("approval", "in_doubt"):
+            carried: list[r.Decided] = []
+            for old in record.carries:
+                if old in self.grants:
+                    carried += self.grants[old].decisions
+            self.grants[record.i] = Grant(record, carried)
+            self.open[record.i].votes = {decided.by: decided.note for decided in carried}
+        if record.step in self.faults:
+            self.faults[record.step].asked = True
+        call = self.live.get(record.call)
+        if call is None or record.undoing:
             return
         self._phase(call, Phase.ASKED)
-        if x.queue and not call.queued:
+        if record.queue and not call.queued:
             call.queued = True
             self.threads[call.path].fill(
-                call.id, f"queued for approval: {x.reason or x.tool}. Go on; the result will follow.", False
+                call.id, f"queued for approval: {record.reason or record.tool}. Go on; the result will follow.", False
             )
 
-    def _closed(self, _seq: int, x: r.Closed) -> None:
-        opened = self.open.pop(x.i, None)
+    def _closed(self, _seq: int, closed: r.Closed) -> None:
+        opened = self.open.pop(closed.i, None)
         if opened is None:
             return
-        self._touched(x.at)
-        if x.heard and self.flow is not None:
-            self.flow.take(x.heard)
+        self._touched(closed.at)
+        if closed.heard and self.flow is not None:
+            self.flow.take(closed.heard)
         record = opened.record
         call = self.live.get(record.call)
         if call is None:
             return
         if isinstance(record, r.Suspended):
-            self._unsuspend(call, record, x.why, x.value)
-        elif record.kind == "approval" and x.why in ("expired", "abandoned"):
+            self._unsuspend(call, record, closed.why, closed.value)
+        elif record.kind == "approval" and closed.why in ("expired", "abandoned"):
             self._finish(call, None, "the approval expired: nobody decided in time, so it was not run", ran=False)
         elif record.kind == "approval":
             self._phase(call, Phase.NEW)
 
-    def _unsuspend(self, call: Call, x: r.Suspended, why: str, value: Any) -> None:
+    def _unsuspend(self, call: Call, suspended: r.Suspended, why: str, value: Any) -> None:
         """The answer, the event or the time is there, or never came."""
         lost = LOST.get(why, "")
         call.suspended = ""
-        if x.resume_to == "self":
-            call.memo[x.key] = memo_of(x, value, lost)
+        if suspended.resume_to == "self":
+            call.memo[suspended.key] = memo_of(suspended, value, lost)
             self._phase(call, Phase.CLEARED)
-        elif x.event and self.flow is not None and call.id in self.flow.tokens:
+        elif suspended.event and self.flow is not None and call.id in self.flow.tokens:
             self.live.pop(call.id, None)
             self._phase(call, Phase.RETURNED)
             self.flow.ended(call.id)
@@ -308,13 +327,13 @@ class State(msgspec.Struct):
         else:
             self._finish(call, value, lost, ran=True)
 
-    def _decided(self, _seq: int, x: r.Decided) -> None:
-        opened = self.open[x.i]
-        if isinstance(opened.record, r.Asked) and not is_settled(self, opened.record, x):
+    def _decided(self, _seq: int, record: r.Decided) -> None:
+        opened = self.open[record.i]
+        if isinstance(opened.record, r.Asked) and not is_settled(self, opened.record, record):
             return
-        del self.open[x.i]
-        self._touched(x.at)
-        DECIDED[opened.record.kind](self, opened.record, x)
+        del self.open[record.i]
+        self._touched(record.at)
+        DECIDED[opened.record.kind](self, opened.record, record)
 
     def _touched(self, at: float) -> None:
         """A flow's own closing waits from here on anew."""
@@ -332,8 +351,8 @@ class State(msgspec.Struct):
     def _activate(self) -> None:
         """A flow's tokens have come to chunks, agents or conditions: after everything that moves them."""
         if self.flow is not None:
-            for x in self.flow.spawned():
-                self._spawn(Call(x.id, x.tool, x.value, kind=x.kind, of=x.of))
+            for spawned in self.flow.spawned():
+                self._spawn(Call(spawned.id, spawned.tool, spawned.value, kind=spawned.kind, of=spawned.of))
 
     def _spawn(self, call: Call) -> None:
         self.live[call.id] = call
@@ -408,8 +427,13 @@ class State(msgspec.Struct):
     def _leave(self, path: str) -> None:
         """An agent has ended: what came late and it has not read goes to the one above."""
         if thread := self.threads.get(path):
-            late = [pending for pending in thread.pending if pending.call]
-            thread.pending = [pending for pending in thread.pending if not pending.call]
+            unread, thread.pending = thread.pending, []
+            late: list[PendingMessage] = []
+            for pending in unread:
+                if pending.call:
+                    late.append(pending)
+                else:
+                    thread.pending.append(pending)
             for pending in late:
                 self._report(path, pending)
 

@@ -32,8 +32,12 @@ def _splice(elements: list[Any], at: int, old: list[Any], new: list[Any]) -> Non
     is not taken from somebody else's elements."""
     if not same(elements[at : at + len(old)], old):
         places = sorted(range(len(elements) - len(old) + 1), key=lambda place: abs(place - at))
-        found = next((place for place in places if same(elements[place : place + len(old)], old)), None)
-        at, old = (at, []) if found is None else (found, old)
+        for place in places:
+            if same(elements[place : place + len(old)], old):
+                at = place
+                break
+        else:
+            old = []
     elements[at : at + len(old)] = _own(new)
 
 
@@ -53,15 +57,18 @@ def changes(before: Any, after: Any, path: list[Any]) -> list[Any]:
     return [["set", path, after]]
 
 
-def same(a: Any, b: Any) -> bool:
+def same(one: Any, other: Any) -> bool:
     """Whether two JSON values are the same one; to Python `[1] == [True]`."""
-    if type(a) is not type(b):
+    if type(one) is not type(other):
         return False
-    return encode(a) == encode(b) if isinstance(a, (list, dict)) else a == b  # pyright: ignore[reportUnknownArgumentType]
+    return encode(one) == encode(other) if isinstance(one, (list, dict)) else one == other  # pyright: ignore[reportUnknownArgumentType]
 
 
 def _dict_changes(before: dict[str, Any], after: dict[str, Any], path: list[Any]) -> list[Any]:
-    found: list[Any] = [["del", [*path, key]] for key in before if key not in after]
+    found: list[Any] = []
+    for key in before:
+        if key not in after:
+            found.append(["del", [*path, key]])
     for key, value in after.items():
         found += changes(before[key], value, [*path, key]) if key in before else [["set", [*path, key], value]]
     return found
@@ -75,8 +82,9 @@ def _list_changes(before: list[Any], after: list[Any], path: list[Any]) -> list[
     ):  # most only grow: no need to look at each
         return [["add", path, after[len(before) :]]]
     if len(after) == len(before):
-        pairs = enumerate(zip(before, after, strict=True))
-        found = [change for n, (old, new) in pairs for change in changes(old, new, [*path, n])]
+        found: list[Any] = []
+        for place, (old, new) in enumerate(zip(before, after, strict=True)):
+            found += changes(old, new, [*path, place])
         return found if len(found) <= 1 + len(before) // 2 else [["set", path, after]]
     begin = _same_for(before, after)
     end = min(_same_for(before[::-1], after[::-1]), min(len(before), len(after)) - begin)
@@ -88,5 +96,7 @@ def _list_changes(before: list[Any], after: list[Any], path: list[Any]) -> list[
 
 def _same_for(before: list[Any], after: list[Any]) -> int:
     """How many elements are the same, from the beginning."""
-    pairs = zip(before, after, strict=False)
-    return next((n for n, (old, new) in enumerate(pairs) if not same(old, new)), min(len(before), len(after)))
+    for count, (old, new) in enumerate(zip(before, after, strict=False)):
+        if not same(old, new):
+            return count
+    return min(len(before), len(after))

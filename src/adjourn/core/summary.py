@@ -30,7 +30,7 @@ def question(thread: Thread, covers: int) -> UserMessage:
     """What the summarising model reads: the summary before, and what came since."""
     old, said = thread.summary, thread.transcript.need()
     lines = [f"The summary so far:\n{old.text}\n\nWhat came since:"] if old else []
-    lines += [_told(message) for message in said[old.covers if old else 0 : covers]]
+    lines += map(_told, said[old.covers if old else 0 : covers])
     return UserMessage("\n".join(lines))
 
 
@@ -60,5 +60,6 @@ def shortened(
     """A conversation with the summary in the place of what it covers. What a person last wanted stays in their own words."""
     if summary is None:
         return messages
-    kept = [message for message in messages[: summary.covers] if any(message is one for one in instruction)]
+    wanted = set(map(id, instruction))
+    kept = [message for message in messages[: summary.covers] if id(message) in wanted]
     return (UserMessage(f"Summary of the conversation so far:\n{summary.text}"), *kept, *messages[summary.covers :])

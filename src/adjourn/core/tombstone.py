@@ -11,13 +11,13 @@ if TYPE_CHECKING:
     from adjourn.core.state import State
 
 
-def erased(state: State, seq: int, x: r.Erased) -> None:
+def erased(state: State, seq: int, record: r.Erased) -> None:
     """Whatever was folded before, this is all there is: a state that somebody kept says no more than a new one."""
     state.become(type(state)(state.trust))
-    state.run, state.started = x.run, r.Started(run=x.run, kind=x.kind, program=x.program)
-    state.status, state.seq, state.at, state.erased = Status(x.status), seq, x.at, x
+    state.run, state.started = record.run, r.Started(run=record.run, kind=record.kind, program=record.program)
+    state.status, state.seq, state.at, state.erased = Status(record.status), seq, record.at, record
 
 
-def tombstone(x: r.Erased) -> str:
+def tombstone(record: r.Erased) -> str:
     """What is said of an erased run wherever its content would be."""
-    return f"erased by {x.by or 'somebody'}" + (f": {x.reason}" if x.reason else "")
+    return f"erased by {record.by or 'somebody'}" + (f": {record.reason}" if record.reason else "")

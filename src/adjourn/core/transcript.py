@@ -4,6 +4,7 @@ A transcript is a row of segments that never change again, and a tail of its own
 the segments of the turn before. A request is a view of it: its length is fixed when it is made, and nothing is copied.
 """
 
+import operator
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import Any, cast, overload
@@ -19,6 +20,11 @@ ERASED = UserMessage("[erased]"), AssistantMessage((Text(text="[erased]"),))
 """In the place of every message of earlier turns that were erased: of what was said to the agent, and of its replies."""
 
 Segment = Sequence[Message]
+
+
+def is_erased(message: Message) -> bool:
+    """Whether it stands for one that was erased. The very object: a text that only looks the same does not."""
+    return message is ERASED[0] or message is ERASED[1]
 
 
 def erased(messages: int, replies: int) -> "Transcript":
@@ -58,7 +64,7 @@ class Messages(Sequence[Message]):
         if isinstance(place, slice):
             first, until, step = place.indices(len(self))
             if step != 1:
-                return tuple(self.at(n) for n in range(first, until, step))
+                return tuple(map(self.at, range(first, until, step)))
             return self.stretch(first, max(first, until))
         count = len(self)
         found = place + count if place < 0 else place
@@ -70,7 +76,7 @@ class Messages(Sequence[Message]):
         if not isinstance(other, list | tuple | Messages):
             return NotImplemented
         sequence = cast("Sequence[Any]", other)
-        return len(self) == len(sequence) and all(one == two for one, two in zip(self, sequence, strict=True))
+        return len(self) == len(sequence) and all(map(operator.eq, self, sequence))
 
     __hash__ = None  # pyright: ignore[reportAssignmentType]
 

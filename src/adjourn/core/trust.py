@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from adjourn.core.authority import Vote, is_filled, objection
+from adjourn.core.authority import is_filled, objection, votes_of
 from adjourn.core.ids import local_event
 from adjourn.core.record_parts import ApprovalSlot
-from adjourn.core.records import AnyRecord, Asked, Decided, Disowned, Emitted, Forked, Suspended, Upgraded, disowned
+from adjourn.core.records import AnyRecord, Asked, Decided, Disowned, Emitted, Forked, Suspended, Upgraded
 from adjourn.core.signatures import SEALED, Trust, is_genuine, prefix_digest, shown, was_accepted
 from adjourn.core.upgraded_journal import Numbered, as_upgraded
 
@@ -43,8 +43,12 @@ class Belief(msgspec.Struct):
     def sifted(self, state: State, records: Iterable[Numbered]) -> Iterator[tuple[int, AnyRecord, bool]]:
         """Every record, and whether it counts. The state must have folded all before the next is asked for."""
         batch = records if isinstance(records, list) else list(records)
-        void = disowned(record for _, record in batch)
-        upgrades = {seq for seq, record in batch if type(record) is Upgraded}
+        void, upgrades = set[int](), set[int]()
+        for seq, record in batch:
+            if type(record) is Disowned:
+                void.add(record.seq)
+            elif type(record) is Upgraded:
+                upgrades.add(seq)
         if (upgrades and state.seq) or any(seq <= state.seq and seq not in self.void for seq in void):
             raise FoldAgain
         self.upgrades |= upgrades
@@ -84,8 +88,8 @@ class Belief(msgspec.Struct):
             return True
         why = "its signature was used before" if used else self._flaw(state, trust, record, about)
         if why:
-            i = record.i if isinstance(record, Decided) else about[0].i
-            self.disowns.append(Disowned(seq=seq, i=i, by=record.by, why=why))
+            interrupt = record.i if isinstance(record, Decided) else about[0].i
+            self.disowns.append(Disowned(seq=seq, i=interrupt, by=record.by, why=why))
         elif record.seal is not None:
             self.nonces.add(record.seal.nonce)
         return not why
@@ -110,8 +114,11 @@ def _about(state: State, record: Decided | Emitted) -> list[Asked | Suspended]:
     if isinstance(record, Decided):
         opened = state.open.get(record.i)
         return [opened.record] if opened else []
-    waiting = [opened.record for opened in state.open.values() if isinstance(opened.record, Suspended)]
-    return [x for x in waiting if x.kind == "question" and x.event and local_event(x.event) == record.event]
+    found: list[Asked | Suspended] = []
+    for asked in state.open_suspensions():
+        if asked.kind == "question" and asked.event and local_event(asked.event) == record.event:
+            found.append(asked)
+    return found
 
 
 def is_vouched(state: State, call: Call, gate: Sequence[ApprovalSlot]) -> bool:
@@ -124,8 +131,8 @@ def is_vouched(state: State, call: Call, gate: Sequence[ApprovalSlot]) -> bool:
     if call.basis is None:
         return False
     asked, decisions = call.basis.asked, call.basis.decisions
-    signed = [x for x in decisions if is_genuine(state.trust, state.run, asked, x)]
+    signed = [decided for decided in decisions if is_genuine(state.trust, state.run, asked, decided)]
     requesters = frozenset(asked.requesters)
     if objection(state.run, call.basis.intended, asked, signed, requesters, call.basis.intended.at):
         return False
-    return is_filled(gate, [Vote(x.by, x.groups) for x in signed], requesters)
+    return is_filled(gate, votes_of(signed), requesters)

@@ -55,19 +55,19 @@ def objections(records: Sequence[AnyRecord]) -> Iterator[str]:
     yield from chapter_rule.objections(records)
 
 
-def flaw(before: Sequence[AnyRecord], x: Upgraded) -> str:
+def flaw(before: Sequence[AnyRecord], upgraded: Upgraded) -> str:
     """Why this cannot follow these records as their upgrade; "" if it can."""
-    why, was, now = _judged(before, x)
-    return why or ("" if x.began == _began(was, now) else "it does not say with what its calls began")
+    why, was, now = _judged(before, upgraded)
+    return why or ("" if upgraded.began == _began(was, now) else "it does not say with what its calls began")
 
 
-def _judged(before: Sequence[AnyRecord], x: Upgraded) -> tuple[str, State, State]:
+def _judged(before: Sequence[AnyRecord], upgraded: Upgraded) -> tuple[str, State, State]:
     """What it changes and must not, in words; and what the run is without it, and with it."""
     was = now = State()
     try:
-        if why := next(_misread(_read(before), x), ""):
+        if why := next(_misread(_read(before), upgraded), ""):
             return why, was, now
-        was, now = _fold(before), _fold([*before, x])
+        was, now = _fold(before), _fold([*before, upgraded])
     except Exception as e:  # whatever a forged one makes the fold stumble over
         return f"its records do not make a run: {type(e).__name__}: {e}", was, now
     old, new = _outline(was), _outline(now)
@@ -83,10 +83,10 @@ def _fold(records: Sequence[AnyRecord]) -> State:
     return State().fold_all(list(enumerate(records, 1)))
 
 
-def _misread(read: Sequence[AnyRecord], x: Upgraded) -> Iterator[str]:
+def _misread(read: Sequence[AnyRecord], upgraded: Upgraded) -> Iterator[str]:
     """Each field that it says differently and must not."""
     settled = _settled(read)
-    for seq, fields in x.now.items():
+    for seq, fields in upgraded.now.items():
         if not seq.isdecimal() or not 1 <= int(seq) <= len(read) or seq != str(int(seq)):
             yield f"there is no record {seq!r:.20} before it"
             continue
@@ -112,16 +112,19 @@ def _named(seq: int, record: AnyRecord) -> str:
 def _said(record: AnyRecord) -> list[Any]:
     assert isinstance(record, Replied)
     calls = set(record.drawn)
-    return [[p.id if isinstance(p, ToolCall) else p for p in record.parts], calls]
+    parts: list[Any] = []
+    for part in record.parts:
+        parts.append(part.id if isinstance(part, ToolCall) else part)
+    return [parts, calls]
 
 
 def _outline(state: State) -> dict[str, Any]:
     """What has happened, apart from names, arguments and results: an upgrade leaves all of it as it is."""
-    threads = {
-        path: (x.turn, x.requests, x.unfilled, x.final, x.usage,
-               [(s.call, s.result is None) for s in x.slots], len(x.pending), len(x.transcript))
-        for path, x in state.threads.items()
-    }  # fmt: skip
+    threads: dict[str, Any] = {}
+    for path, thread in state.threads.items():
+        slots = [(slot.call, slot.result is None) for slot in thread.slots]
+        counted = (thread.turn, thread.requests, thread.unfilled, thread.final, thread.usage)
+        threads[path] = (*counted, slots, len(thread.pending), len(thread.transcript))
     flow = state.flow and (
         sorted(state.flow.tokens), sorted(state.flow.scopes), state.flow.events, state.flow.steps, state.flow.closing,
         [heard.n for heard in state.flow.heard], len(state.flow.problems),
@@ -140,11 +143,12 @@ def _outline(state: State) -> dict[str, Any]:
     }
 
 
-def _shape(x: Call) -> tuple[Any, ...]:
+def _shape(call: Call) -> tuple[Any, ...]:
     return (
-        x.path, x.kind, x.phase, x.attempt, x.epoch, x.at, x.effect, x.undo, x.digest, sorted(x.memo), x.grant, x.inherited,
-        x.edited, x.queued, x.verified, x.doubt, x.doubts, x.settle, x.settles, x.denied, x.left, x.lost, bool(x.error), x.ran,
-        x.suspended, x.resume_to, x.undone, sorted(x.compensated),
+        call.path, call.kind, call.phase, call.attempt, call.epoch, call.at, call.effect, call.undo, call.digest,
+        sorted(call.memo), call.grant, call.inherited, call.edited, call.queued, call.verified, call.doubt,
+        call.doubts, call.settle, call.settles, call.denied, call.left, call.lost, bool(call.error), call.ran,
+        call.suspended, call.resume_to, call.undone, sorted(call.compensated),
     )  # fmt: skip
 
 
@@ -191,16 +195,17 @@ def upgrade_to(
 
 def carried(records: Sequence[AnyRecord], at: int) -> list[Upgraded]:
     """The upgrade that makes a journal cut at `at` be read as the whole one is; nothing if none comes later."""
-    later = [x for x in records[at:] if isinstance(x, Upgraded)]
+    later = [record for record in records[at:] if isinstance(record, Upgraded)]
     if not later:
         return []
     now: dict[str, dict[str, Any]] = {}
-    for x in later:
-        for seq, fields in x.now.items():
+    told: dict[str, None] = {}
+    for upgraded in later:
+        told |= dict.fromkeys(upgraded.changes)
+        for seq, fields in upgraded.now.items():
             if int(seq) <= at:
                 now.setdefault(seq, {}).update(fields)
-    told = tuple(dict.fromkeys(what for x in later for what in x.changes))
-    made = Upgraded(fingerprint=later[-1].fingerprint, changes=told, now=now, at=records[at - 1].at)
+    made = Upgraded(fingerprint=later[-1].fingerprint, changes=tuple(told), now=now, at=records[at - 1].at)
     why, was, then = _judged(records[:at], made)
     if why:
         raise ValueError(why)
@@ -221,16 +226,24 @@ def _changed(seq: int, old: AnyRecord, new: AnyRecord) -> dict[str, Any]:
             f"{_named(seq, old)}: {old.by} has signed these arguments, and nobody signs others in their name: let a worker of the "
             "old version finish the run"
         )
-    if more := [name for name in fields if name not in allowed | stays]:
-        raise ValueError(f"{_named(seq, old)}: {more[0]!r} stays as it was written")
-    return {name: msgspec.to_builtins(getattr(new, name)) for name in fields if name in allowed}
+    found: dict[str, Any] = {}
+    for name in fields:
+        if name in allowed:
+            found[name] = msgspec.to_builtins(getattr(new, name))
+        elif name not in stays:
+            raise ValueError(f"{_named(seq, old)}: {name!r} stays as it was written")
+    return found
 
 
 def _taken_back(was: State, now: State) -> Iterator[Closed]:
     """What takes approvals back whose calls are others now: those that are open, and those that nobody has used."""
-    unused = {i: grant.asked for i, grant in now.grants.items() if not grant.lives}
-    waits = {i: opened.record for i, opened in now.open.items()} | unused
-    for i, asked in waits.items() if now.status not in CANCELS else ():
+    if now.status in CANCELS:
+        return
+    waits = {record.i: record for record in now.open_records()}
+    for interrupt, grant in now.grants.items():
+        if not grant.lives:
+            waits[interrupt] = grant.asked
+    for interrupt, asked in waits.items():
         old, new = was.live.get(asked.call), now.live.get(asked.call)
         if asked.kind == "approval" and old and new and (old.tool, old.args) != (new.tool, new.args):
-            yield Closed(i=i, why="void")
+            yield Closed(i=interrupt, why="void")

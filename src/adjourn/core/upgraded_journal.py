@@ -46,13 +46,13 @@ READ_ANEW: Mapping[type[Any], frozenset[str]] = {
 
 def as_upgraded(records: Sequence[Numbered]) -> Sequence[Numbered]:
     """A whole journal as its upgrades read it; of several, the last word counts."""
-    upgrades = [x for _, x in records if type(x) is Upgraded]
+    upgrades = [record for _, record in records if type(record) is Upgraded]
     if not upgrades:
         return records
     now: dict[int, dict[str, Any]] = {}
-    for x in upgrades:
-        now.setdefault(1, {})["fingerprint"] = x.fingerprint
-        for seq, fields in x.now.items():
+    for upgrade in upgrades:
+        now.setdefault(1, {})["fingerprint"] = upgrade.fingerprint
+        for seq, fields in upgrade.now.items():
             now.setdefault(int(seq), {}).update(fields)
     return [(seq, read_as(record, now[seq]) if seq in now else record) for seq, record in records]
 
@@ -60,7 +60,10 @@ def as_upgraded(records: Sequence[Numbered]) -> Sequence[Numbered]:
 def read_as(record: AnyRecord, fields: Mapping[str, Any]) -> AnyRecord:
     """The record with these fields instead; raises `msgspec.ValidationError` if they are none of its kind."""
     allowed = may_change(record)
-    plain = msgspec.to_builtins(record) | {name: value for name, value in fields.items() if name in allowed}
+    plain = msgspec.to_builtins(record)
+    for name, value in fields.items():
+        if name in allowed:
+            plain[name] = value
     return msgspec.convert(plain, type(record))
 
 
@@ -78,11 +81,11 @@ def may_change(record: AnyRecord) -> frozenset[str]:
     return allowed
 
 
-def upgraded(state: State, _seq: int, x: Upgraded) -> None:
+def upgraded(state: State, _seq: int, record: Upgraded) -> None:
     """From here on the run is of another version. What had begun keeps the key that it began with; who waits looks again."""
     state.accepted = None
-    for id, began in x.began.items():
+    for id, began in record.began.items():
         if call := state.live.get(id) or state.effects.get(id):
             call.began = began
     if state.parked is not None and state.status in (Status.WAITING, Status.STUCK):
-        state.parked = msgspec.structs.replace(state.parked, wake_at=x.at)
+        state.parked = msgspec.structs.replace(state.parked, wake_at=record.at)

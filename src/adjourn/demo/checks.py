@@ -89,11 +89,12 @@ class DemoChecks:
         await self._step(run, name, "running")
 
     async def _step(self, run: str, name: str, status: str) -> TourStep:
-        def found(steps: list[TourStep]) -> bool:
-            return any(step.name == name and step.status == status for step in steps)
+        async def found() -> list[TourStep]:
+            steps = await self._controls.steps(run)
+            return [step for step in steps if step.name == name and step.status == status]
 
-        steps = await self.until(lambda: self._controls.steps(run), found, f"{name} of {run} is {status}")
-        return next(step for step in steps if step.name == name and step.status == status)
+        steps = await self.until(found, bool, f"{name} of {run} is {status}")
+        return steps[0]
 
     async def _choose(self, item: PendingItem, choice: TourChoice) -> TourChoice:
         return choice if self._decider is None else await self._decider(item, choice)
@@ -120,7 +121,8 @@ class DemoChecks:
         self.check(self._entries("refund") == [], "nothing has been refunded yet")
         edited = TourChoice("approve", edit={**item.arguments, "cents": LESS}, note="less")
         choice = await self._choose(item, edited)
-        taken = await asyncio.gather(*(self._controls.decide(item, choice) for _ in range(3)))
+        decide = self._controls.decide
+        taken = await asyncio.gather(decide(item, choice), decide(item, choice), decide(item, choice))
         self.check(sorted(taken) == [False, False, True], "of three simultaneous decisions one was recorded")
         await self._status(REFUND, "completed")
         paid = [entry.args["cents"] for entry in self._entries("refund")]
@@ -179,7 +181,7 @@ class DemoChecks:
         courier = self._entries("book_courier", effects=False)
         first_key = courier[0].key
         self.check(
-            [entry.key for entry in courier] == [first_key, first_key] and [e.effect for e in courier] == [True, False],
+            [(entry.key, entry.effect) for entry in courier] == [(first_key, True), (first_key, False)],
             "the idempotent call book_courier ran again with the same key and took effect once",
         )
         recorded = [entry for entry in self._entries("get_order", effects=False) if entry.key != self._first_order()]
@@ -202,11 +204,13 @@ class DemoChecks:
         await self._status(STOCKTAKING, "completed")
         worker = self._stage.pids[-1]
         self.check(worker != killed, f"process {worker} continued after process {killed} was killed")
-        counted = {entry.args["shelf"] for entry in self._entries("count_shelf")}
         keys = {(entry.key, entry.args["shelf"]) for entry in self._entries("count_shelf")}
+        counted = {shelf for _, shelf in keys}
         self.check(counted == set(range(1, shelves() + 1)), f"all {shelves()} shelves were counted")
-        steps = [step for step in await self._controls.steps(STOCKTAKING) if step.name == "count_shelf"]
-        results = Counter(step.arguments["shelf"] for step in steps if step.status == "completed")
+        results: Counter[int] = Counter()
+        for step in await self._controls.steps(STOCKTAKING):
+            if step.name == "count_shelf" and step.status == "completed":
+                results[step.arguments["shelf"]] += 1
         self.check(len(keys) == len(counted) and set(results.values()) == {1}, "each has one key and one result")
         await self._ticked("worker")
 

@@ -180,7 +180,8 @@ class HttpControls:
 
     async def residue(self, run: str) -> list[str]:
         """See `Controls.residue`."""
-        return [left["tool"] for left in (await self.ask(f"/runs/{run}"))[1]["residue"]]
+        _, found = await self.ask(f"/runs/{run}")
+        return [left["tool"] for left in found["residue"]]
 
     async def steps(self, run: str) -> list[TourStep]:
         """See `Controls.steps`."""
@@ -220,7 +221,8 @@ class HttpControls:
 
         def load() -> set[str]:
             with self.open(f"{self._server.url}/demo/guide") as response:
-                return {task["id"] for task in json.loads(response.read())["items"] if task["done"]}
+                items = json.loads(response.read())["items"]
+            return {task["id"] for task in items if task["done"]}
 
         return await asyncio.to_thread(load)
 

@@ -1,7 +1,8 @@
 """The card of things to try. Each task is ticked from the journals, no matter who did it and how."""
 
+from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 from adjourn.core import records as r
@@ -9,6 +10,8 @@ from adjourn.core.ids import WorkerId
 from adjourn.core.state import State
 from adjourn.runtime.runtime import Runtime
 from adjourn.views.timeline import Numbered
+
+T = TypeVar("T")
 
 
 async def tasks(rt: Runtime) -> list[dict[str, Any]]:
@@ -25,17 +28,26 @@ def _task(id: str, title: str, text: str, done: bool, link: str, command: str = 
     return {"id": id, "title": title, "text": text, "done": done, "link": link, "command": command}
 
 
+def _all(journal: Sequence[tuple[int, object]], kind: type[T]) -> list[T]:
+    """The records of one kind, in order."""
+    return [record for _, record in journal if isinstance(record, kind)]
+
+
+def _first(journal: Sequence[tuple[int, object]], kind: type[T]) -> T | None:
+    return next(iter(_all(journal, kind)), None)
+
+
 def _refund(journal: list[Numbered]) -> dict[str, Any]:
     title = "Approve a refund, but less"
-    decided = next((x for _, x in journal if isinstance(x, r.Decided)), None)
+    decided, asked = _first(journal, r.Decided), _first(journal, r.Asked)
     if decided is None:
         text = "The agent wants to pay 48250 back. Read it, change the amount, approve: only what you approved runs."
-        asked = next((x.i for _, x in journal if isinstance(x, r.Asked)), "")
-        return _task("refund", title, text, False, f"/inbox/{quote(f'DEMO-1:{asked}', safe='')}" if asked else "/inbox")
+        link = f"/inbox/{quote(f'DEMO-1:{asked.i}', safe='')}" if asked else "/inbox"
+        return _task("refund", title, text, False, link)
     state = State().fold_all(journal)
-    asked: Any = next((x.args for _, x in journal if isinstance(x, r.Asked)), None)
-    if decided.edit is not None:
-        text = f"{decided.by} changed {asked['cents']} to {decided.edit.get('cents')} and approved. Only that ran."
+    if decided.edit is not None and asked is not None:
+        args: Any = asked.args
+        text = f"{decided.by} changed {args['cents']} to {decided.edit.get('cents')} and approved. Only that ran."
     elif decided.verdict == "approve":
         text = f"{decided.by} approved it as it was. It ran once."
     else:
@@ -45,9 +57,9 @@ def _refund(journal: list[Numbered]) -> dict[str, Any]:
 
 def _research(journal: list[Numbered]) -> dict[str, Any]:
     title = "Pause a run, steer it, resume it"
-    told = next((x.instruction for _, x in journal if isinstance(x, r.Resumed) and x.instruction), "")
-    paused = any(isinstance(x, r.PauseAsked) for _, x in journal)
-    if told:
+    instructions = filter(None, [record.instruction for record in _all(journal, r.Resumed)])
+    paused = _first(journal, r.PauseAsked) is not None
+    if told := next(instructions, ""):
         return _task(
             "research", title, f"You said “{told}”. It read that, and nothing was done twice.", True, "/runs/DEMO-2"
         )
@@ -61,7 +73,7 @@ def _research(journal: list[Numbered]) -> dict[str, Any]:
 
 def _deployment(journal: list[Numbered]) -> dict[str, Any]:
     title = "Cancel a deployment and watch it undo"
-    end = next((x for _, x in journal if isinstance(x, r.RunCancelled)), None)
+    end = _first(journal, r.RunCancelled)
     if end is None:
         text = "It took four actions. Three are undone in reverse, one stays, with the reason."
         return _task("deployment", title, text, False, "/runs/DEMO-3")
@@ -71,19 +83,26 @@ def _deployment(journal: list[Numbered]) -> dict[str, Any]:
 
 def _worker(journal: list[Numbered], worker: str) -> dict[str, Any]:
     title = "Kill the worker"
-    claims = [(seq, x) for seq, x in journal if isinstance(x, r.Claimed)]
-    pid = _pid(worker) or (_pid(claims[-1][1].worker) if claims else "")
-    taken = [
-        (seq, before, after) for (_, before), (seq, after) in pairwise(claims)
-        if not any(isinstance(x, r.Parked) for n, x in journal if n < seq and n > seq - 2)
-    ]  # fmt: skip
-    if taken:
+    claims = _all(journal, r.Claimed)
+    pid = _pid(worker) or (_pid(claims[-1].worker) if claims else "")
+    if taken := _taken(journal):
         seq, before, after = taken[-1]
         gone, new = _pid(before.worker), _pid(after.worker)
         text = f"Process {gone} was gone; process {new} went on from record {seq - 1}. Nothing was counted twice."
         return _task("worker", title, text, True, "/runs/DEMO-4")
     text = "Paste this in a terminal. The run stops mid-step, and another worker goes on from the last record."
     return _task("worker", title, text, False, "/runs/DEMO-4", f"kill -9 {pid}" if pid else "")
+
+
+def _taken(journal: list[Numbered]) -> list[tuple[int, r.Claimed, r.Claimed]]:
+    """Where a worker took the run from one that had not parked it: the seq, and both claims."""
+    found: list[tuple[int, r.Claimed, r.Claimed]] = []
+    claimed: r.Claimed | None = None
+    for (_, previous), (seq, record) in pairwise(journal):
+        claimed = previous if isinstance(previous, r.Claimed) else claimed
+        if isinstance(record, r.Claimed) and claimed is not None and not isinstance(previous, r.Parked):
+            found.append((seq, claimed, record))
+    return found
 
 
 def _pid(worker: str) -> str:

@@ -79,9 +79,14 @@ MEMO = (
 )
 
 
+def _results(messages: Sequence[Message]) -> list[ToolResult]:
+    return [message for message in messages if isinstance(message, ToolResult)]
+
+
 def _last_words(messages: Sequence[Message]) -> str:
     """What the agent says at the end: it follows what really happened."""
-    last = next((message for message in reversed(messages) if isinstance(message, ToolResult)), None)
+    results = _results(messages)
+    last = results[-1] if results else None
     if last is None or last.error:
         return f"The refund was not made: {last.content if last else 'nothing was tried'}"
     content: Any = last.content
@@ -128,8 +133,8 @@ async def fetch_page(ctx: ToolContext, supplier: str) -> dict[str, Any]:
 
 
 def _research(request: ModelRequest) -> tuple[str, Scripted | None]:
-    told = [m.text for m in request.messages if isinstance(m, UserMessage)][1:]
-    seen = [m for m in request.messages if isinstance(m, ToolResult)]
+    told = [message.text for message in request.messages if isinstance(message, UserMessage)][1:]
+    seen = _results(request.messages)
     if told:
         best = SUPPLIERS[len(seen) % len(SUPPLIERS)]
         so = f"So, of the {len(seen)} suppliers that I have read, {best} delivers first."
@@ -228,7 +233,7 @@ async def count_shelf(ctx: ToolContext, shelf: int) -> dict[str, Any]:
 
 
 def _stocktaking(request: ModelRequest) -> tuple[str, Scripted | None]:
-    done = sum(isinstance(m, ToolResult) for m in request.messages)
+    done = len(_results(request.messages))
     if done >= shelves():
         return f"All {done} shelves are counted.", None
     return f"Shelf {done + 1} of {shelves()}.", call("count_shelf", shelf=done + 1)

@@ -51,8 +51,10 @@ def read(run: str, key: str) -> None:
 
 def are_at_work(runs: Container[str]) -> bool:
     """Whether a body of one of these runs is still at work in this process."""
-    threads = any(run in runs and not flight.ended for (run, _), (flight, _) in tuple(_threads.items()))
-    return threads or any(run in runs and not task.done() for (run, _), task in tuple(_left.items()))
+    for (run, _), (flight, _) in tuple(_threads.items()):
+        if run in runs and not flight.ended:
+            return True
+    return any(run in runs and not task.done() for (run, _), task in tuple(_left.items()))
 
 
 def leave(run: str, call: str, task: asyncio.Task[Fact]) -> None:

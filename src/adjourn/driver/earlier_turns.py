@@ -135,8 +135,9 @@ class EarlierTurns:
 
     def _drop(self, _id: int, line: _Line) -> None:
         self._size -= len(line.said)
-        for mark in [mark for mark, found in self._where.items() if found is line]:
-            del self._where[mark]
+        for mark, found in list(self._where.items()):
+            if found is line:
+                del self._where[mark]
 
     async def _read(self, started: Started, ref: Ref) -> Transcript:
         """Back to a turn that is known, or to the first; then forward again, turn by turn."""
@@ -147,12 +148,12 @@ class EarlierTurns:
             found = await self._store.turns(wanted.run, wanted.seq, limit)
             said, wanted, reader = self._walk(way, wanted, reader, found)
             limit = min(MOST, limit * 8)
-        for n, (mark, turn) in enumerate(reversed(way), 1):
+        for count, (mark, turn) in enumerate(reversed(way), 1):
             state = State(before=said).fold_all(turn.records)
             said = state.threads[""].handed_on()
             if erasures == self.erasures:
                 self._put(turn.before, mark, said)
-            if not n % PAUSE:
+            if not count % PAUSE:
                 await asyncio.sleep(0)
         if (len(said), said.replies) != (ref.messages, ref.replies):
             raise BrokenHistory(started.run, ref.run, ref.seq)

@@ -76,11 +76,11 @@ class Feed:
 
     def so_far(self, run: str) -> list[TextArrived]:
         """The replies of a run that are being written."""
-        return [
-            TextArrived(r, path, text, whole=True, upto=upto)
-            for (r, path), (upto, text) in self._partial.items()
-            if r == run and text
-        ]
+        found: list[TextArrived] = []
+        for (of, path), (upto, text) in self._partial.items():
+            if of == run and text:
+                found.append(TextArrived(run, path, text, whole=True, upto=upto))
+        return found
 
     def send(self, item: Live) -> None:
         """Give an item of a run of this process to whoever listens."""
@@ -99,8 +99,9 @@ class Feed:
 
     def forget(self, run: str) -> None:
         """The run was erased."""
-        for key in [key for key in self._partial if key[0] == run]:
-            del self._partial[key]
+        for key in list(self._partial):
+            if key[0] == run:
+                del self._partial[key]
 
     def written(self, run: str, path: str) -> None:
         """A reply is written, or was cut off: it is in the journal now."""

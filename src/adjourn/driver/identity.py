@@ -27,8 +27,8 @@ def _machine() -> str:
     except OSError:
         space = "0"
     try:
-        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as f:
-            boot = f.read(8)
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+            boot = file.read(8)
     except OSError:
         boot = "0"
     return f"{socket.gethostname()}/{boot}/{space}"
@@ -41,8 +41,8 @@ STOPPED = ("T", "t")
 def _process(pid: int) -> tuple[str, str]:
     """The state of a process, and when it began, so that a reused pid is not taken for it; ("", "") if there is none."""
     try:
-        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as f:
-            fields = f.read().rpartition(")")[2].split()
+        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
+            fields = file.read().rpartition(")")[2].split()
         return ("", "") if fields[0] == "Z" else (fields[0], fields[19])
     except OSError:
         pass

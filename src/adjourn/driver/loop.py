@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from adjourn.core import chapter
-from adjourn.core.call import Call, Phase
+from adjourn.core.call import Call, OpenInterrupt, Phase
 from adjourn.core.halt import scopes
 from adjourn.core.messages import Usage
 from adjourn.core.plan import Plan, Step, plan, resting, unauthorised
@@ -178,13 +178,13 @@ class Drive:
             # A word that has come may answer what is about to be asked: then no person is told of the question.
             await self._commit([], [], [])
         own = self._take()
-        p = self._plan(own)
-        self._abort(p)
-        if p.start and self._is_long():
+        planned = self._plan(own)
+        self._abort(planned)
+        if planned.start and self._is_long():
             self.stop(CONTINUES, cut=False)
         halts = self._halts
-        start = [] if self._stopping else [s for s in p.start if s.id not in self._running]
-        moves = self._moves(p, start)
+        start = [] if self._stopping else [step for step in planned.start if step.id not in self._running]
+        moves = self._moves(planned, start)
         if own or moves or self._rung or (start and not self._fresh):
             self._fresh = False
             if await self._commit(own, moves, start):
@@ -198,7 +198,7 @@ class Drive:
             await self.store.release(self.lease, Released(why=self.why, usage=self._aborted))
             self.handed_back = True
             return True
-        await self._wait(p)
+        await self._wait(planned)
         return False
 
     def _is_long(self) -> bool:
@@ -224,26 +224,26 @@ class Drive:
     def _plan(self, own: list[Posted]) -> Plan:
         """Plan until it has no more facts of its own (refusals), which are folded like any other."""
         while True:
-            p = plan(self.state, self.program, self.time.now(), self._halts, self._max_deaths)
-            self.time.hold(bool(p.hold))
-            if not p.facts:
-                return p
-            for fact in p.facts:
+            planned = plan(self.state, self.program, self.time.now(), self._halts, self._max_deaths)
+            self.time.hold(bool(planned.hold))
+            if not planned.facts:
+                return planned
+            for fact in planned.facts:
                 own.append(Posted(stamped(fact, self.time.now())))
                 self.state.fold(0, fact)
 
-    def _moves(self, p: Plan, start: Sequence[Step]) -> list[Move]:
-        if self._cuts or (self._stopping and p.start) or self._has_last_words(p):
+    def _moves(self, planned: Plan, start: Sequence[Step]) -> list[Move]:
+        if self._cuts or (self._stopping and planned.start) or self._has_last_words(planned):
             return []
-        if start or self._running or self._posted or p.hold or p.rest is None:
-            return p.moves
-        if not p.moves:
-            return [p.rest]
-        return [*p.moves, rest] if (rest := resting(p)) else p.moves
+        if start or self._running or self._posted or planned.hold or planned.rest is None:
+            return planned.moves
+        if not planned.moves:
+            return [planned.rest]
+        return [*planned.moves, rest] if (rest := resting(planned)) else planned.moves
 
-    def _has_last_words(self, p: Plan) -> bool:
+    def _has_last_words(self, planned: Plan) -> bool:
         """A cancel waits for what it cut off, for a while: a thought that was interrupted is kept."""
-        ends = self._running and any(isinstance(move, RunCancelled) for move in p.moves)
+        ends = self._running and any(isinstance(move, RunCancelled) for move in planned.moves)
         return bool(ends) and self._patience() > 0
 
     def _patience(self) -> float:
@@ -309,7 +309,10 @@ class Drive:
             return
         # Their words stand before these facts in the journal, so they cannot have closed what the facts opened.
         opened = [fact.i for fact in facts if isinstance(fact, Suspended)]
-        mine = {i: self.state.open.pop(i) for i in opened if i in self.state.open}
+        mine: dict[str, OpenInterrupt] = {}
+        for interrupt in opened:
+            if interrupt in self.state.open:
+                mine[interrupt] = self.state.open.pop(interrupt)
         self.state.fold_all(done.records)
         self.state.open |= mine
         self.state.seq, self.state.head = done.seq, done.head
@@ -385,16 +388,16 @@ class Drive:
             at = self.time.now() + STUBBORN
             self.post(Faulted(step=step.id, error=why, kind="interrupted", transient=True, retry_at=at))
 
-    def _abort(self, p: Plan) -> None:
+    def _abort(self, planned: Plan) -> None:
         if self._broken is not None:
             raise self._broken
         for step, task, desk in list(self._running.values()):
             call = self.state.live.get(step.id)
             unintended = step.kind == "call" and call is not None and call.phase != Phase.INTENDED
             if step.asks_model:
-                wanted = p.abort.isdisjoint({"model", step.id}) and not self._cuts
+                wanted = planned.abort.isdisjoint({"model", step.id}) and not self._cuts
             elif unintended:
-                wanted = p.abort.isdisjoint({"read", step.id})
+                wanted = planned.abort.isdisjoint({"read", step.id})
             else:
                 wanted = step.kind != "call" or call is None or not self._overdue(call)
             if not wanted:
@@ -430,11 +433,11 @@ class Drive:
             return False
         return bool(call.compensations) or self._patience() <= 0
 
-    async def _wait(self, p: Plan) -> None:
+    async def _wait(self, planned: Plan) -> None:
         now = self.time.now()
-        waits = [p.hold - now] if p.hold else []
-        if p.wake and self._running:
-            waits.append(p.wake - now)
+        waits = [planned.hold - now] if planned.hold else []
+        if planned.wake and self._running:
+            waits.append(planned.wake - now)
         if self.state.status == Status.CANCELLING:
             waits += [left] if (left := self._patience()) > 0 else []
             waits += [first + STUBBORN - self._clock.steady() for first in self._cut.values()]

@@ -36,6 +36,7 @@ from adjourn.core.messages import (
     ToolResult,
     Usage,
     UserMessage,
+    calls_of,
 )
 from adjourn.errors import Invalid, ModelError
 
@@ -59,16 +60,18 @@ class Question:
     def of(cls, model: ProviderModel, request: ModelRequest) -> "Question":
         """`request`, for `model`. Nothing is sent yet."""
         settings = dict(request.settings or {})
-        if not any("max_retries" in m.unsupported_settings for m in _leaves(model)):
+        leaves = list(_leaves(model))
+        if not any("max_retries" in leaf.unsupported_settings for leaf in leaves):
             # Retries are ours: each attempt is counted, recorded and can be interrupted.
             settings.setdefault("max_retries", 0)
-        tools = [
-            ToolDefinition(name=t.name, description=t.description, parameters_json_schema=t.schema)
-            for t in request.tools
-        ]
+        tools: list[ToolDefinition] = []
+        for tool in request.tools:
+            tools.append(
+                ToolDefinition(name=tool.name, description=tool.description, parameters_json_schema=tool.schema)
+            )
         return cls(
             model,
-            history(request, {m.system for m in _leaves(model)}),
+            history(request, {leaf.system for leaf in leaves}),
             cast("ModelSettings", settings),
             ModelRequestParameters(function_tools=tools, allow_text_output=True),
         )
@@ -112,8 +115,8 @@ def _leaves(model: ProviderModel) -> Iterator[ProviderModel]:
     if inside is None:
         yield model
     else:
-        for m in cast("list[ProviderModel]", inside if isinstance(inside, list | tuple) else [inside]):
-            yield from _leaves(m)
+        for part in cast("list[ProviderModel]", inside if isinstance(inside, list | tuple) else [inside]):
+            yield from _leaves(part)
 
 
 def history(request: ModelRequest, systems: set[str]) -> list[theirs.ModelMessage]:
@@ -157,7 +160,11 @@ def _response(message: AssistantMessage, systems: set[str]) -> theirs.ModelRespo
         details: dict[str, Any] = {}
     else:
         details = message.details or {}
-        parts = [d for p in message.parts if (d := _part(p, details.get("provider_name"), systems)) is not None]
+        parts = []
+        for part in message.parts:
+            plain = _part(part, details.get("provider_name"), systems)
+            if plain is not None:
+                parts.append(plain)
     if not parts:
         return None
     try:
@@ -165,7 +172,10 @@ def _response(message: AssistantMessage, systems: set[str]) -> theirs.ModelRespo
     except ValidationError:
         # Written by another version of pydantic-ai. What everybody understands is enough to go on.
         known = {"text": ("content",), "tool-call": ("tool_name", "args", "tool_call_id")}
-        kept = [{k: p[k] for k in ("part_kind", *known[p["part_kind"]])} for p in parts if p.get("part_kind") in known]
+        kept: list[dict[str, Any]] = []
+        for plain in parts:
+            if fields := known.get(plain.get("part_kind", "")):
+                kept.append({name: plain[name] for name in ("part_kind", *fields)})
         return _read({"parts": kept}) if kept else None
 
 
@@ -176,7 +186,8 @@ def _read(fields: dict[str, Any]) -> theirs.ModelResponse:
 
 def _part(part: ReplyPart, maker: str | None, systems: set[str]) -> dict[str, Any] | None:
     """A part in pydantic-ai's JSON form, or None if it means nothing to this provider."""
-    details = {key: value for key, value in (part.details or {}).items() if key != FOUND}
+    details = dict(part.details or {})
+    details.pop(FOUND, None)
     maker = details.get("provider_name") or maker
     if isinstance(part, Text):
         return {**details, "part_kind": "text", "content": part.text} if part.text or details else None
@@ -232,11 +243,15 @@ def reply(response: theirs.ModelResponse, request: ModelRequest, name: str) -> R
     if response.finish_reason in _NO_ANSWER and all(isinstance(p, theirs.ThinkingPart) for p in response.parts):
         raise ModelError(f"{name} gave no answer: {_NO_ANSWER[response.finish_reason]}", kind=response.finish_reason)
     [dumped] = theirs.ModelMessagesTypeAdapter.dump_python([response], mode="json", fallback=str, warnings=False)
-    taken = {
-        p.id for m in request.messages if isinstance(m, AssistantMessage) for p in m.parts if isinstance(p, ToolCall)
-    }
+    taken: set[str] = set()
+    for message in request.messages:
+        if isinstance(message, AssistantMessage):
+            taken.update(call.id for call in calls_of(message.parts))
+    parts: list[ReplyPart] = []
+    for part, plain in zip(response.parts, dumped["parts"], strict=True):
+        parts.append(_our_part(part, plain, taken))
     return Reply(
-        tuple(_our_part(part, plain, taken) for part, plain in zip(response.parts, dumped["parts"], strict=True)),
+        tuple(parts),
         usage(response),
         response.model_name or name,
         _kept(dumped, *_NOT_KEPT),
@@ -259,15 +274,19 @@ def _our_part(part: theirs.ModelResponsePart, plain: dict[str, Any], taken: set[
 
 
 def _kept(fields: Mapping[str, Any], *but: str) -> dict[str, Any] | None:
-    return _sound({k: v for k, v in fields.items() if v is not None and k not in but}) or None
+    found: dict[str, Any] = {}
+    for name, value in fields.items():
+        if value is not None and name not in but:
+            found[name] = value
+    return _sound(found) or None
 
 
 def _new_id(given: str, taken: set[str]) -> str:
     base = unique = _sound(given) or "call"
-    n = 1
+    number = 1
     while unique in taken:
-        n += 1
-        unique = f"{base}_{n}"
+        number += 1
+        unique = f"{base}_{number}"
     taken.add(unique)
     return unique
 
@@ -292,9 +311,9 @@ def _sound(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if isinstance(value, dict):
-        return {_sound(k): _sound(v) for k, v in cast("dict[str, Any]", value).items()}
+        return {_sound(name): _sound(part) for name, part in cast("dict[str, Any]", value).items()}
     if isinstance(value, list):
-        return [_sound(v) for v in cast("list[Any]", value)]
+        return list(map(_sound, cast("list[Any]", value)))
     return value
 
 
@@ -335,11 +354,16 @@ def failure(name: str, error: BaseException) -> ModelError:
     if isinstance(error, ModelError):
         return error
     if isinstance(error, BaseExceptionGroup):  # all models of a fallback failed
-        all_failed = [failure(name, e) for e in cast("BaseExceptionGroup[BaseException]", error).exceptions]
-        waits = [f.retry_after for f in all_failed if f.retry_after is not None]
+        all_failed: list[ModelError] = []
+        waits: list[float] = []
+        for one in cast("BaseExceptionGroup[BaseException]", error).exceptions:
+            failed = failure(name, one)
+            all_failed.append(failed)
+            if failed.retry_after is not None:
+                waits.append(failed.retry_after)
         return ModelError(
             "; ".join(map(str, all_failed)),
-            transient=any(f.transient for f in all_failed),
+            transient=any(failed.transient for failed in all_failed),
             retry_after=min(waits, default=None),
             kind=all_failed[-1].kind,
         )
@@ -373,7 +397,10 @@ def _classify(error: BaseException) -> tuple[str, bool]:
     if isinstance(error, exceptions.UserError):
         return "invalid_request", False
     # A broken connection that the provider's adapter let through: httpx and httpx2 name their errors alike.
-    ancestors = {c.__name__ for c in type(error).__mro__ if c.__module__.partition(".")[0] in ("httpx", "httpx2")}
+    ancestors: set[str] = set()
+    for kind in type(error).__mro__:
+        if kind.__module__.partition(".")[0] in ("httpx", "httpx2"):
+            ancestors.add(kind.__name__)
     if "TimeoutException" in ancestors:
         return "timeout", True
     return ("connection", True) if "TransportError" in ancestors else ("model", False)

@@ -111,8 +111,9 @@ async def _opened(name: str) -> "ProviderModel":
         # In a thread: it imports the provider's library, and other runs of this loop have leases to renew.
         model = await asyncio.to_thread(_build, name)
         if key not in _open:
-            for closed in [k for k in _open if k[0].is_closed()]:
-                del _open[closed]
+            for known in list(_open):
+                if known[0].is_closed():
+                    del _open[known]
             kept = _kept_open(model)
             _open[key] = model, kept
             await anext(kept)
