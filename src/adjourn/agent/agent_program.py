@@ -1,6 +1,7 @@
 """An agent as a program: its answers to the plan's questions, and how its steps are performed."""
 
 from collections.abc import Mapping
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
@@ -63,7 +64,8 @@ class Conversations:
         """The agents from the root down to `path`."""
         if not path:
             return [self.agents[state.threads[""].agent]]
-        return [self.agents[state.threads[p].agent] for p in ("", *ancestors(path)) if p in state.threads]
+        above = ("", *ancestors(path))
+        return [self._agent(state, one) for one in above if one in state.threads]
 
     def judge(self, state: State, call: Call, now: float) -> Judged:
         """May this tool call run now?"""
@@ -102,7 +104,10 @@ class Conversations:
         return Go(intended, bool(gate), tool.key_ttl)
 
     def _verdict(self, up: "list[Agent[Any]]", tool: Tool, args: dict[str, Any]) -> Judgement:
-        judgements = [a.policy.judge(tool.name, args, tool.schema) for a in up if a.policy is not None]
+        judgements: list[Judgement] = []
+        for agent in up:
+            if agent.policy is not None:
+                judgements.append(agent.policy.judge(tool.name, args, tool.schema))
         if tool.rule is not None:
             judgements.append(Judgement(tool.rule.verdict, "", (tool.rule,)))
         return strictest(judgements) if judgements else ALLOWED
@@ -119,13 +124,13 @@ class Conversations:
     ) -> Intended | None:
         """The intent with the interrupt whose decisions stand behind exactly this, or None."""
         for_run = state.granted.get(action_digest(state.run, "", tool.name, tool.exact, args), "")
-        for i in filter(None, (call.grant, for_run)):
-            if (grant := state.grants.get(i)) is None:
+        for interrupt in filter(None, (call.grant, for_run)):
+            if (grant := state.grants.get(interrupt)) is None:
                 continue
             again = grant.lives == call.id and tool.effect.value in ("read", "idempotent")
             spent = bool(grant.lives) and not again and not grant.for_run
             gate = judged.gate(judged.expiring) if grant.asked.escalated else intended.gate
-            lives = msgspec.structs.replace(intended, grant=i, gate=gate)
+            lives = msgspec.structs.replace(intended, grant=interrupt, gate=gate)
             why = objection(
                 state.run, lives, grant.asked, grant.decisions, state.requesters, now, spent,
                 lambda decided, asked=grant.asked: is_genuine(state.trust, state.run, asked, decided),
@@ -138,19 +143,22 @@ class Conversations:
         self, state: State, call: Call, tool: Tool, args: dict[str, Any], judged: Judgement, shown: str, now: float
     ) -> Asked:
         rules = tuple({rule.identity: rule for rule in judged.rules}.values())
+        groups = set(chain.from_iterable(rule.groups for rule in rules))
+        lasting = filter(None, (rule.valid_for for rule in rules))
+        reminding = filter(None, (rule.remind_every for rule in rules))
         gate = judged.gate()
         first = judged.expiring
         asked = Asked(
             gate=gate, action=shown, requesters=tuple(sorted(state.requesters)),
             i=state.next_interrupt(call.id), kind="approval", call=call.id, tool=tool.name, args=args,
             definition=tool.exact, describes=tool.description, effect=tool.effect.value, undo=tool.undo is not None,
-            reason=judged.reason, rules=tuple(r.text for r in rules) or (DEFAULT,),
+            reason=judged.reason, rules=tuple(rule.text for rule in rules) or (DEFAULT,),
             approvers=people(gate),
-            groups=tuple(sorted({g for r in rules for g in r.groups})),
-            not_requester=any(r.not_requester for r in rules),
-            queue=bool(rules) and all(r.queue for r in rules),
-            valid_for=min((r.valid_for for r in rules if r.valid_for), default=NEVER),
-            remind_every=min((r.remind_every for r in rules if r.remind_every), default=NEVER),
+            groups=tuple(sorted(groups)),
+            not_requester=any(rule.not_requester for rule in rules),
+            queue=bool(rules) and all(rule.queue for rule in rules),
+            valid_for=min(lasting, default=NEVER),
+            remind_every=min(reminding, default=NEVER),
             schema=tool.edit_schema, expires=now + first.expires_in if first else NEVER,
             on_expiry=first.on_expiry if first else "deny", escalate_to=first.escalate_to if first else (),
             escalated_gate=judged.gate(first) if first and first.escalate_to else (), under=state.agents_under(call.path),
@@ -220,7 +228,7 @@ class Conversations:
         """What follows from a limit of the agent at `path`: a person is asked, or the nested agent ends."""
         leaf = tripped.leaf
         if tripped.action == "pause":
-            if not any(o.record.kind == "limit" for o in state.open.values()):
+            if not is_open(state, "limit"):
                 payload = {"limit": leaf.budget, "condition": leaf.name, "question": f"{leaf.name} is reached. Go on?"}
                 step = limit_step(leaf.name, path)
                 plan.ask(Asked(i=state.next_interrupt(step), kind="limit", step=step, payload=payload))
@@ -229,8 +237,11 @@ class Conversations:
 
     def missing(self, resources: Mapping[str, Any]) -> set[str]:
         """Resources that tools of the agents need and that are not there."""
-        tools = (tool for agent in self.agents.values() for tool in agent.tools.values())
-        return {name for tool in tools for name in tool.resources.values()} - set(resources)
+        needed: set[str] = set()
+        for agent in self.agents.values():
+            for tool in agent.tools.values():
+                needed.update(tool.resources.values())
+        return needed - set(resources)
 
     # Steps
 
@@ -243,6 +254,11 @@ class Conversations:
         assert step.call is not None
         tool = await tool_for(self._agent(desk.state, step.call.path), step.call, desk)
         return await perform_body(ToolBody(tool, step.call), step, desk)
+
+
+def is_open(state: State, *kinds: str) -> bool:
+    """Whether an interrupt of one of these kinds is open."""
+    return any(opened.record.kind in kinds for opened in state.open.values())
 
 
 def _next_call(agent: "Agent[Any]", thread: Thread) -> tuple[str, Literal["model", "summary"]]:
@@ -357,9 +373,8 @@ def family(agent: "Agent[Any]", above: "tuple[Agent[Any], ...]" = ()) -> "dict[s
     """The agent and everything below it, by name; raises `InvalidDefinition` if a name is not enough to find one."""
     way = (*above, agent)
     if any(one is agent for one in above):
-        raise InvalidDefinition(
-            f"agent {agent.name!r} would be its own tool ({' → '.join(a.name for a in way)}): take one of them out"
-        )
+        circle = " → ".join(one.name for one in way)
+        raise InvalidDefinition(f"agent {agent.name!r} would be its own tool ({circle}): take one of them out")
     found: dict[str, Agent[Any]] = {agent.name: agent}
     for tool in agent.tools.values():
         if isinstance(tool, AgentTool):
@@ -382,16 +397,21 @@ def _is_same(one: "Agent[Any]", other: "Agent[Any]") -> bool:
 def _progress_below(state: State, path: str, now: float) -> Progress:
     """How far a nested agent has come, with the agents below it."""
     below: list[Thread] = []
-    for p, t in reversed(state.threads.items()):  # what is below came later
-        if is_within(p, path):
-            below.append(t)
-        if p == path:
+    for place, thread in reversed(state.threads.items()):  # what is below came later
+        if is_within(place, path):
+            below.append(thread)
+        if place == path:
             break
-    usage = sum((t.usage for t in below), Usage())
+    steps, usage = 0, Usage()
+    called: set[str] = set()
+    for thread in below:
+        steps += thread.turn + thread.summaries
+        usage += thread.usage
+        called.update(thread.called)
     top = state.threads[path]
     return Progress(
-        sum(t.turn + t.summaries for t in below), usage.total_tokens, usage.cost, now - top.at, SpokenText(top),
-        frozenset(c for t in below for c in t.called), frozenset(state.flags), state.waited - top.waited,
+        steps, usage.total_tokens, usage.cost, now - top.at, SpokenText(top),
+        frozenset(called), frozenset(state.flags), state.waited - top.waited,
     )  # fmt: skip
 
 

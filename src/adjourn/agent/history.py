@@ -53,38 +53,53 @@ class Trim(Ready, frozen=True):
         parts = groups(messages)
         unread, pinned = _unread(parts), _pinned(parts, instruction)
         first = self._first(parts, unread, pinned)
-        before = [n for n in pinned if n < first]
+        before = _places_before(first, pinned)
         if not before:  # a conversation begins with a user's message
-            users = [n for n, part in enumerate(parts) if isinstance(part[0], UserMessage)]
-            first = next((n for n in users if first <= n <= unread), first)
-            before = [n for n in users if n < first][-1:] if first not in users else []
-        kept = [parts[n] for n in before] + parts[first:]
-        return [message for part in kept for message in part]
+            users = _begun_by(UserMessage, parts)
+            first = next((place for place in users if first <= place <= unread), first)
+            if first not in users:
+                before = _places_before(first, users)[-1:]
+        kept: list[Message] = []
+        for place in (*before, *range(first, len(parts))):
+            kept += parts[place]
+        return kept
 
     def _first(self, parts: list[list[Message]], unread: int, pinned: list[int]) -> int:
         """Of what is kept beside the pinned parts, the first: everything unread, and before it what there is room for."""
         messages = size = 0
-        order = [*range(unread, len(parts)), *(n for n in pinned if n < unread)]
-        order += [n for n in range(unread - 1, -1, -1) if n not in pinned]
+        read = [place for place in reversed(range(unread)) if place not in pinned]
         first = unread
-        for n in order:
-            messages += len(parts[n])
-            size += sum(map(tokens, parts[n])) if self.tokens else 0
+        for place in (*range(unread, len(parts)), *_places_before(unread, pinned), *read):
+            messages += len(parts[place])
+            size += sum(map(tokens, parts[place])) if self.tokens else 0
             full = (self.messages and messages > self.messages) or (self.tokens and size > self.tokens)
-            if n < unread and n not in pinned:
+            if place < unread and place not in pinned:
                 if full:
                     break
-                first = n
+                first = place
         return first
 
     def __repr__(self) -> str:
-        given = [f"{name}={value}" for name, value in (("messages", self.messages), ("tokens", self.tokens)) if value]
+        given: list[str] = []
+        if self.messages:
+            given.append(f"messages={self.messages}")
+        if self.tokens:
+            given.append(f"tokens={self.tokens}")
         return f"trim({', '.join(given)})"
+
+
+def _begun_by(kind: type[Message], parts: Sequence[Sequence[Message]]) -> list[int]:
+    """Where the parts stand whose first message is of this kind."""
+    return [place for place, part in enumerate(parts) if isinstance(part[0], kind)]
+
+
+def _places_before(end: int, places: Iterable[int]) -> list[int]:
+    return [place for place in places if place < end]
 
 
 def _unread(parts: list[list[Message]]) -> int:
     """Where that begins which no model has read yet: behind the last reply, or with it if it has results."""
-    spoke = [n for n, part in enumerate(parts) if isinstance(part[0], AssistantMessage)]
+    spoke = _begun_by(AssistantMessage, parts)
     if not spoke:
         return 0
     answered = len(parts[spoke[-1]]) > 1 or spoke[-1] == len(parts) - 1
@@ -93,8 +108,11 @@ def _unread(parts: list[list[Message]]) -> int:
 
 def _pinned(parts: list[list[Message]], instruction: Sequence[Message]) -> list[int]:
     """Where the words stand with which a person last said what is wanted; if a function rewrote them, the last user's."""
-    users = [n for n, part in enumerate(parts) if isinstance(part[0], UserMessage)]
-    found = {max((n for n in users if parts[n][0] == one), default=-1) for one in instruction} - {-1}
+    users = _begun_by(UserMessage, parts)
+    found: set[int] = set()
+    for said in instruction:
+        same = [place for place in users if parts[place][0] == said]
+        found.update(same[-1:])
     return sorted(found) or users[-1:]
 
 
@@ -104,11 +122,17 @@ class DropToolResults(Ready, frozen=True):
     keep: int = 5
 
     def process(self, messages: Sequence[Message], instruction: Sequence[Message]) -> Sequence[Message]:
-        spoke = [n for n, message in enumerate(messages) if isinstance(message, AssistantMessage)]
-        read = spoke[-1] if spoke else 0  # what stands behind it, no model has seen yet
-        results = [n for n, message in enumerate(messages) if isinstance(message, ToolResult)]
-        old = {n for n in results[: max(0, len(results) - self.keep)] if n < read}
-        return [self._dropped(message) if n in old else message for n, message in enumerate(messages)]
+        read = 0  # what stands behind the last reply, no model has seen yet
+        results: list[int] = []
+        for place, message in enumerate(messages):
+            if isinstance(message, AssistantMessage):
+                read = place
+            elif isinstance(message, ToolResult):
+                results.append(place)
+        sent = list(messages)
+        for place in _places_before(read, results[: max(0, len(results) - self.keep)]):
+            sent[place] = self._dropped(sent[place])
+        return sent
 
     @staticmethod
     def _dropped(message: Message) -> Message:

@@ -96,8 +96,11 @@ def with_findings(reply: Reply, found: Mapping[str, Tool]) -> Reply:
     """The reply, with what was found out about the tools that it calls."""
     if not any(call.tool in found for call in reply.calls):
         return reply
-    parts = tuple(_with_finding(part, found) if isinstance(part, ToolCall) else part for part in reply.parts)
-    return msgspec.structs.replace(reply, parts=parts)
+    parts = list(reply.parts)
+    for place, part in enumerate(parts):
+        if isinstance(part, ToolCall):
+            parts[place] = _with_finding(part, found)
+    return msgspec.structs.replace(reply, parts=tuple(parts))
 
 
 def _with_finding(call: ToolCall, found: Mapping[str, Tool]) -> ToolCall:

@@ -40,7 +40,8 @@ class Node:
         while node is not None:
             if node.make is not None:
                 found.append(node.make())
-            found += [SideItem("side", other.items()) for other in node.nexts[1:]]
+            for other in node.nexts[1:]:
+                found.append(SideItem("side", other.items()))
             node = node.nexts[0] if node.nexts else None
         return found
 
@@ -70,7 +71,7 @@ class Chain:
     def batch(self, *branches: tuple[str, Any], name: str = "batch", **named: Any) -> "Chain":
         """Run branches at the same time; their results go on as a dict. A branch is a chunk, an agent, a flow or `flow.branch()…`."""
         pairs = [*branches, *named.items()]
-        if not pairs or not all(isinstance(p, tuple) and len(p) == 2 for p in pairs):  # pyright: ignore[reportUnnecessaryIsInstance]
+        if not pairs or not all(isinstance(pair, tuple) and len(pair) == 2 for pair in pairs):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidDefinition(
                 "batch takes branches with names: batch(left=chunk, …) or batch(('left', chunk), …)"
             )
@@ -113,12 +114,8 @@ class Chain:
     def end_if(self) -> "Chain":
         """Close `if_`: the value of the branch that ran goes on; the input, if none did."""
         opened = self._close("if_", "end_if")
-        tests = [str(test) for test in opened.tests]
-        return opened.chain._add(
-            lambda: IfItem(
-                opened.name, tests, [b.items() for b in opened.bodies], opened.rest.items() if opened.rest else []
-            )
-        )
+        tests = list(map(str, opened.tests))
+        return opened.chain._add(lambda: IfItem(opened.name, tests, opened.branches(), opened.otherwise_items()))
 
     def match(self, key: Callable[[Any], Any] | None = None, name: str = "match") -> "Chain":
         """Choose by the input's value, or by what `key` makes of the context; follow with `case`."""
@@ -142,13 +139,7 @@ class Chain:
         if not opened.bodies:
             raise InvalidDefinition(f"match {opened.name!r} has no case")
         return opened.chain._add(
-            lambda: MatchItem(
-                opened.name,
-                opened.tests,
-                [b.items() for b in opened.bodies],
-                opened.rest.items() if opened.rest else [],
-                opened.key,
-            )
+            lambda: MatchItem(opened.name, opened.tests, opened.branches(), opened.otherwise_items(), opened.key)
         )
 
     def emit(self, event: str) -> "Chain":
@@ -196,11 +187,23 @@ class Opened:
         self._still_open()
         if self.rest is not None:
             raise InvalidDefinition(f"{self}: nothing may follow the branch for everything else")
-        if self.kind == "match" and any(type(t) is type(test) and t == test for t in self.tests):
+        if self.kind == "match" and self._has_case(test):
             raise InvalidDefinition(f"{self} has two cases for {test!r:.80}")
         self.tests.append(test)
         self.bodies.append(Node())
         return self.bodies[-1]
+
+    def _has_case(self, value: Any) -> bool:
+        """Whether there is a case for this; 1 and True are two cases."""
+        return any(type(test) is type(value) and test == value for test in self.tests)
+
+    def branches(self) -> list[list[AnyItem]]:
+        """The items of each branch."""
+        return [body.items() for body in self.bodies]
+
+    def otherwise_items(self) -> list[AnyItem]:
+        """The items of the branch for everything else."""
+        return self.rest.items() if self.rest else []
 
     def otherwise(self) -> Node:
         """The branch for everything else."""

@@ -124,8 +124,8 @@ class Flow(Definition[dict[str, Any]]):
             return self._known(test).name
         name = getattr(test, "__name__", "<lambda>")
         if "<" in name:
-            k = sum(1 for n in self._conditions if n.startswith(f"test({after})"))
-            name = f"test({after}){k or ''}"
+            before = sum(known.startswith(f"test({after})") for known in self._conditions)
+            name = f"test({after}){before or ''}"
         old = self.chunks.get(name)
         if old is None or old.run != test:
             self._new(Chunk(test, name, effect="read"))
@@ -210,8 +210,8 @@ class Flow(Definition[dict[str, Any]]):
             events: one event, or any of several.
             all: every one of these events; the input is a dict of their values.
         """
-        some = [checked_event(e) for e in events]
-        every = [checked_event(e) for e in ([all] if isinstance(all, str) else all)]
+        some = list(map(checked_event, events))
+        every = list(map(checked_event, [all] if isinstance(all, str) else all))
         if bool(some) == bool(every) or len(set(every)) != len(every):
             raise InvalidDefinition("when takes one event or several (any of them), or all=[…] of different ones")
         return self._chain(any=some, all=every)
@@ -263,13 +263,17 @@ class Flow(Definition[dict[str, Any]]):
             graph = read_graph(plain(dict(blueprint), "blueprint"))
         except (msgspec.ValidationError, TypeError, ValueError) as e:
             raise InvalidDefinition(f"this is not a blueprint: {e}") from None
-        named = isinstance(chunks, Mapping)
-        return cls._from(graph, dict(cast("Mapping[str, Any]", chunks)) if named else {_name(c): c for c in chunks})
+        if isinstance(chunks, Mapping):
+            return cls._from(graph, dict(cast("Mapping[str, Any]", chunks)))
+        return cls._from(graph, {_name(chunk): chunk for chunk in chunks})
 
     @classmethod
     def _from(cls, graph: Graph, given: dict[str, Any]) -> "Flow":
         flow = cls(graph.name)
-        needed = chunk_names(graph) | {n for n in agent_names(graph) if not isinstance(given.get(n), Agent)}
+        needed = chunk_names(graph)
+        for name in agent_names(graph):
+            if not isinstance(given.get(name), Agent):
+                needed.add(name)
         if missing := sorted(needed - set(given)):
             raise InvalidDefinition(
                 f"the blueprint of {graph.name!r} needs chunks that were not given: {', '.join(map(repr, missing))}"
@@ -330,14 +334,21 @@ class Flow(Definition[dict[str, Any]]):
 
     def _all_resources(self) -> set[str]:
         """The live objects that it and its sub-flows declare, by name."""
-        flows = self._all_flows().values()
-        return {n for f in flows for n in (*f.resources, *(r for c in f.chunks.values() for r in c.resources))}
+        found: set[str] = set()
+        for flow in self._all_flows().values():
+            found.update(flow.resources)
+            for chunk in flow.chunks.values():
+                found.update(chunk.resources)
+        return found
 
     @property
     def fingerprint(self) -> dict[str, Any]:
         """Names and shapes: which chunks and agents a run depends on. A run goes on by its own recorded graph."""
         graph = self.graph
-        places = [label_of("" if g is graph else g.name) + n for g in flows_of(graph) for n in chunk_names(g)]
+        places: list[str] = []
+        for one in flows_of(graph):
+            label = label_of("" if one is graph else one.name)
+            places += [label + name for name in chunk_names(one)]
         chunks = {name: digest("chunk", name)[:8] for name in sorted(places)}
         agents = {name: self._all_agents()[name].fingerprint for name in sorted(agent_names(graph))}
         return {"kind": "flow", "name": self.name, "tools": chunks, **({"agents": agents} if agents else {})}

@@ -95,13 +95,13 @@ class FlowState(MutableMapping[str, Any]):
         return key not in self._gone and (key in self._now or key in self._data)
 
     def __iter__(self) -> Iterator[str]:
-        return iter([k for k in {**self._data, **self._now} if k not in self._gone])
+        return iter([key for key in {**self._data, **self._now} if key not in self._gone])
 
     def __len__(self) -> int:
         return len(list(iter(self)))
 
     def __repr__(self) -> str:
-        return repr({k: self._now.get(k, self._data.get(k)) for k in self})
+        return repr({key: self._now.get(key, self._data.get(key)) for key in self})
 
     def setdefault(self, key: str, default: Any = None) -> Any:
         """See `dict.setdefault`: what it gives is part of the state. Of several chunks that do it at the same time the first
@@ -151,9 +151,12 @@ class FlowContext(ToolContext):
         self._event = ""
         self._waits = 0
         self._looked = False
-        answers = [v for k, v in call.memo.items() if is_memo(k, MemoKind.ANSWER) and "value" in v]
-        self._resumed = bool(answers)
-        self._resume = Resume(self, answers[-1] if answers else {})
+        answer: dict[str, Any] = {}
+        for key, kept in call.memo.items():
+            if is_memo(key, MemoKind.ANSWER) and "value" in kept:
+                answer = kept
+        self._resumed = bool(answer)
+        self._resume = Resume(self, answer)
 
     @property
     def resources(self) -> Mapping[str, Any]:
@@ -174,13 +177,18 @@ class FlowContext(ToolContext):
     def _take_answers(self) -> None:
         """The body has its answers from `resume.value`: a `pause_for` from here on is another question."""
         self._looked = True
-        found = (parse_memo(key) for key in self._memo)
-        numbered = sum(1 for kind, name in found if kind is MemoKind.ANSWER and name.isdigit())
+        numbered = 0
+        for kind, name in map(parse_memo, self._memo):
+            if kind is MemoKind.ANSWER and name.isdigit():
+                numbered += 1
         self._pauses = max(self._pauses, numbered)
 
     def leftover(self) -> list[str]:
         """See `ToolContext.leftover`. A body that looked whether it is resumed knows of its answers."""
-        return [k for k in super().leftover() if not (self._looked and is_memo(k, MemoKind.ANSWER))]
+        left = super().leftover()
+        if not self._looked:
+            return left
+        return [key for key in left if not is_memo(key, MemoKind.ANSWER)]
 
     def emit(self, event: str, value: Any = None) -> None:
         """Emit an event; it takes effect together with this chunk's result, or not at all.

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from adjourn.agent.agent_program import Conversations
+from adjourn.agent.agent_program import Conversations, is_open
 from adjourn.bodies.call_step import perform_body
 from adjourn.core.call import Call, Phase
 from adjourn.core.conversation import Thread
@@ -44,8 +44,10 @@ class FlowProgram:
         self.handle = handle
         self._closes = auto_close and timeout is not None
         self._timeout = 0.0 if timeout is None else seconds(timeout, "auto_close_timeout")
-        flows = flow._all_flows().values()
-        self._chunks: dict[tuple[str, str], Chunk] = {(f.name, c.name): c for f in flows for c in f.chunks.values()}
+        self._chunks: dict[tuple[str, str], Chunk] = {}
+        for one in flow._all_flows().values():
+            for chunk in one.chunks.values():
+                self._chunks[one.name, chunk.name] = chunk
         self._resources = flow._all_resources()
 
     @property
@@ -88,9 +90,7 @@ class FlowProgram:
             _start_nothing_new(plan, len(plan.start))
             _wind_up(plan, state, RunCompleted(output=flow.data, stopped=state.stop_now))
             return
-        if flow.problems and not any(
-            isinstance(o.record, Asked) and o.record.step == GRAPH for o in state.open.values()
-        ):
+        if flow.problems and not _is_graph_asked(state):
             plan.moves.append(_broken(state, GRAPH, flow.problems[0]))
         self._threads(state, now, plan)
         if plan.facts:
@@ -116,24 +116,22 @@ class FlowProgram:
 
     def _limit(self, state: State, now: float, plan: Plan) -> None:
         """Of what would start, keep what the limit leaves room for. It counts chunks and model calls, also those in flight."""
-        flying = sum(1 for c in state.live.values() if c.phase == Phase.INTENDED and c.id not in state.threads)
+        flying = sum(call.id not in state.threads for call in _intended(state))
         used = flying + (state.flow.steps if state.flow else 0)
-        fresh = [step for step in plan.start if _is_new(step)]
-        for n in range(max(1, len(fresh))):
-            tripped = self.stop.check(self._progress(state, now, used + n), state.extended)
+        fresh = list(filter(_is_new, plan.start))
+        for more in range(max(1, len(fresh))):
+            tripped = self.stop.check(self._progress(state, now, used + more), state.extended)
             if tripped is not None and (fresh or isinstance(tripped.leaf, External)):
-                _start_nothing_new(plan, len(fresh) - n)
+                _start_nothing_new(plan, len(fresh) - more)
                 self._trip(state, tripped, plan)
                 return
 
     def _progress(self, state: State, now: float, used: int) -> Progress:
         flow = state.flow
         assert flow is not None
-        called = (
-            frozenset(flow.called)
-            if any(isinstance(leaf, ToolCalled) for leaf in self.stop.leaves())
-            else frozenset[str]()
-        )
+        called: frozenset[str] = frozenset()
+        if any(isinstance(leaf, ToolCalled) for leaf in self.stop.leaves()):
+            called = frozenset(flow.called)
         return Progress(
             state.steps + used, state.usage.total_tokens, state.usage.cost, now - state.started.at, "", called,
             frozenset(state.flags), state.waited,
@@ -146,7 +144,7 @@ class FlowProgram:
             success = isinstance(leaf, TextMention | ToolCalled)
             by, stopped = (leaf.name, "") if success else ("", leaf.name)
             _wind_up(plan, state, RunCompleted(output=flow.data, by=by, stopped=stopped))
-        elif not any(o.record.kind == "limit" for o in state.open.values()):
+        elif not is_open(state, "limit"):
             payload = {"limit": leaf.budget, "condition": leaf.name, "question": f"{leaf.name} is reached. Go on?"}
             plan.ask(Asked(i=state.next_interrupt(leaf.name), kind="limit", step=leaf.name, payload=payload))
 
@@ -156,8 +154,10 @@ class FlowProgram:
         """Each conversation that goes on: its model call, or its end."""
         if not state.threads:
             return
-        active = [id for id, call in state.live.items() if call.phase == Phase.INTENDED and id in state.threads]
-        for thread in map(state.threads.__getitem__, active):
+        for call in _intended(state):
+            thread = state.threads.get(call.id)
+            if thread is None:
+                continue
             if thread.final:
                 self._conversations.returns(thread, plan)
             elif thread.due() and self._conversations.is_due(state, thread, now, plan):
@@ -196,6 +196,17 @@ def _broken(state: State, step: str, error: str, call: str = "") -> Asked:
     return Asked(i=state.next_interrupt(step), kind="error", call=call, step=step, payload=payload)
 
 
+def _intended(state: State) -> list[Call]:
+    """The calls that have begun."""
+    return [call for call in state.live.values() if call.phase == Phase.INTENDED]
+
+
+def _is_graph_asked(state: State) -> bool:
+    """Whether somebody is asked already about what is wrong with the graph."""
+    asked = (opened.record for opened in state.open.values() if isinstance(opened.record, Asked))
+    return any(record.step == GRAPH for record in asked)
+
+
 def _is_new(step: Step) -> bool:
     """Whether it would be a step more, not one that goes on."""
     return step.asks_model or (step.kind == "call" and step.call is not None and not step.call.attempt)
@@ -203,7 +214,11 @@ def _is_new(step: Step) -> bool:
 
 def _start_nothing_new(plan: Plan, last: int) -> None:
     """Take out the last so many of the new steps, and the intents of those."""
-    dropped = {step.id for step in [s for s in plan.start if _is_new(s)][-last:]} if last else set[str]()
+    if not last:
+        return
+    dropped: set[str] = set()
+    for step in list(filter(_is_new, plan.start))[-last:]:
+        dropped.add(step.id)
     plan.start = [step for step in plan.start if step.id not in dropped]
     plan.moves = [move for move in plan.moves if not (isinstance(move, Intended) and move.call in dropped)]
 
@@ -213,5 +228,5 @@ def _wind_up(plan: Plan, state: State, end: RunCompleted, *, settle: bool = True
     plan.abort |= {"model"}
     if not settle:
         plan.start, plan.moves, plan.rest = [], [], end
-    elif not plan.moves and not any(o.record.kind in ("in_doubt", "error") for o in state.open.values()):
+    elif not plan.moves and not is_open(state, "in_doubt", "error"):
         plan.rest = end

@@ -1,5 +1,7 @@
 """What is wrong with a graph, said when it is first used."""
 
+from collections import Counter
+
 from adjourn.core.graph import (
     AgentItem,
     AnyItem,
@@ -45,7 +47,11 @@ def _check_meetings(name: str, graph: Graph) -> None:
     certain: set[str] = set()
     waiting = dict(meetings(graph))
     _check_twins(name, graph)
-    while ready := [m for m, keys in waiting.items() if keys == _surely_collected(graph, m, certain)]:
+    while True:
+        collected = _surely_collected(graph, certain)
+        ready = [meeting for meeting, keys in waiting.items() if keys == collected.get(meeting, set())]
+        if not ready:
+            break
         certain.update(ready)
         for meeting in ready:
             del waiting[meeting]
@@ -59,24 +65,34 @@ def _check_meetings(name: str, graph: Graph) -> None:
             raise InvalidDefinition(
                 f"flow {name!r}: collected({chain.collected!r}) can never complete: nothing is collected there"
             )
+    continued = {chain.collected for chain in graph.chains}
     for meeting in certain:
-        if not any(chain.collected == meeting for chain in graph.chains):
+        if meeting not in continued:
             raise InvalidDefinition(
                 f"flow {name!r}: nothing goes on from collect({meeting!r})", advice=f"write flow.collected({meeting!r})"
             )
 
 
 def _check_twins(name: str, graph: Graph) -> None:
-    found = [(item.name, item.key) for item in items_of(graph) if isinstance(item, CollectItem)]
-    for pair in found:
-        if found.count(pair) > 1:
-            raise InvalidDefinition(f"flow {name!r}: collect({pair[0]!r}) has the key {pair[1]!r} twice")
+    found: Counter[tuple[str, str]] = Counter()
+    for item in items_of(graph):
+        if isinstance(item, CollectItem):
+            found[item.name, item.key] += 1
+    for (meeting, key), times in found.items():
+        if times > 1:
+            raise InvalidDefinition(f"flow {name!r}: collect({meeting!r}) has the key {key!r} twice")
 
 
-def _surely_collected(graph: Graph, meeting: str, certain: set[str]) -> set[str]:
-    chains = [c for c in graph.chains if c.root or c.collected in certain]
-    items = [item for chain in chains for item in _always(chain.items)]
-    return {i.key for i in items if isinstance(i, CollectItem) and i.name == meeting}
+def _surely_collected(graph: Graph, certain: set[str]) -> dict[str, set[str]]:
+    """The keys that arrive for certain, by meeting point."""
+    found: dict[str, set[str]] = {}
+    for chain in graph.chains:
+        if not chain.root and chain.collected not in certain:
+            continue
+        for item in _always(chain.items):
+            if isinstance(item, CollectItem):
+                found.setdefault(item.name, set()).add(item.key)
+    return found
 
 
 def _always(items: list[AnyItem]) -> list[AnyItem]:
@@ -92,8 +108,8 @@ def _always(items: list[AnyItem]) -> list[AnyItem]:
 
 def _check_loops(name: str, graph: Graph) -> None:
     """Chains that begin each other in a circle, with nothing that runs in between, would never come to rest."""
-    for n, chain in enumerate(graph.chains):
-        if not chain.root and n in _begun_at_once(graph, chain):
+    for place, chain in enumerate(graph.chains):
+        if not chain.root and place in _begun_at_once(graph, chain):
             event = ", ".join([*chain.any, *chain.all]) or chain.collected
             raise InvalidDefinition(f"flow {name!r}: {event!r} begins itself again without a chunk in between")
 
@@ -103,12 +119,15 @@ def _begun_at_once(graph: Graph, first: GraphChain) -> set[int]:
     events, met, _ = _at_once(first.items)
     begun: set[int] = set()
     while True:
-        more = {n for n, chain in enumerate(graph.chains) if n not in begun and _begins(chain, events, met)}
+        more: set[int] = set()
+        for place, chain in enumerate(graph.chains):
+            if place not in begun and _begins(chain, events, met):
+                more.add(place)
         if not more:
             return begun
         begun |= more
-        for n in more:
-            new_events, new_met, _ = _at_once(graph.chains[n].items)
+        for place in more:
+            new_events, new_met, _ = _at_once(graph.chains[place].items)
             events, met = events | new_events, met | new_met
 
 
@@ -132,13 +151,17 @@ def _at_once(items: list[AnyItem]) -> tuple[set[str], set[str], bool]:
             case CollectItem():
                 met.add(item.name)
             case FlowItem():
-                if not all(_at_once(chain.items)[2] for chain in item.graph.chains if chain.root):
-                    return events, met, False
+                for chain in item.graph.chains:
+                    if chain.root and not _at_once(chain.items)[2]:
+                        return events, met, False
             case _:
-                passes = [_at_once(inner) for inner in nested(item)]
-                events.update(*(p[0] for p in passes))
-                met.update(*(p[1] for p in passes))
-                if not _passes(item, [p[2] for p in passes]):
+                branches: list[bool] = []
+                for inner in nested(item):
+                    emitted, collected, ends = _at_once(inner)
+                    events |= emitted
+                    met |= collected
+                    branches.append(ends)
+                if not _passes(item, branches):
                     return events, met, False
     return events, met, True
 
