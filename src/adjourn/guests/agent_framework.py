@@ -143,7 +143,7 @@ class AgentFrameworkGuest:
             raise
         except Exception as e:
             raise failure(self.name, e) from e
-        details = {"guest": "agent-framework", "messages": [_plain(message) for message in response.messages]}
+        details = {"guest": "agent-framework", "messages": list(map(_plain, response.messages))}
         messages += response.messages
         self._history.keep(request, details, messages)
         yield Reply(
@@ -164,13 +164,11 @@ class AgentFrameworkGuest:
     def _parts(self, response: AgentResponse[Any]) -> tuple[ReplyPart, ...]:
         if any(content.type != "function_call" for content in response.user_input_requests):
             raise ModelError(f"{self.name}: the provider wants to be allowed something that it runs itself")
-        contents = [content for message in response.messages for content in message.contents]
-        settled = {content.call_id for content in contents if content.type == "function_result"}
-        calls = [content for content in contents if content.type == "function_call" and content.call_id not in settled]
+        calls = _unsettled(response.messages)
         parts: list[ReplyPart] = []
         if response.text or not calls:
             parts.append(Text(text=str(response.text)))
-        parts += [self._call(call) for call in calls]
+        parts += map(self._call, calls)
         return tuple(parts)
 
     def _call(self, call: Any) -> ToolCall:
@@ -183,19 +181,33 @@ class AgentFrameworkGuest:
         return ToolCall(id=call.call_id, tool=call.name, args=args)
 
 
+def _unsettled(messages: list[Message]) -> list[Content]:
+    """The calls in these messages that have no result."""
+    calls: list[Content] = []
+    settled: set[str | None] = set()
+    for message in messages:
+        for content in message.contents:
+            if content.type == "function_result":
+                settled.add(content.call_id)
+            elif content.type == "function_call":
+                calls.append(content)
+    return [call for call in calls if call.call_id not in settled]
+
+
 def _held(agent: Any) -> Any:
     """A copy of the agent that only knows of its tools."""
     held = copy.copy(agent)
-    tools = [
-        _declared(tool) if isinstance(tool, FunctionTool) else tool for tool in agent.default_options.get("tools", ())
-    ]
+    tools = list(map(_declared, agent.default_options.get("tools", ())))
     held.default_options = {**agent.default_options, "tools": tools}
     held.context_providers = list(agent.context_providers)
     held.middleware = [*(agent.middleware or ()), NoToolsHere()]
     return held
 
 
-def _declared(tool: FunctionTool) -> FunctionTool:
+def _declared(tool: Any) -> Any:
+    """A function without its body; anything else as it is."""
+    if not isinstance(tool, FunctionTool):
+        return tool
     return FunctionTool(name=tool.name, description=tool.description, func=None, input_model=tool.parameters())
 
 
@@ -205,12 +217,12 @@ def _plain(message: Message) -> dict[str, Any]:
 
 
 def _add(messages: list[Message], details: dict[str, Any]) -> None:
-    messages += [Message.from_dict(one) for one in details["messages"]]
+    messages += map(Message.from_dict, details["messages"])
 
 
 def _hear(messages: list[Message], heard: Heard) -> None:
     if heard.results:
-        messages.append(Message(role="tool", contents=[_result(result) for result in heard.results]))
+        messages.append(Message(role="tool", contents=list(map(_result, heard.results))))
     if heard.said:
         messages.append(Message(role="user", contents=[heard.said]))
 

@@ -146,7 +146,7 @@ class LangGraphGuest:
         answers: dict[str, Any] = {}
         for wait in state.waits:
             if "calls" in wait:
-                answers[wait["id"]] = {id: _answer(results.get(id)) for id in wait["calls"]}
+                answers[wait["id"]] = {call: _answer(results.get(call)) for call in wait["calls"]}
             else:
                 answers[wait["id"]] = _answer(results.get(wait["id"]))["content"]
         if heard.said:
@@ -156,10 +156,10 @@ class LangGraphGuest:
     @staticmethod
     def _say(answers: dict[str, Any], state: GraphState, said: str) -> None:
         """What a person said meanwhile stands behind the last result."""
-        called = [wait for wait in state.waits if "calls" in wait]
-        if called:
-            last = called[-1]
-            answers[last["id"]][last["calls"][-1]]["said"] = said
+        for wait in reversed(state.waits):
+            if "calls" in wait:
+                answers[wait["id"]][wait["calls"][-1]]["said"] = said
+                return
 
     async def _run(self, graph: Graph, asks: Any, counted: "Counted") -> AsyncIterator[Any]:
         """Pieces of text as they come, and then the last state."""

@@ -33,10 +33,12 @@ class HeldTools(ToolNode):
 
     async def _afunc(self, input: Any, config: Any, runtime: Any) -> Any:
         calls, kind = self._parse_input(input)
-        wanted = [call for call in calls if call["name"] not in self._agents]
+        asked: list[dict[str, Any]] = []
+        for call in calls:
+            if call["name"] not in self._agents:
+                asked.append({"id": call["id"], "tool": call["name"], "arguments": call["args"]})
         answers: dict[str, Any] = {}
-        if wanted:
-            asked = [{"id": call["id"], "tool": call["name"], "arguments": call["args"]} for call in wanted]
+        if asked:
             ns = config["configurable"].get("checkpoint_ns", "")
             answers = interrupt({OURS: asked, "ns": ns.rpartition("|")[0], "node": self._place})
         outputs: list[Any] = []

@@ -18,9 +18,16 @@ def marks_of(bound: Iterable[Any], nodes: Iterable[ToolNode]) -> tuple[list[Rule
         for function in (getattr(one, "func", None), getattr(one, "afunc", None)):
             gates = getattr(getattr(function, "__self__", None), "interrupt_on", None)
             if isinstance(gates, dict):
-                wanted |= {str(name) for name, gate in cast("dict[str, Any]", gates).items() if gate}
-    known = {name for node in nodes for name in node.tools_by_name}
-    return [ask(name, reason=WHY) for name in sorted(wanted & known)], frozenset(wanted & known)
+                wanted |= _gated(cast("dict[str, Any]", gates))
+    known: set[str] = set()
+    for node in nodes:
+        known.update(node.tools_by_name)
+    marked = wanted & known
+    return [ask(name, reason=WHY) for name in sorted(marked)], frozenset(marked)
+
+
+def _gated(gates: dict[str, Any]) -> set[str]:
+    return {str(name) for name, gate in gates.items() if gate}
 
 
 def is_approval(value: Any, tools: frozenset[str]) -> Any:
@@ -30,8 +37,10 @@ def is_approval(value: Any, tools: frozenset[str]) -> Any:
     asked = cast("dict[str, Any]", value)
     requests: Any = asked.get("action_requests")
     if isinstance(requests, list) and "review_configs" in asked:
-        named = [request.get("name") for request in cast("list[dict[str, Any]]", requests)]
-        return {"decisions": [{"type": "approve"} for _ in named]} if named and set(named) <= tools else None
+        named = {request.get("name") for request in cast("list[dict[str, Any]]", requests)}
+        if not named or not named <= tools:
+            return None
+        return {"decisions": [{"type": "approve"} for _ in cast("list[Any]", requests)]}
     if asked.get("type") == "tool_approval" and asked.get("name") in tools:
         return {"type": "approve"}
     return None

@@ -82,8 +82,7 @@ class JsonSerde:
         if isinstance(value, BaseModel):
             return {"$model": [self._named(value), self.plain(dict(value))]}
         if is_dataclass(value) and not isinstance(value, type):
-            given = {field.name: getattr(value, field.name) for field in fields(value)}
-            return {"$data": [self._named(value), self.plain(given)]}
+            return {"$data": [self._named(value), self.plain(_fields(value))]}
         raise Invalid(f"a graph's state holds a {_name(cast('type[Any]', type(value)))}", advice=f"{_ADVICE}")
 
     def message(self, message: lc.BaseMessage) -> Any:
@@ -91,12 +90,13 @@ class JsonSerde:
         kind = type(message).__name__
         if MESSAGES.get(kind) is not type(message):
             raise Invalid(f"a graph's state holds a message of type {_name(type(message))}", advice=f"{_ADVICE}")
-        dumped = {key: value for key, value in message.model_dump(exclude_defaults=True).items() if key != "type"}
+        dumped = message.model_dump(exclude_defaults=True)
+        dumped.pop("type", None)
         return {"$message": [kind, self.plain(dumped)]}
 
     def items(self, values: list[Any]) -> Any:
         """A list as JSON."""
-        return [self.plain(value) for value in values]
+        return list(map(self.plain, values))
 
     def _dict(self, given: dict[Any, Any]) -> Any:
         if all(isinstance(key, str) and not key.startswith("$") for key in given):
@@ -117,7 +117,7 @@ class JsonSerde:
     def value(self, plain: Any) -> Any:
         """What `plain` was made of. Raises `Invalid` for anything that it cannot have been made of."""
         if isinstance(plain, list):
-            return [self.value(one) for one in cast("list[Any]", plain)]
+            return list(map(self.value, cast("list[Any]", plain)))
         if not isinstance(plain, dict):
             return plain
         given = cast("dict[str, Any]", plain)
@@ -177,18 +177,29 @@ def _interrupt(serde: JsonSerde, value: Any) -> Any:
 
 
 def _command(serde: JsonSerde, value: Any) -> Any:
-    return serde.plain({field.name: getattr(value, field.name) for field in fields(value)})
+    return serde.plain(_fields(value))
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    """What a dataclass holds, by name."""
+    return {field.name: getattr(value, field.name) for field in fields(value)}
+
+
+def _elements(serde: JsonSerde, value: Any) -> list[Any]:
+    return list(map(serde.plain, value))
+
+
+def _sorted_elements(serde: JsonSerde, value: Any) -> list[Any]:
+    """A set in an order that is always the same."""
+    return sorted(_elements(serde, value), key=msgspec.json.encode)
 
 
 _WRITE: dict[type[Any], tuple[str, Callable[[JsonSerde, Any], Any]]] = {
     _DeltaSnapshot: ("$snapshot", lambda serde, value: serde.plain(value.value)),
-    tuple: ("$tuple", lambda serde, value: [serde.plain(one) for one in value]),
-    set: ("$set", lambda serde, value: sorted((serde.plain(one) for one in value), key=msgspec.json.encode)),
-    frozenset: (
-        "$frozenset",
-        lambda serde, value: sorted((serde.plain(one) for one in value), key=msgspec.json.encode),
-    ),
-    list: ("$list", lambda serde, value: [serde.plain(one) for one in value]),
+    tuple: ("$tuple", _elements),
+    set: ("$set", _sorted_elements),
+    frozenset: ("$frozenset", _sorted_elements),
+    list: ("$list", _elements),
     bytes: ("$bytes", lambda serde, value: base64.b64encode(value).decode()),
     datetime: ("$datetime", lambda serde, value: value.isoformat()),
     date: ("$date", lambda serde, value: value.isoformat()),

@@ -58,8 +58,10 @@ class PooledSerde(JsonSerde):
         if len(given) == 1 and "$at" in given:
             return self._read([given["$at"]])[0]
         if len(given) == 1 and "$stretches" in given:
-            stretches: list[list[int]] = given["$stretches"]
-            return self._read(place for first, until in stretches for place in range(first, until))
+            places: list[int] = []
+            for first, until in given["$stretches"]:
+                places += range(first, until)
+            return self._read(places)
         return super().value(plain)
 
     def _read(self, places: Iterable[int]) -> list[Any]:

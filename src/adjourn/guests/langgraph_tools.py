@@ -71,14 +71,15 @@ class TheirTools:
 
     def ours(self, terms: Terms) -> list[GuestTool]:
         """Each as a tool of ours. A tool that several nodes have is one."""
-        found: dict[str, tuple[BaseTool, GuestTool]] = {}
+        found: list[GuestTool] = []
+        known: dict[str, BaseTool] = {}
         for tool in self._all():
-            known = found.get(tool.name)
-            if known is None:
-                found[tool.name] = tool, self._tool(tool, terms)
-            elif not _is_same(known[0], tool):
+            if tool.name not in known:
+                known[tool.name] = tool
+                found.append(self._tool(tool, terms))
+            elif not _is_same(known[tool.name], tool):
                 raise InvalidDefinition(f"two different tools of the graph are named {tool.name!r}: rename one")
-        return [ours for _, ours in found.values()]
+        return found
 
     def _all(self) -> Iterator[BaseTool]:
         for node, _ in self._holder.nodes:
@@ -101,7 +102,7 @@ class TheirTools:
         call: Any = {"name": name, "args": args, "id": context.model_call_id, "type": "tool_call"}
         given: list[Any] = []
 
-        async def one(_: Any, *, config: RunnableConfig) -> None:
+        async def one(ignored: Any, *, config: RunnableConfig) -> None:
             channels.written.clear()
             given[:] = _flat(
                 await cast("Any", node)._arun_one(call, "tool_calls", self._runtime(context, channels, config))
@@ -158,7 +159,7 @@ class TheirTools:
         written = [Command(update={channel: value}) for channel, value in channels.written]
         first: Any = outputs[0]
         if not isinstance(first, ToolMessage) or len(outputs) > 1 or written:
-            return {"graph": [self._serde.plain(one) for one in (*outputs, *written)]}
+            return {"graph": list(map(self._serde.plain, (*outputs, *written)))}
         if first.status == "error":
             raise ToolFailed(str(first.text))
         if isinstance(first.content, str) and first.artifact is None:

@@ -139,7 +139,7 @@ class Team:
                 raise InvalidDefinition(f"two agents that can be handed to are named {member.agent.name!r}: rename one")
         self._by_name = by_name
         for member in self.members:
-            member.held.handoffs = [self._handoff(one) for one in member.agent.handoffs]
+            member.held.handoffs = list(map(self._handoff, member.agent.handoffs))
 
     def _hold(self, agent: TheirAgent[Any]) -> TheirAgent[Any]:
         if agent.mcp_servers:
@@ -147,13 +147,7 @@ class Team:
                 f"the agent {agent.name!r} has mcp_servers, whose tools the SDK would run by itself: give them to the agent "
                 "as function tools"
             )
-        held = [
-            replace(tool, needs_approval=True, on_invoke_tool=_never, tool_input_guardrails=None)
-            if isinstance(tool, FunctionTool)
-            else tool
-            for tool in agent.tools
-        ]
-        return agent.clone(tools=held)
+        return agent.clone(tools=list(map(_held, agent.tools)))
 
     def _handoff(self, given: Any) -> Any:
         """The same handoff, to the copy of its agent."""
@@ -175,17 +169,31 @@ class Team:
 
     def our_name(self, agent: TheirAgent[Any], tool: FunctionTool) -> str:
         """What a tool is called here: its name, unless another agent of the team has another tool of that name."""
-        same = [t for m in self.members for t in _functions(m.agent) if t.name == tool.name]
-        if all(other is tool for other in same):
+        if not self._has_other(tool):
             return tool.name
         prefix = "".join(char if char.isalnum() or char in "_-" else "_" for char in agent.name)
         return f"{prefix}.{tool.name}"[:64]
+
+    def _has_other(self, tool: FunctionTool) -> bool:
+        """Whether an agent of the team has another tool of that name."""
+        for member in self.members:
+            for other in _functions(member.agent):
+                if other.name == tool.name and other is not tool:
+                    return True
+        return False
 
     def called(self, item: ToolApprovalItem) -> str:
         """What the tool of a call is called here."""
         agent = self._by_name[item.agent.name].agent
         tool = next((one for one in _functions(agent) if one.name == item.name), None)
         return self.our_name(agent, tool) if tool else str(item.name)
+
+
+def _held(tool: Any) -> Any:
+    """A function that is never called; anything else as it is."""
+    if not isinstance(tool, FunctionTool):
+        return tool
+    return replace(tool, needs_approval=True, on_invoke_tool=_never, tool_input_guardrails=None)
 
 
 def _functions(agent: TheirAgent[Any]) -> list[FunctionTool]:
@@ -373,7 +381,8 @@ def _add(talk: Talk, details: dict[str, Any]) -> None:
 
 
 def _hear(talk: Talk, heard: Heard) -> None:
-    talk.items += [_output(result.call_id, _content(result)) for result in heard.results]
+    for result in heard.results:
+        talk.items.append(_output(result.call_id, _content(result)))
     if heard.said:
         talk.items.append({"role": "user", "content": heard.said})
 
@@ -402,10 +411,12 @@ def _open_handoff(items: list[Item], interruptions: list[ToolApprovalItem]) -> I
     """A handoff in a reply whose tool calls are held: it is made once they have their results."""
     if not interruptions:
         return None
-    held = {getattr(item.raw_item, "call_id", "") for item in interruptions}
-    answered = {item.get("call_id") for item in items if item.get("type") == "function_call_output"}
+    settled: set[Any] = {getattr(item.raw_item, "call_id", "") for item in interruptions}
     for item in items:
-        if item.get("type") == "function_call" and item["call_id"] not in held | answered:
+        if item.get("type") == "function_call_output":
+            settled.add(item.get("call_id"))
+    for item in items:
+        if item.get("type") == "function_call" and item["call_id"] not in settled:
             return {"name": item["name"], "call_id": item["call_id"], "arguments": item.get("arguments", "")}
     return None
 

@@ -48,8 +48,10 @@ def _classify(error: BaseException) -> tuple[str, bool]:
         return "timeout", True
     if isinstance(error, ConnectionError):
         return "connection", True
-    names = [NAMES[kind.__name__] for kind in type(error).__mro__ if kind.__name__ in NAMES]
-    return (names[0], True) if names else ("", False)
+    for kind in type(error).__mro__:
+        if kind.__name__ in NAMES:
+            return NAMES[kind.__name__], True
+    return "", False
 
 
 def _retry_after(error: BaseException) -> float | None:

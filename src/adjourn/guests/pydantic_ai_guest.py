@@ -4,7 +4,7 @@ A capability around its tools defers every call, so that its loop ends where a t
 history is the reply's `details`; the results come back as the parts of its next request.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from typing import Any, NoReturn, cast
 
 from pydantic_ai import messages as theirs
@@ -27,6 +27,7 @@ from pydantic_ai.toolsets import (
     PrefixedToolset,
     RenamedToolset,
     SetMetadataToolset,
+    ToolsetTool,
 )
 from pydantic_ai.usage import RunUsage
 from pydantic_core import ValidationError, to_json, to_jsonable_python
@@ -151,7 +152,7 @@ def _hear(history: History, heard: Heard) -> None:
     """Put results and words into the request that answers the last response, which may have begun already."""
     if not history or not heard:
         return
-    parts: list[theirs.ModelRequestPart] = [_result(result) for result in heard.results]
+    parts: list[theirs.ModelRequestPart] = list(map(_result, heard.results))
     if heard.said:
         parts.append(theirs.UserPromptPart(heard.said))
     last = history[-1]
@@ -222,8 +223,12 @@ def _output_type(output_type: Any) -> Any:
 def _native(agent: AbstractAgent[Any, Any]) -> tuple[str, ...]:
     """Tools that the provider runs by itself. Searching for a tool of the agent's own does nothing in the world."""
     native = agent.root_capability.get_native_tools()
-    found = [str(getattr(one, "kind", getattr(one, "__name__", "native"))) for one in native]
-    return tuple(name for name in found if name != "tool_search")
+    found: list[str] = []
+    for one in native:
+        name = str(getattr(one, "kind", getattr(one, "__name__", "native")))
+        if name != "tool_search":
+            found.append(name)
+    return tuple(found)
 
 
 class TheirTools:
@@ -242,7 +247,7 @@ class TheirTools:
         found: list[GuestTool | TheirTools] = []
         for toolset in self._agent.toolsets:
             tools = without_waiting(toolset.get_tools(self._context()))
-            found += [self._tool(tool.tool_def, terms) for tool in tools.values()]
+            found += self._all(tools)
         return found
 
     @property
@@ -255,7 +260,10 @@ class TheirTools:
         run = self._context()
         async with self._toolset:
             found = (await ToolManager(self._toolset, self._agent.root_capability).for_run_step(run)).tools or {}
-        return [self._tool(tool.tool_def, self._terms) for tool in found.values()]
+        return self._all(found)
+
+    def _all(self, tools: Mapping[str, ToolsetTool[Any]]) -> list[GuestTool]:
+        return [self._tool(tool.tool_def, self._terms) for tool in tools.values()]
 
     def _tool(self, definition: ToolDefinition, terms: Terms) -> GuestTool:
         name = definition.name
