@@ -324,10 +324,9 @@ class RunHeld(Conflict):
     by: str
 
     def __init__(self, run_id: str, scope: str, by: str, reason: str) -> None:
-        from shlex import quote
+        from shlex import quote  # not at the top: `import adjourn` stays light
 
         kind, _, name = scope.partition(":")
-        from shlex import quote  # not at the top: `import adjourn` stays light
 
         lift = f"adjourn hold {quote(name)} --lift" if kind == "run" else f"adjourn hold --label {quote(name)} --lift"
         what = f"run {bare(run_id)} is under a legal hold of {bare(scope)}, set by {bare(by)}: {reason:.200}"

@@ -79,7 +79,8 @@ def complete_programs(ctx: typer.Context, incomplete: str) -> list[str]:
     """`app.py:`, then the names that the file gives to something, read without running it."""
     place, found, _ = incomplete.partition(":")
     if found:
-        return [name for name in (f"{place}:{n}" for n in _names(place)) if name.startswith(incomplete)]
+        names = [f"{place}:{name}" for name in _names(place)]
+        return [name for name in names if name.startswith(incomplete)]
     folder, _, begun = incomplete.rpartition("/")
     try:
         files = sorted(f for f in os.listdir(folder or ".") if f.startswith(begun) and f.endswith(".py"))

@@ -33,10 +33,10 @@ class Settled:
 
     def print(self) -> None:
         """Say what is recorded, and nothing else."""
-        i, terminal = self.interrupt, out()
-        what = (
-            f"{visible(i.call.tool)} {arguments(self.choice.edit or i.call.arguments)}" if i.call else visible(title(i))
-        )
+        interrupt, terminal = self.interrupt, out()
+        what = visible(title(interrupt))
+        if interrupt.call:
+            what = f"{visible(interrupt.call.tool)} {arguments(self.choice.edit or interrupt.call.arguments)}"
         edited = ", edited" if self.choice.edit is not None else ""
         glyph = ("⊘ ", "") if self.choice.verb == "deny" else ("✓ ", "green")
         terminal.print(Text.assemble(glyph, f"{DONE[self.choice.verb]} by {visible(self.by)}{edited}: {brief(what)}"))
@@ -44,23 +44,32 @@ class Settled:
         if step is not None and step.ran and step.took is not None:
             ran = "ran" if step.status == "completed" else "ran and failed"
             terminal.print(f"  {visible(step.name)} {ran}, {duration(step.took)}.")
-        mark = Text.assemble("  ", visible(i.run_id), " is ", status_mark(self.status))
+        mark = Text.assemble("  ", visible(interrupt.run_id), " is ", status_mark(self.status))
         say(mark)
         if self.status == "ready":
             say(Text("  It goes on where a worker with its program is open: adjourn worker app.py:agent", style=DIM))
 
     def as_json(self) -> dict[str, Any]:
         """The decision as data."""
-        i = self.interrupt
-        return {"interrupt_id": i.id, "ref": i.ref, "run_id": i.run_id, "decision": self.choice.verb, "by": self.by, "seq": self.seq,
-                "status": self.status}  # fmt: skip
+        interrupt = self.interrupt
+        return {
+            "interrupt_id": interrupt.id,
+            "ref": interrupt.ref,
+            "run_id": interrupt.run_id,
+            "decision": self.choice.verb,
+            "by": self.by,
+            "seq": self.seq,
+            "status": self.status,
+        }
 
 
-async def record(rt: Runtime, i: Interrupt, choice: Choice, by: Person, digest: str, request_id: str = "") -> int:
+async def record(
+    rt: Runtime, interrupt: Interrupt, choice: Choice, by: Person, digest: str, request_id: str = ""
+) -> int:
     """Record a decision; its seq. Whatever is decided on the command line is decided here.
 
     Args:
-        i: what it is about; only its ref counts, the rest is read again.
+        interrupt: what it is about; only its ref counts, the rest is read again.
         choice: the decision.
         by: whose it is.
         digest: of what the person was shown; "" if they were shown nothing.
@@ -70,27 +79,39 @@ async def record(rt: Runtime, i: Interrupt, choice: Choice, by: Person, digest: 
     """
     if choice.verb == "approve":
         return await rt.approve(
-            i.ref, by=by.name, note=choice.note, digest=digest, edit=choice.edit, scope=choice.scope, groups=by.groups,
+            interrupt.ref, by=by.name, note=choice.note, digest=digest, edit=choice.edit, scope=choice.scope, groups=by.groups,
             request_id=request_id,
         )  # fmt: skip
     if choice.verb == "deny":
-        return await rt.deny(i.ref, by=by.name, note=choice.note, digest=digest, request_id=request_id)
+        return await rt.deny(interrupt.ref, by=by.name, note=choice.note, digest=digest, request_id=request_id)
     return await rt.answer(
-        i.ref, choice.value, by=by.name, note=choice.note, digest=digest, groups=by.groups, request_id=request_id
+        interrupt.ref,
+        choice.value,
+        by=by.name,
+        note=choice.note,
+        digest=digest,
+        groups=by.groups,
+        request_id=request_id,
     )
 
 
 async def settle(
-    rt: Runtime, i: Interrupt, choice: Choice, by: Person, digest: str, request_id: str = "", patience: float = 0.0
+    rt: Runtime,
+    interrupt: Interrupt,
+    choice: Choice,
+    by: Person,
+    digest: str,
+    request_id: str = "",
+    patience: float = 0.0,
 ) -> Settled:
     """Record a decision, then wait `patience` seconds for the run to come to rest."""
-    seq = await record(rt, i, choice, by, digest, request_id)
-    status = await come_to_rest(rt, i.run_id, patience)
+    seq = await record(rt, interrupt, choice, by, digest, request_id)
+    status = await come_to_rest(rt, interrupt.run_id, patience)
     step = None
-    if i.call:
-        steps = Timeline.of(await rt.store.load(i.run_id), rt.store.now()).steps
-        step = next((s for s in steps if s.call_id == i.call.call_id), None)
-    return Settled(i, choice, by.name, seq, status, step)
+    if interrupt.call:
+        steps = Timeline.of(await rt.store.load(interrupt.run_id), rt.store.now()).steps
+        step = next((s for s in steps if s.call_id == interrupt.call.call_id), None)
+    return Settled(interrupt, choice, by.name, seq, status, step)
 
 
 async def come_to_rest(rt: Runtime, run_id: str, patience: float) -> str:

@@ -142,40 +142,40 @@ class Foreground:
         """Ask about each open item, in order; True if the run may go on because of that."""
         if self._decider is None or self._left:
             return False
-        for i in outcome.interrupts:
-            if i.kind in ("timer", "event"):
+        for interrupt in outcome.interrupts:
+            if interrupt.kind in ("timer", "event"):
                 continue
-            choice = await self._decision(i)
+            choice = await self._decision(interrupt)
             if self._left:
                 return False
             if choice == "gone":
                 return True
-            if isinstance(choice, Choice) and await self._settle(i, choice, self._decider):
+            if isinstance(choice, Choice) and await self._settle(interrupt, choice, self._decider):
                 return True
         return False
 
-    async def _settle(self, i: Interrupt, choice: Choice, by: Person) -> bool:
+    async def _settle(self, interrupt: Interrupt, choice: Choice, by: Person) -> bool:
         """Record a decision; also true if somebody else's was first, because the run goes on then too."""
         try:
-            await record(self._rt, i, choice, by, i.digest)
+            await record(self._rt, interrupt, choice, by, interrupt.digest)
         except Conflict as e:
             report(e, NOT[choice.verb], db=self._place.db)
         return True
 
-    async def _decision(self, i: Interrupt) -> Choice | str:
+    async def _decision(self, interrupt: Interrupt) -> Choice | str:
         """What the person decided; `later`, or `gone` if the question was answered elsewhere meanwhile."""
         asks = self._asks = threading.Event()
         self._view.rest()
         terminal = err()
-        item = await look(self._rt, i)
+        item = await look(self._rt, interrupt)
         terminal.print("", *render(item, terminal.width), "")
-        prompt = asyncio.ensure_future(in_thread(lambda: withdrawable(lambda: decide(i), asks)))
+        prompt = asyncio.ensure_future(in_thread(lambda: withdrawable(lambda: decide(interrupt), asks)))
         try:
             while not prompt.done():
                 news = asyncio.ensure_future(self._next())
                 await asyncio.wait({prompt, news}, return_when=asyncio.FIRST_COMPLETED)
                 news.cancel()
-                if not self._still_asks(i):
+                if not self._still_asks(interrupt):
                     asks.set()
             return prompt.result()
         except Later:
@@ -186,10 +186,12 @@ class Foreground:
         finally:
             self._asks = None
 
-    def _still_asks(self, i: Interrupt) -> bool:
+    def _still_asks(self, interrupt: Interrupt) -> bool:
         """Whether the run waits for this; not if it was decided elsewhere, or the run was paused."""
         state = self._view.state
-        return state.status not in (Status.PAUSED, Status.PAUSING) and any(x.ref == i.ref for x in state.interrupts)
+        return state.status not in (Status.PAUSED, Status.PAUSING) and any(
+            x.ref == interrupt.ref for x in state.interrupts
+        )
 
     # Ctrl-C
 

@@ -54,7 +54,9 @@ def remember(address: str, items: Sequence[Seen]) -> bool:
 def look(address: str, ref: str, digest: str) -> bool:
     """Keep that an item was shown whole; False if this machine has no place for it."""
     before = recall(address) or Shown()
-    looked = {**{r: d for r, d in before.looked.items() if r != ref}, ref: digest}
+    looked = dict(before.looked)
+    looked.pop(ref, None)
+    looked[ref] = digest  # the last of them
     return _write(address, Shown(before.items, dict(list(looked.items())[-KEPT:])))
 
 

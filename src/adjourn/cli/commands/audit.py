@@ -198,7 +198,7 @@ def seal(key: Key = None, db: Db = None, as_json: Json = False) -> None:
 async def _check_key(rt: Runtime, keys: list[AuditKey]) -> None:
     """That there was nothing to seal must not mean that this process could not."""
     last = await rt.store.seals(-1)
-    if last and last[0].kid and not any(k.can_sign for k in keys):
+    if last and last[0].kid and not any(key.can_sign for key in keys):
         raise Invalid(
             f"the seals of this store are signed by {last[0].kid}", advice="give a private key: --audit-key FILE"
         )
@@ -237,11 +237,11 @@ def export(
     """Print the sealed lines and the seals, one JSON object per line. The next export starts after the last seal's `k`."""
 
     async def work(rt: Runtime) -> int:
-        k = after
+        sealed = after
         async for item in rt.audit_export(after):
             sys.stdout.write(to_json(item, indent=None) + "\n")
-            k = item["k"]
-        return k
+            sealed = item["k"]
+        return sealed
 
     last = with_runtime(db, work)
     say(Text(f"Up to seal {last}. The next export begins behind it: --after {last}", style=DIM))

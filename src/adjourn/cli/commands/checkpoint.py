@@ -81,8 +81,8 @@ def show(file: File, as_json: Json = False) -> None:
     first = next(iter(lines(asked)), "")
     terminal.print(Text.assemble(status_mark(state.view), "  ", (first, "bold")), Text(" · ".join(facts), style=DIM))
     records = list(enumerate(saved.records, 1))
-    for i in saved.interrupts:
-        terminal.print("", *render(item_of(records, i, time.time()), terminal.width))
+    for interrupt in saved.interrupts:
+        terminal.print("", *render(item_of(records, interrupt, time.time()), terminal.width))
     if state.ended is None:
         wanted = _flags(saved.interrupts)
         typed = command(None, "checkpoint resume", file, f"app.py:{envelope.program}", options=wanted)
@@ -215,7 +215,7 @@ class Resumption:
         try:
             prepared = await prepare(saved, self.program, wanted, rt.store.now(), row=row, resources=self.resources)
         except AnswerRequired:
-            waiting = ", ".join(f"{i.id!r} ({i.kind})" for i in saved.interrupts)
+            waiting = ", ".join(f"{interrupt.id!r} ({interrupt.kind})" for interrupt in saved.interrupts)
             raise Invalid(
                 f"it waits for {waiting}",
                 advice="say --approve, --deny, --answer VALUE or --instruction TEXT; "
@@ -309,36 +309,39 @@ def _answers(
         raise Invalid("--edit goes with --approve")
     if not (approve or deny or answer is not None):
         return None
-    i = _meant(saved, item)
-    if not full_digest(i, digest) and not deny and not list_line(i).whole:
+    interrupt = _meant(saved, item)
+    if not full_digest(interrupt, digest) and not deny and not list_line(interrupt).whole:
         raise Invalid(
-            f"{i.ref!r} does not fit into a line",
+            f"{interrupt.ref!r} does not fit into a line",
             consequence="nothing was decided",
             advice="look at it with `adjourn checkpoint show`, and say what you saw with --digest",
         )
     if approve:
         changed = loads(edit, what="--edit") if edit else None
-        return {i.id: Decision.approve(note, changed)}
+        return {interrupt.id: Decision.approve(note, changed)}
     if deny:
-        return {i.id: Decision.deny(note)}
-    value = parse(answer or "", i.answer_schema if i.kind == "question" else None)
-    return {i.id: Decision.value(value, note) if note and i.kind != "approval" else value}
+        return {interrupt.id: Decision.deny(note)}
+    value = parse(answer or "", interrupt.answer_schema if interrupt.kind == "question" else None)
+    return {interrupt.id: Decision.value(value, note) if note and interrupt.kind != "approval" else value}
 
 
 def _meant(saved: Checkpoint, item: str) -> Interrupt:
-    waiting = [i for i in saved.interrupts if i.kind not in ("timer", "event")]
-    named = [i for i in waiting if not item or item in (i.ref, i.id, i.local, _call_of(i))]
+    waiting = [interrupt for interrupt in saved.interrupts if interrupt.kind not in ("timer", "event")]
+    named = [interrupt for interrupt in waiting if not item or item in _names_of(interrupt)]
     if len(named) == 1:
         return named[0]
     if not named:
-        raise UnknownInterrupt(item or saved.run_id, [i.ref for i in waiting])
+        raise UnknownInterrupt(item or saved.run_id, [interrupt.ref for interrupt in waiting])
     raise Invalid(
-        f"it waits for {len(named)} things", advice=f"name one with --item: {', '.join(i.ref for i in named)}"
+        f"it waits for {len(named)} things",
+        advice=f"name one with --item: {', '.join(interrupt.ref for interrupt in named)}",
     )
 
 
-def _call_of(i: Interrupt) -> str:
-    return i.call.call_id if i.call else i.id
+def _names_of(interrupt: Interrupt) -> tuple[str, ...]:
+    """What a person may write for an interrupt."""
+    call = interrupt.call.call_id if interrupt.call else interrupt.id
+    return interrupt.ref, interrupt.id, interrupt.local, call
 
 
 async def _resumed(wanted: Resumption, place: Place, as_json: bool) -> tuple[int, Checkpoint]:

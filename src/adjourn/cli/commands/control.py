@@ -228,9 +228,11 @@ def _print_halts(halts: list[Halt], as_json: bool) -> None:
         print_json(list(halts))
         return
     terminal = out()
-    for h in halts:
+    for halt in halts:
         terminal.print(
-            Text.assemble(("■ halted  ", "red"), visible(h.scope), f"  by {visible(h.by)}: {visible(h.reason)}")
+            Text.assemble(
+                ("■ halted  ", "red"), visible(halt.scope), f"  by {visible(halt.by)}: {visible(halt.reason)}"
+            )
         )
     if not halts:
         terminal.print("Nothing is halted.")

@@ -101,16 +101,8 @@ def _versions() -> Finding:
 
     import apsw
 
-    extras = [
-        name
-        for name, module in (
-            ("server", "starlette"),
-            ("models", "pydantic_ai"),
-            ("signing", "cryptography"),
-            ("fast", "uvloop"),
-        )
-        if find_spec(module)
-    ]
+    modules = {"server": "starlette", "models": "pydantic_ai", "signing": "cryptography", "fast": "uvloop"}
+    extras = [name for name, module in modules.items() if find_spec(module)]
     said = (
         f"adjourn {version('adjourn')}, Python {platform.python_version()}, SQLite {apsw.sqlite_lib_version()}, "
         f"event loop of worker and serve: {event_loop.name()}"

@@ -75,16 +75,18 @@ def inbox(
     raise typer.Exit(_at_the_prompt(db, seen.interrupt, person(db, by, right="decide"), signing_key))
 
 
-def _at_the_prompt(db: str | None, i: Interrupt, by: Person, signing_key: str) -> int:
+def _at_the_prompt(db: str | None, interrupt: Interrupt, by: Person, signing_key: str) -> int:
     """Ask and decide; what was shown is what is decided about. A refusal says who won."""
     try:
-        choice = decide(i)
+        choice = decide(interrupt)
     except (Later, KeyboardInterrupt):
         say("", Text("Left as it is.", style=DIM))
         return 3
     try:
         done = with_runtime(
-            db, lambda rt: settle(rt, i, choice, by, i.digest, "", PATIENCE), signing_key=signing_key or None
+            db,
+            lambda rt: settle(rt, interrupt, choice, by, interrupt.digest, "", PATIENCE),
+            signing_key=signing_key or None,
         )
     except Conflict as e:
         return report(e, NOT[choice.verb], db=db)
@@ -98,10 +100,10 @@ def _command(
 ) -> None:  # fmt: skip
     async def work(rt: Runtime) -> Settled:
         found: Found = await find(rt, address_of(db), item)
-        i = found.interrupt
-        choice = make(i)
-        seen = full_digest(i, digest) or shown_digest(found, choice)
-        return await settle(rt, i, choice, by, seen, request_id, wait or 0.0)
+        interrupt = found.interrupt
+        choice = make(interrupt)
+        seen = full_digest(interrupt, digest) or shown_digest(found, choice)
+        return await settle(rt, interrupt, choice, by, seen, request_id, wait or 0.0)
 
     done = with_runtime(db, work, signing_key=signing_key or None)
     if as_json:
@@ -118,10 +120,10 @@ def shown_digest(found: Found, choice: Choice) -> str:
     A line of a list that was not cut shows all of it; so does a line that would not be, of an item that was not listed.
     Saying no needs no look.
     """
-    i, seen = found.interrupt, found.seen
-    whole = list_line(i).whole if seen is None else seen.whole
-    if not whole and choice.verb != "deny" and i.kind in ("approval", "question", "in_doubt"):
-        raise NotShown(i.ref)
+    interrupt, seen = found.interrupt, found.seen
+    whole = list_line(interrupt).whole if seen is None else seen.whole
+    if not whole and choice.verb != "deny" and interrupt.kind in ("approval", "question", "in_doubt"):
+        raise NotShown(interrupt.ref)
     return seen.digest if seen else ""
 
 
@@ -162,7 +164,7 @@ def approve(
     width: Literal["once", "run"] = "run" if scope == "run" else "once"
     edited = _object(edit) if edit else None
 
-    def make(i: Interrupt) -> Choice:
+    def make(interrupt: Interrupt) -> Choice:
         return Choice("approve", note=note, edit=edited, scope=width)
 
     decider = person(db, by, group or (), right="decide")
@@ -191,7 +193,9 @@ def deny(
 ) -> None:
     """Refuse an action; the agent reads the refusal and continues."""
     decider = person(db, by, right="decide")
-    _command(db, item, decider, lambda i: Choice("deny", note=note), digest, request_id, wait, as_json, signing_key)
+    _command(
+        db, item, decider, lambda interrupt: Choice("deny", note=note), digest, request_id, wait, as_json, signing_key
+    )
 
 
 @app.command()
@@ -212,9 +216,11 @@ def answer(
 ) -> None:
     """Answer a question, or make a choice. A call in doubt, an error, a limit and an undo list their choices."""
 
-    def make(i: Interrupt) -> Choice:
+    def make(interrupt: Interrupt) -> Choice:
         return Choice(
-            "answer", value if text else parse(value, i.answer_schema if i.kind == "question" else None), note=note
+            "answer",
+            value if text else parse(value, interrupt.answer_schema if interrupt.kind == "question" else None),
+            note=note,
         )
 
     decider = person(db, by, group or (), right="decide")
@@ -248,7 +254,7 @@ def retry(
             db,
             item,
             decider,
-            lambda i: Choice("answer", "retry", note=note),
+            lambda interrupt: Choice("answer", "retry", note=note),
             digest,
             request_id,
             wait,

@@ -11,7 +11,7 @@ from adjourn.cli.database import with_runtime
 from adjourn.cli.error_report import says
 from adjourn.cli.interrupt_lookup import find_run
 from adjourn.cli.options import Db, Json, RunId
-from adjourn.cli.terminal.console import fit, out, print_json, say
+from adjourn.cli.terminal.console import fit, out, print_json, say, widths
 from adjourn.cli.terminal.format import DIM, arguments, count, exact
 from adjourn.cli.terminal.hints import command
 from adjourn.core.messages import AssistantMessage, Message, ToolCall, ToolResult
@@ -77,10 +77,10 @@ def _print_all(found: Sequence[SentRequest], as_json: bool, hint: str) -> None:
     if as_json:
         print_json([one.gist() for one in found])
         return
-    rows = [HEAD, *(_cells(one) for one in found)]
-    wide = [max(len(row[n]) for row in rows) for n in range(len(HEAD))]
+    rows = [HEAD, *map(_cells, found)]
+    wide = widths(rows, len)
     for row in rows:
-        cells = (fit(cell, wide[n]) for n, cell in enumerate(row))
+        cells = map(fit, row, wide)
         out().print(Text("  ".join(cells).rstrip(), style=DIM if row is HEAD else ""))
     unproved = sum(one.proof != AS_SENT for one in found)
     tail = f", {unproved} without proof" if unproved else ""
@@ -99,7 +99,7 @@ def _print_one(one: SentRequest) -> None:
     terminal.print(Text(f"{one.proof}  sha256:{one.digest}" if one.digest else one.proof, style="bold"))
     if one.terms is not None:
         terminal.print(Text(f"model {visible(one.terms.model)}", style=DIM))
-        terminal.print(*(f"instructions  {piece}" for piece in lines(one.terms.instructions)))
+        terminal.print(*_headed("instructions", one.terms.instructions))
         for tool in one.terms.tools:
             terminal.print(Text(f"tool  {visible(tool['name'])}", style=DIM))
         if one.terms.settings:
@@ -108,15 +108,19 @@ def _print_one(one: SentRequest) -> None:
         terminal.print(*_told(message))
 
 
+def _headed(head: str, text: str) -> list[str]:
+    return [f"{head}  {piece}" for piece in lines(text)]
+
+
 def _told(message: Message) -> list[str]:
     if isinstance(message, ToolResult):
         return [f"result of {visible(message.tool)}  {exact(message.content)}"]
     if not isinstance(message, AssistantMessage):
-        return [f"user  {piece}" for piece in lines(message.text)]
+        return _headed("user", message.text)
     found: list[str] = []
     for part in message.parts:
         if isinstance(part, Words):
-            found += [f"assistant  {piece}" for piece in lines(part.text)]
+            found += _headed("assistant", part.text)
         elif isinstance(part, ToolCall):
             found.append(f"assistant calls {visible(part.tool)}  {arguments(part.args)}")
     return found

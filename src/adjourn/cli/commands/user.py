@@ -133,15 +133,15 @@ def list_users(db: Db = None, file: File = "", as_json: Json = False) -> None:
     with _users(db, file) as users:
         found = users.all()
     if as_json:
-        print_json([_shown(u) for u in found])
+        print_json([_shown(user) for user in found])
         return
     terminal = out()
-    wide = max([4, *(len(visible(u.name)) for u in found)])
+    wide = max([4, *(len(visible(user.name)) for user in found)])
     if found:
         terminal.print(Text(f"{fit('NAME', wide)}  ROLE      SINCE       GROUPS", style=DIM))
-    for u in found:
-        groups = ", ".join(map(visible, u.groups))
-        terminal.print(f"{fit(visible(u.name), wide)}  {u.role:<8}  {_day(u.created_at)}  {groups}".rstrip())
+    for user in found:
+        groups = ", ".join(map(visible, user.groups))
+        terminal.print(f"{fit(visible(user.name), wide)}  {user.role:<8}  {_day(user.created_at)}  {groups}".rstrip())
     say(Text(f"{count(len(found), 'user')}.", style=DIM))
 
 
@@ -232,13 +232,13 @@ def keys(name: Name, db: Db = None, file: File = "", as_json: Json = False) -> N
     with _users(db, file) as users:
         found = users.keys(name)
     if as_json:
-        print_json([_shown_key(k) for k in found])
+        print_json([_shown_key(key) for key in found])
         return
     if found:
         out().print(Text("ID            KEY         SINCE       EXPIRES", style=DIM))
-    for k in found:
-        until = "never" if k.expires_at is None else _until(k.expires_at)
-        out().print(f"{k.id}  adj_…{visible(k.hint)}   {_day(k.created_at)}  {until}")
+    for key in found:
+        until = "never" if key.expires_at is None else _until(key.expires_at)
+        out().print(f"{key.id}  adj_…{visible(key.hint)}   {_day(key.created_at)}  {until}")
     say(Text(f"{count(len(found), 'key')}. `adjourn user revoke ID` ends one.", style=DIM))
 
 

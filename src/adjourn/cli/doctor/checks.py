@@ -104,8 +104,11 @@ async def is_whole(database: Database, db: str | None, *, deep: bool) -> list[Fi
     async with Runtime(database.address) as rt:
         checked = await rt.verification()
     runs = database.counts()["runs"]
-    journals = [str(place) for place in checked if place.what in ("journal of", "rows of")]
-    audit = [str(place) for place in checked if place.what not in ("journal of", "rows of")]
+    journals: list[str] = []
+    audit: list[str] = []
+    for place in checked:
+        of_runs = place.what in ("journal of", "rows of")
+        (journals if of_runs else audit).append(str(place))
     for name, places, said in (
         ("journals", journals, f"{count(runs, 'journal')} checked, none broken"),
         ("audit", audit, str(checked)),
@@ -187,20 +190,23 @@ def restored(database: Database, db: str | None) -> list[Finding]:
 async def workers(rt: Runtime, programs: Sequence[str], db: str | None) -> list[Finding]:
     """Runs that could go on and do not: nobody has them, or whoever had them has died."""
     now = rt.store.now()
-    halts = frozenset(h.scope for h in await rt.halts())
+    halts = frozenset(halt.scope for halt in await rt.halts())
     due = [row for row in await rt.store.due(list(programs), 1000) if row.due(now, halts)]
-    died = [r for r in due if r.worker and is_dead(r.worker)]
-    alone = [r for r in due if r not in died and (not r.worker or r.lease_until <= now)]
-    alone = [r for r in alone if now - _due_since(r) > ALONE]
-    misfits = {x.run: x for x in await rt.store.misfits()}
-    alone = [r for r in alone if r.id not in misfits]
-    found = [
-        look("misfit", f"{x.run}: no worker fits: {x.why}", *_remedy(x, db), run_id=x.run)
-        for x in [x for x in misfits.values() if not x.queued][:NAMED]
-    ]
-    found += _named("died", db, [(r, f"{r.id} was left by a worker that died") for r in died])
-    waited = [(r, f"{r.id} has had no worker for {duration(now - _due_since(r))}") for r in alone]
-    found += _named("alone", db, waited)
+    misfits = {misfit.run: misfit for misfit in await rt.store.misfits()}
+    died: list[tuple[RunRow, str]] = []
+    alone: list[tuple[RunRow, str]] = []
+    for row in due:
+        waited = now - _due_since(row)
+        if row.worker and is_dead(row.worker):
+            died.append((row, f"{row.id} was left by a worker that died"))
+        elif (not row.worker or row.lease_until <= now) and waited > ALONE and row.id not in misfits:
+            alone.append((row, f"{row.id} has had no worker for {duration(waited)}"))
+    found: list[Finding] = []
+    for misfit in [misfit for misfit in misfits.values() if not misfit.queued][:NAMED]:
+        text = f"{misfit.run}: no worker fits: {misfit.why}"
+        found.append(look("misfit", text, *_remedy(misfit, db), run_id=misfit.run))
+    found += _named("died", db, died)
+    found += _named("alone", db, alone)
     held = len(due) - len(died) - len(alone) - len(misfits)
     return found or [fine("workers", f"{count(held, 'run')} to advance, none is left alone")]
 
@@ -217,10 +223,10 @@ def _due_since(row: RunRow) -> float:
 
 
 def _named(name: str, db: str | None, rows: list[tuple[RunRow, str]]) -> list[Finding]:
-    found = [
-        look(name, text, "Start one", command(db, "worker", f"app.py:{r.program}"), run_id=r.id)
-        for r, text in rows[:NAMED]
-    ]
+    found: list[Finding] = []
+    for row, text in rows[:NAMED]:
+        start = command(db, "worker", f"app.py:{row.program}")
+        found.append(look(name, text, "Start one", start, run_id=row.id))
     if len(rows) > NAMED:
         found.append(
             look(name, f"and {len(rows) - NAMED:,} more", "See", command(db, "runs", options=("--status", "ready")))
@@ -241,9 +247,9 @@ async def people(rt: Runtime, db: str | None) -> list[Finding]:
             look("failed", f"{count(len(failed), 'run')} failed and can be resumed", *advice, count=len(failed))
         )
     halts: Sequence[Halt] = await rt.halts()
-    for h in halts:
-        text = f"{h.scope} is halted since {duration(rt.store.now() - h.at)} by {h.by}: {h.reason}"
-        found.append(look("halt", text, "Lift it", command(db, "unhalt", h.scope, options=("--reason", "…"))))
+    for halt in halts:
+        text = f"{halt.scope} is halted since {duration(rt.store.now() - halt.at)} by {halt.by}: {halt.reason}"
+        found.append(look("halt", text, "Lift it", command(db, "unhalt", halt.scope, options=("--reason", "…"))))
     return found
 
 
@@ -252,7 +258,7 @@ async def letters(rt: Runtime, db: str | None) -> list[Finding]:
     endpoints = await rt.store.endpoints()
     dead = await rt.store.letters("dead", limit=1000)
     now = rt.store.now()
-    late = [x for x in await rt.store.letters("due", limit=1000) if now - x.at > LATE]
+    late = [letter for letter in await rt.store.letters("due", limit=1000) if now - letter.at > LATE]
     found: list[Finding] = []
     if dead:
         last = dead[-1]
@@ -283,13 +289,17 @@ async def users(rt: Runtime, path: Path, db: str | None) -> list[Finding]:
     if not found:
         return [fine("users", "none: the console is served on this machine only")]
     said: list[Finding] = []
-    if not any(u.role == "admin" for u in found):
+    if not any(user.role == "admin" for user in found):
         said.append(look("users", "nobody is an admin", "Add one", _add_user(db, "admin")))
-    deciders = [u for u in found if u.role in ("approver", "admin")]
+    deciders = [user for user in found if user.role in ("approver", "admin")]
     if not deciders:
         said.append(look("users", "nobody can decide over the API", "Add one", _add_user(db, "approver")))
-    there = {group for u in deciders for group in u.groups}
-    wanted = {group for i in await rt.inbox(limit=1000) for group in i.groups}
+    there: set[str] = set()
+    for user in deciders:
+        there.update(user.groups)
+    wanted: set[str] = set()
+    for interrupt in await rt.inbox(limit=1000):
+        wanted.update(interrupt.groups)
     for group in sorted(wanted - there):
         text = f"something waits for the group {group}, and no approver is in it"
         said.append(look("users", text, "Add one", _add_user(db, "approver", "--group", group)))

@@ -45,19 +45,19 @@ def wrong(name: str, text: str, *advice: str, **details: Any) -> Finding:
 
 def print_findings(found: Sequence[Finding], terminal: Terminal) -> None:
     """One line each, advice below; then, beside the data, how many of each."""
-    space = max([9, *(len(f.name) for f in found)]) + 4
-    for f in found:
-        glyph, colour = MARKS[f.level]
-        for n, piece in enumerate(wrap(visible(f.text), max(20, terminal.width - space))):
-            head = f"{f.name:<{space - 4}}" if n == 0 else " " * (space - 4)
-            terminal.print(Text.assemble((glyph if n == 0 else " ", colour), " ", head, "  ", piece))
-        if f.advice:
-            terminal.print(Text.assemble(" " * space, (f"{f.advice[0]}  ", DIM), f.advice[1]))
-    levels = [f.level for f in found]
+    space = max([9, *(len(finding.name) for finding in found)]) + 4
+    for finding in found:
+        glyph, colour = MARKS[finding.level]
+        for line, piece in enumerate(wrap(visible(finding.text), max(20, terminal.width - space))):
+            head = f"{finding.name:<{space - 4}}" if line == 0 else " " * (space - 4)
+            terminal.print(Text.assemble((glyph if line == 0 else " ", colour), " ", head, "  ", piece))
+        if finding.advice:
+            terminal.print(Text.assemble(" " * space, (f"{finding.advice[0]}  ", DIM), finding.advice[1]))
+    levels = [finding.level for finding in found]
     words = (("fine", "fine"), ("look", "to look at"), ("wrong", "wrong"))
     say(Text(", ".join(f"{levels.count(level)} {word}" for level, word in words if level in levels), style=DIM))
 
 
 def exit_of(found: Sequence[Finding]) -> int:
     """1 if something is wrong."""
-    return 1 if any(f.level == "wrong" for f in found) else 0
+    return 1 if any(finding.level == "wrong" for finding in found) else 0

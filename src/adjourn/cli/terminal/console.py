@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+from collections.abc import Callable, Sequence
 from typing import Any, TextIO
 
 import msgspec
@@ -69,7 +70,7 @@ class Terminal:
         """The last gate: whatever was not made visible before is made visible here."""
         parts: list[tuple[str, Any]] = []
         for piece in text.divide(sorted({at for span in text.spans for at in (span.start, span.end)})):
-            plain = "".join(c if c == "\n" or c.isprintable() else shown(c) for c in piece.plain)
+            plain = "".join(char if char == "\n" or char.isprintable() else shown(char) for char in piece.plain)
             style = piece.spans[0].style if piece.spans else ""
             parts.append((plain if self._utf8 else plain.translate(_ASCII), style))
         return Text.assemble(*parts)
@@ -122,12 +123,17 @@ def fit(text: str, width: int) -> str:
     if size <= width:
         return text + " " * (width - size)
     kept, used = "", 0
-    for c in text:
-        used += cell_len(c)
+    for char in text:
+        used += cell_len(char)
         if used > width - 1:
             break
-        kept += c
+        kept += char
     return fit(kept + "…", width) if width > 0 else ""
+
+
+def widths(rows: Sequence[Sequence[str]], size: Callable[[str], int]) -> list[int]:
+    """How wide each column of a table is, its heading included; `size` measures a cell."""
+    return [max(map(size, column)) for column in zip(*rows, strict=True)]
 
 
 def wrap(text: str, width: int) -> list[str]:
@@ -140,17 +146,17 @@ def wrap(text: str, width: int) -> list[str]:
     pieces: list[str] = []
     start = blank = used = 0
     named = False
-    for n, c in enumerate(text):
-        named = c != "⟩" and (named or c == "⟨")
-        size = cell_len(c)
+    for place, char in enumerate(text):
+        named = char != "⟩" and (named or char == "⟨")
+        size = cell_len(char)
         if used + size > width:
-            cut = blank if blank > start else n
+            cut = blank if blank > start else place
             pieces.append(text[start:cut])
-            used = cell_len(text[cut:n])
+            used = cell_len(text[cut:place])
             start = cut
         used += size
-        if c == "⟨":
-            blank = n
-        elif (c == " " and not named) or c == "⟩":
-            blank = n + 1
+        if char == "⟨":
+            blank = place
+        elif (char == " " and not named) or char == "⟩":
+            blank = place + 1
     return [*pieces, text[start:]]

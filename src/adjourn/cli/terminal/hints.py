@@ -22,7 +22,7 @@ def quoted(text: str) -> str:
     What cannot normally be seen is written as bytes in `$'…'`, which bash, zsh and ksh understand; otherwise any shell does.
     """
     if visible(text) != text:
-        return "$'" + "".join(_escaped(c) for c in text) + "'"
+        return "$'" + "".join(map(_escaped, text)) + "'"
     return text if _PLAIN.fullmatch(text) else shlex.quote(text)
 
 
@@ -45,22 +45,24 @@ def command(db: str | None, verb: str, *arguments: str, options: Sequence[str] =
     """
     here = os.environ.get(VARIABLE) or DEFAULT
     named = [] if db is None or db in (here, f"sqlite:///{here}") else ["--db", without_password(db)]
-    said, more = [quoted(word) for word in arguments], [quoted(word) for word in (*options, *named)]
+    said, more = map(quoted, arguments), map(quoted, (*options, *named))
     if any(word.startswith("-") for word in arguments):  # not an option, although it looks like one
         return " ".join(["adjourn", verb, *more, "--", *said])
     return " ".join(["adjourn", verb, *said, *more])
 
 
-def how_to_decide(db: str | None, i: Interrupt) -> list[tuple[str, str]]:
+def how_to_decide(db: str | None, interrupt: Interrupt) -> list[tuple[str, str]]:
     """What can be done about an interrupt: a word, and the command. Each is about what is shown of it now."""
-    seen = ("--digest", i.digest[:DIGITS])
-    if i.kind == "approval":
+    seen = ("--digest", interrupt.digest[:DIGITS])
+    if interrupt.kind == "approval":
         return [
-            ("Approve", command(db, "approve", i.ref, options=seen)),
-            ("Deny", command(db, "deny", i.ref, options=("--note", "…"))),
+            ("Approve", command(db, "approve", interrupt.ref, options=seen)),
+            ("Deny", command(db, "deny", interrupt.ref, options=("--note", "…"))),
         ]
-    if i.choices:
-        said = [(name.capitalize(), command(db, "answer", i.ref, name, options=seen)) for name in i.choices]
-        together = likeness("", i) is not None
-        return [*said, ("All", command(db, "retry", i.ref, options=("--all", *seen)))] if together else said
-    return [("Answer", command(db, "answer", i.ref, "VALUE", options=seen))]
+    if interrupt.choices:
+        said = [
+            (name.capitalize(), command(db, "answer", interrupt.ref, name, options=seen)) for name in interrupt.choices
+        ]
+        together = likeness("", interrupt) is not None
+        return [*said, ("All", command(db, "retry", interrupt.ref, options=("--all", *seen)))] if together else said
+    return [("Answer", command(db, "answer", interrupt.ref, "VALUE", options=seen))]

@@ -122,11 +122,11 @@ def withdrawable(ask: Callable[[], T], withdrawn: threading.Event) -> T:
         _asked.withdrawn = None
 
 
-def decide(i: Interrupt) -> Choice:
+def decide(interrupt: Interrupt) -> Choice:
     """Ask until the person has decided; raises `Later`."""
-    if i.kind == "approval":
-        return _approval(i)
-    return _question(i) if i.kind == "question" else _choice(i)
+    if interrupt.kind == "approval":
+        return _approval(interrupt)
+    return _question(interrupt) if interrupt.kind == "question" else _choice(interrupt)
 
 
 _APPROVAL = {
@@ -138,9 +138,9 @@ _APPROVAL = {
 }
 
 
-def _approval(i: Interrupt) -> Choice:
-    assert i.call is not None
-    tool = visible(i.call.tool)
+def _approval(interrupt: Interrupt) -> Choice:
+    assert interrupt.call is not None
+    tool = visible(interrupt.call.tool)
     heading = Text.assemble(("a", "bold"), "pprove once  ", ("r", "bold"), " for this run  ", ("e", "bold"), "dit  ",
                             ("d", "bold"), "eny  ", ("l", "bold"), "ater")  # fmt: skip
     while True:
@@ -150,8 +150,8 @@ def _approval(i: Interrupt) -> Choice:
             case "r" if confirm(f"Approve {tool} in this run whenever it comes with exactly these arguments?"):
                 return Choice("approve", scope="run")
             case "edit":
-                edited = edit(i.call.arguments, i.answer_schema)
-                if edited != i.call.arguments and confirm("Approve the edited action, exactly as shown?"):
+                edited = edit(interrupt.call.arguments, interrupt.answer_schema)
+                if edited != interrupt.call.arguments and confirm("Approve the edited action, exactly as shown?"):
                     return Choice("approve", edit=edited)
             case "deny":
                 note = read(Text.assemble("Why? The agent reads it; - for no reason ", ("› ", DIM)))
@@ -200,8 +200,8 @@ def parse(text: str, schema: Any) -> Any:
         return text
 
 
-def _question(i: Interrupt) -> Choice:
-    schema = i.answer_schema
+def _question(interrupt: Interrupt) -> Choice:
+    schema = interrupt.answer_schema
     if isinstance(schema, dict) and schema.get("type") == "boolean":
         return Choice("answer", confirm("Your answer?"))
     say(Text(f"The answer is {schema_word(schema)}. Ctrl-D leaves it for later.", style=DIM))
@@ -217,15 +217,15 @@ def _question(i: Interrupt) -> Choice:
             return Choice("answer", value)
 
 
-def _choice(i: Interrupt) -> Choice:
+def _choice(interrupt: Interrupt) -> Choice:
     while True:
-        name = pick({**i.choices, "later": "leave it as it is"})
+        name = pick({**interrupt.choices, "later": "leave it as it is"})
         if name == "later":
             raise Later
         value: dict[str, Any] = {"choice": name}
-        if i.kind == "in_doubt" and name == "happened" and "undo" not in i.choices[name]:
+        if interrupt.kind == "in_doubt" and name == "happened" and "undo" not in interrupt.choices[name]:
             value["result"] = _json("Its result, as JSON; null if there is none")
-        if i.kind == "limit" and name == "extend":
+        if interrupt.kind == "limit" and name == "extend":
             value["amount"] = _json("By how much?")
         extra = {k: v for k, v in value.items() if k != "choice"}
         if confirm(f"{name}{' ' + exact(extra) if extra else ''}: is that it?"):

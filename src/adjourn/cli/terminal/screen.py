@@ -48,10 +48,10 @@ class Screen:
 
     def _put(self) -> None:
         room = max(10, self.terminal.columns - 1)  # a full line would wrap, and then could not be found again
-        for n, line in enumerate(self._below):
+        for place, line in enumerate(self._below):
             line = line.copy()
             line.truncate(room, overflow="ellipsis")
-            self.terminal.print(line, end="\n" if n < len(self._below) - 1 else "")
+            self.terminal.print(line, end="\n" if place < len(self._below) - 1 else "")
         self._height = len(self._below)
         self.terminal.flush()
 

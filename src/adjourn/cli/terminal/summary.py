@@ -1,6 +1,6 @@
 """How a run in the foreground came to rest, told: its output as data, the rest as talk, and the commands that go on."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -72,8 +72,7 @@ class Ending:
         self._output(outcome.status, None)
         line = Text.assemble(sentence_mark("cancelled"), f". {len(outcome.undone)} undone")
         if left := outcome.residue:
-            named = "; ".join(f"{visible(str(x.get('tool')))} {arguments(x.get('arguments'))}, "
-                              f"{visible(str(x.get('why', '')))}" for x in left)  # fmt: skip
+            named = "; ".join(map(_left, left))
             line = Text.assemble(line, ", ", (f"{len(left)} left behind", "red"), f": {named}")
         say(Text.assemble(line, "."))
 
@@ -92,14 +91,14 @@ class Ending:
                 ]
             )
             return
-        waiting = [i for i in outcome.interrupts if i.kind not in ("timer", "event")]
+        waiting = [interrupt for interrupt in outcome.interrupts if interrupt.kind not in ("timer", "event")]
         say(
             Text.assemble(
                 sentence_mark(outcome.status), f" for a person: {count(len(waiting), 'item')}. Nothing is lost."
             )
         )
-        for i in waiting:
-            self._hints((word.lower(), typed) for word, typed in how_to_decide(db, i))
+        for interrupt in waiting:
+            self._hints((word.lower(), typed) for word, typed in how_to_decide(db, interrupt))
         self._hints([("here", self._here())])
 
     def failed(self, failed: RunFailed) -> int:
@@ -115,3 +114,8 @@ class Ending:
     def _hints(self, hints: Iterable[tuple[str, str]]) -> None:
         if self.place.saved:
             say(*(Text.assemble((f"   {word:<8}", DIM), typed) for word, typed in hints))
+
+
+def _left(call: Mapping[str, Any]) -> str:
+    """A call that was left behind, and why."""
+    return f"{visible(str(call.get('tool')))} {arguments(call.get('arguments'))}, {visible(str(call.get('why', '')))}"

@@ -43,8 +43,8 @@ def fields(value: Any, schema: Any = None, name: str = "", root: Any = None) -> 
             label = visible(key) if key else '""'
             yield from fields(item, known.get(key), f"{name}.{label}" if name else label, root)
     elif isinstance(value, list) and value:
-        for n, item in enumerate(cast("list[Any]", value)):
-            yield from fields(item, here.get("items"), f"{name}[{n}]", root)
+        for place, item in enumerate(cast("list[Any]", value)):
+            yield from fields(item, here.get("items"), f"{name}[{place}]", root)
     else:
         yield Field(name, type_word(value, here), value)
 
@@ -72,7 +72,7 @@ def schema_word(schema: Any) -> str:
         return "any JSON value"
     known = cast("dict[str, Any]", schema)
     if "enum" in known:
-        return "one of " + ", ".join(exact(v) for v in known["enum"])
+        return "one of " + ", ".join(map(exact, known["enum"]))
     if set(known) <= {"type", "title", "description"} and known.get("type") in _TYPES:
         return _TYPES[known["type"]]
     return "JSON that fits " + exact(known)
@@ -97,17 +97,21 @@ def _resolved(schema: Any, root: Any) -> dict[str, Any]:
 
 def rows(found: list[Field], width: int) -> Iterator[Text]:
     """The fields in columns; long values wrap in theirs, and nothing is cut."""
-    names = min(NAME, max((_size(f) for f in found), default=0))
-    for f in found:
-        text = exact(f.value)
-        pieces = [piece for line in _broken(text) for piece in wrap(line, max(20, width - names - 12))]
-        sizes = ["", f"{len(f.value):,} ch"] if isinstance(f.value, str) and len(pieces) > 1 else [""]
-        if _size(f) > names:
-            yield Text(f"  {f.name}", style="bold")
-        for n, piece in enumerate(pieces):
-            name = f.name if n == 0 and _size(f) <= names else ""
-            kind = f.type if n == 0 else sizes[1] if n == 1 and len(sizes) > 1 else ""
-            aid = f" ({f.value:,})" if type(f.value) is int and abs(f.value) >= 1000 else ""
+    names = min(NAME, max(map(_size, found), default=0))
+    for field in found:
+        text = exact(field.value)
+        pieces: list[str] = []
+        for line in _broken(text):
+            pieces += wrap(line, max(20, width - names - 12))
+        kinds = [field.type]
+        if isinstance(field.value, str) and len(pieces) > 1:
+            kinds.append(f"{len(field.value):,} ch")
+        if _size(field) > names:
+            yield Text(f"  {field.name}", style="bold")
+        for place, piece in enumerate(pieces):
+            name = field.name if place == 0 and _size(field) <= names else ""
+            kind = kinds[place] if place < len(kinds) else ""
+            aid = f" ({field.value:,})" if type(field.value) is int and abs(field.value) >= 1000 else ""
             yield Text.assemble(
                 "  ",
                 (name + " " * (names - cell_len(name)), "bold"),
@@ -117,14 +121,16 @@ def rows(found: list[Field], width: int) -> Iterator[Text]:
                 marked(piece),
                 (aid, DIM),
             )
-        if unseen := hidden(f.value) if isinstance(f.value, str) else 0:
+        if unseen := hidden(field.value) if isinstance(field.value, str) else 0:
             verb = "characters that cannot normally be seen"
-            yield Text(f"  ! {f.name or 'it'} has {count(unseen, verb.replace('ters', 'ter', 1), verb)}", style="red")
+            yield Text(
+                f"  ! {field.name or 'it'} has {count(unseen, verb.replace('ters', 'ter', 1), verb)}", style="red"
+            )
 
 
-def _size(f: Field) -> int:
+def _size(field: Field) -> int:
     """The columns of a field's name, counted as far as they matter."""
-    return cell_len(f.name[: NAME + 1])
+    return cell_len(field.name[: NAME + 1])
 
 
 def marked(text: str) -> Text:
