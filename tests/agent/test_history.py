@@ -290,15 +290,15 @@ async def later(messages: Sequence[Message]) -> Sequence[Message]:
     ("history", "says"),
     [
         ([trim], r"history=\[trim\] needs its limits: call trim\(…\)"),
-        (["trim"], "a history processor is a plain function of one argument, the messages"),
+        (["trim"], "a history processor must be a plain function of one argument, the messages"),
         ([later], "later is not"),
         ([list], "is not"),
         ([lambda one, two: one], "is not"),  # pyright: ignore
         ([list], "list is not"),
         ([trim(messages=3), summarise(after=90)], "must be the first of history="),
         ([summarise(after=99), summarise(after=99)], "must be the first of history=, and the only one"),
-        ("trim", "history= is a list of processors"),
-        (3, "history= is a list of processors"),
+        ("trim", "history= must be a list of processors"),
+        (3, "history= must be a list of processors"),
     ],
 )
 def test_what_is_no_processor_is_refused_where_it_is_written(history: Any, says: str) -> None:
@@ -310,12 +310,12 @@ def test_what_is_no_processor_is_refused_where_it_is_written(history: Any, says:
     ("make", "says"),
     [
         (lambda: trim(), "trim takes a limit"),
-        (lambda: trim(messages=0), "messages= is a whole number, at least 1"),
-        (lambda: trim(tokens=True), "tokens= is a whole number"),
-        (lambda: drop_tool_results(keep=-1), "keep= is a whole number, at least 0"),
-        (lambda: summarise(after=5, keep=5), "keep= is less than after="),
-        (lambda: summarise(after=5, keep=0), "keep= is a whole number, at least 1"),
-        (lambda: summarise(after=50, instructions=""), "instructions= is a text"),
+        (lambda: trim(messages=0), "messages= must be an integer of at least 1"),
+        (lambda: trim(tokens=True), "tokens= must be an integer"),
+        (lambda: drop_tool_results(keep=-1), "keep= must be an integer of at least 0"),
+        (lambda: summarise(after=5, keep=5), "keep= must be less than after="),
+        (lambda: summarise(after=5, keep=0), "keep= must be an integer of at least 1"),
+        (lambda: summarise(after=50, instructions=""), "instructions= must be a non-empty string"),
         (lambda: summarise(after=50, model="gpt"), "does not name its provider"),
     ],
 )

@@ -271,7 +271,7 @@ async def test_an_id_that_could_be_mistaken_for_something_else_is_refused(wrong:
         """Work."""
         pause_for(interrupt_id=wrong)
 
-    assert "interrupt_id must be a short text" in (await agent_of(work).run("go")).output
+    assert "interrupt_id must be a short string" in (await agent_of(work).run("go")).output
 
 
 async def test_an_id_given_twice_in_one_run_is_refused() -> None:
@@ -323,10 +323,10 @@ async def test_generated_ids_differ_between_runs_and_given_ones_do_not() -> None
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"resume_to": "later"}, "resume_to is 'next' or 'self'"),
-        ({"on_expiry": "approve"}, "on_expiry is"),
-        ({"type": ""}, "type is a word"),
-        ({"type": 5}, "type is a word"),
+        ({"resume_to": "later"}, "resume_to must be 'next' or 'self'"),
+        ({"on_expiry": "approve"}, "on_expiry must be"),
+        ({"type": ""}, "type must be a word"),
+        ({"type": 5}, "type must be a word"),
         ({"expires_in": -1}, "expires_in must be seconds"),
         ({"expires_in": float("nan")}, "expires_in must be seconds"),
         ({"answer_schema": {"type": "nonsense"}}, "not a valid JSON Schema"),

@@ -104,7 +104,7 @@ class TestG34:
             assert len(office.ledger) == 0
             told = [record.error for record in await office.records(run) if isinstance(record, Returned | Faulted)]
             assert len(told) == 2
-            assert all("the person was asked 'pay?'; the body now asks 'is this fraud?'" in error for error in told)
+            assert all("the person was asked 'pay?', but the body now asks 'is this fraud?'" in error for error in told)
 
 
 async def test_g34_answers_do_not_change_places() -> None:

@@ -67,7 +67,7 @@ async def test_an_undo_cannot_wait_for_a_person(kind: Kind, bank: Bank) -> None:
         assert await place.rests(run) == "stuck"
         [asked] = await rt.inbox(run="r")
     assert asked.kind == "undo"
-    assert "only tools and chunks can wait" in asked.payload["error"]
+    assert "only tools and chunks can" in asked.payload["error"]
     assert bank.count("undoing") == len(place.all(Faulted)) == 3
 
 

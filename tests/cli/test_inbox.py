@@ -214,5 +214,5 @@ def test_the_same_request_gets_the_same_answer_however_the_item_is_named(adjourn
 
 def test_an_agent_does_not_approve_itself(adjourn: Run, waiting: str) -> None:
     said = adjourn("approve", waiting, "--by", "refunds")
-    assert said.code != 0 and "people decide, not those who ask" in said.err
+    assert said.code != 0 and "an agent cannot decide its own requests" in said.err
     assert adjourn("approve", waiting, "--by", "ana").code == 0

@@ -74,7 +74,7 @@ def test_a_person_signs_at_the_terminal(adjourn: Run, waiting: str, verb: str) -
 
 
 def test_a_key_that_is_none_is_told(adjourn: Run, waiting: str) -> None:
-    for file, why in (("nothing.key", "cannot be read"), (SHOP, "is no signing key|everybody on this machine")):
+    for file, why in (("nothing.key", "cannot be read"), (SHOP, "is not a signing key|every user of this machine")):
         said = adjourn("approve", waiting, "--by", "ana", "--signing-key", file)
         assert said.code == 2 and said.out == "" and any(part in said.err for part in why.split("|"))
 

@@ -39,6 +39,6 @@ def test_its_lines_have_the_digest(adjourn: Run, waiting: str) -> None:
 def test_what_is_no_request_is_refused(adjourn: Run, waiting: str) -> None:
     said = adjourn("requests", waiting, "--at", "1")
     assert said.code == 1 or said.code == 2
-    assert "record 1" in said.err and "is no model's reply" in said.err
+    assert "record 1" in said.err and "is not a model's reply" in said.err
     said = adjourn("requests", waiting, "--lines")
     assert said.code == 2 and "say which with --at RECORD" in said.err

@@ -240,7 +240,7 @@ def test_an_input_can_come_from_stdin(process: Run) -> None:
         ([f"{YARD}:deploy", "--resume", "7Q2M"], "7Q2M"),
         ([f"{YARD}:deploy", "x", "--instruction", "y"], "--instruction goes with --resume"),
         ([f"{YARD}:deploy", "{", "--data"], "INPUT"),
-        ([f"{YARD}:deploy", "--data"], "there is no INPUT"),
+        ([f"{YARD}:deploy", "--data"], "INPUT is missing"),
         ([f"{YARD}:deploy", "x", "--id", "a:b"], "run_id"),
     ],
 )

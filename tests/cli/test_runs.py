@@ -40,7 +40,7 @@ def test_runs_as_json_and_filtered(adjourn: Run) -> None:
 
 def test_a_status_or_label_that_cannot_be_is_wrong_input(adjourn: Run, waiting: str) -> None:
     said = adjourn("runs", "--status", "sleeping")
-    assert said.code == 2 and "no status 'sleeping'" in said.err and "invalid · 422" in said.err
+    assert said.code == 2 and "unknown status 'sleeping'" in said.err and "invalid · 422" in said.err
     assert adjourn("runs", "--label", "nothing").code == 2
 
 

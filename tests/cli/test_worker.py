@@ -119,7 +119,7 @@ def test_a_killed_worker_is_replaced_and_the_key_is_the_same(worker: Callable[..
     ("reference", "says"),
     [
         ("nothing", "write app.py:agent"),
-        ("absent.py:agent", "there is no file"),
+        ("absent.py:agent", "not found"),
         ("no_such_module:agent", "ModuleNotFoundError"),
         (f"{SHOP}:nobody", "ts agents and flows are: refunds, asker, failing, sender"),
         (f"{SHOP}:number", "is int"),

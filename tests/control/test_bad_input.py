@@ -105,7 +105,7 @@ def test_conditions_say_what_they_take() -> None:
     with pytest.raises(InvalidDefinition):
         MaxTime(timedelta(seconds=-1))
     for leaf in (TextMention, ToolCalled):
-        with pytest.raises(InvalidDefinition, match="not empty"):
+        with pytest.raises(InvalidDefinition, match="non-empty string"):
             leaf("")
     with pytest.raises(InvalidDefinition, match="'stop' or 'pause'"):
         MaxSteps(1).then("explode")  # type: ignore[arg-type] # pyright: ignore
@@ -159,7 +159,7 @@ async def test_on_cancel_takes_a_function_and_the_call_goes_on_to_fail_in_words(
     async with stage(folder, Agent("bad", model=Play(ledger), tools=[tool(bad)])) as on:
         run = await on.start(script("r", does(call("bad")), says("done")))
         await on.rest(run, "completed")
-        assert "on_cancel takes a function" in on.ledger.requests("r")[1][-1]["content"]
+        assert "on_cancel needs a function" in on.ledger.requests("r")[1][-1]["content"]
 
 
 @pytest.mark.parametrize(

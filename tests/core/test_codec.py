@@ -261,7 +261,7 @@ def test_a_hundred_megabytes_are_refused_without_being_read() -> None:
     text = "[" * 100_000_000
 
     def refuse() -> None:
-        with pytest.raises(Invalid, match=f"100,000,000 bytes; at most {MAX_BYTES:,}"):
+        with pytest.raises(Invalid, match=f"100,000,000 bytes, and at most {MAX_BYTES:,}"):
             loads(text)
 
     seconds, megabytes = measured(refuse)

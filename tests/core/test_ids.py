@@ -84,7 +84,7 @@ def test_an_id_of_the_alphabet_is_taken_as_it_is(id: str) -> None:
 
 @pytest.mark.parametrize("id", BAD)
 def test_any_other_is_refused_naming_the_argument_and_the_alphabet(id: Any) -> None:
-    with pytest.raises(Invalid, match=r"^interrupt_id must be a short text of letters.*at most 200 characters, got"):
+    with pytest.raises(Invalid, match=r"^interrupt_id must be a short string of letters.*at most 200 characters, got"):
         check_chosen(id, "interrupt_id")
 
 

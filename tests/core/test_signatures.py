@@ -226,7 +226,7 @@ def test_a_line_that_was_printed_is_read_back(name: str, person: bool, groups: t
 @pytest.mark.parametrize(
     ("line", "why"),
     [
-        (f"rsa {KEY} authority prod", "'rsa' is no kind of key"),
+        (f"rsa {KEY} authority prod", "'rsa' is not a supported kind of key"),
         ("ed25519", "there is more to a decider"),
         (f"ed25519 {KEY}", "there is more to a decider"),
         (f"ed25519 {KEY} authority", "neither `authority NAME` nor `person=NAME`"),
@@ -234,9 +234,9 @@ def test_a_line_that_was_printed_is_read_back(name: str, person: bool, groups: t
         (f"ed25519 {KEY} person=", "neither `authority NAME` nor `person=NAME`"),
         (f"ed25519 {KEY} person=@worker", "neither `authority NAME` nor `person=NAME`"),
         (f"ed25519 {KEY} prod", "neither `authority NAME` nor `person=NAME`"),
-        (f"ed25519 {KEY[:-4]} authority prod", "no public key: 32 bytes in base64"),
-        ("ed25519 ???? authority prod", "no public key: 32 bytes in base64"),
-        (f"ed25519 {KEY} authority prod until=soon", "until='soon' is no date; write it as until=2027-01-01"),
+        (f"ed25519 {KEY[:-4]} authority prod", "not a public key: 32 bytes in base64"),
+        ("ed25519 ???? authority prod", "not a public key: 32 bytes in base64"),
+        (f"ed25519 {KEY} authority prod until=soon", "until='soon' is not a date; write it as until=2027-01-01"),
         (f"ed25519 {KEY} authority prod groups=leads", "groups= is for a person"),
         (f"ed25519 {KEY} person=ana role=admin", "'role=admin' is not understood"),
         (f"ed25519 {KEY} person=ana until=2027-01-01 until=2028-01-01", "is not understood"),
@@ -253,7 +253,7 @@ def test_a_line_that_is_wrong_is_refused_by_file_and_number(line: str, why: str)
 
 @pytest.mark.parametrize("text", ["", "\n\n", "# nobody\n"])
 def test_a_file_that_names_nobody_is_refused(text: str) -> None:
-    with pytest.raises(InvalidDefinition, match="names nobody.*add lines such as `ed25519 BASE64 authority NAME"):
+    with pytest.raises(InvalidDefinition, match="names no decider.*add lines such as `ed25519 BASE64 authority NAME"):
         read_ring(text, "f")
 
 

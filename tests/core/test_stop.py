@@ -114,7 +114,7 @@ def test_a_time_limit_of_zero_is_refused_also_as_a_timedelta() -> None:
 @pytest.mark.parametrize("make", [TextMention, ToolCalled, External])
 @pytest.mark.parametrize("text", ["", None, 5])
 def test_a_condition_on_nothing_is_refused_when_it_is_made(make: Callable[[Any], Stop], text: Any) -> None:
-    with pytest.raises(InvalidDefinition, match="not empty"):
+    with pytest.raises(InvalidDefinition, match="needs a non-empty string"):
         make(text)
 
 

@@ -55,7 +55,7 @@ def test_a_key_is_never_replaced(key: SigningKey, tmp_path: Path) -> None:
 def test_a_key_that_everybody_can_use_is_refused(key: SigningKey, tmp_path: Path, mode: int) -> None:
     key.save(tmp_path / "key")
     (tmp_path / "key").chmod(mode)
-    with pytest.raises(InvalidDefinition, match="everybody on this machine can use the key.*chmod 600"):
+    with pytest.raises(InvalidDefinition, match="every user of this machine can read the key.*chmod 600"):
         SigningKey.load(tmp_path / "key")
     (tmp_path / "key").chmod(0o640)  # a group of its own is how secrets are mounted
     SigningKey.load(tmp_path / "key")
@@ -67,9 +67,9 @@ def test_what_is_no_signing_key_is_refused_by_its_name(key: SigningKey, tmp_path
 
     other = X25519PrivateKey.generate().private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
     for text, why in (
-        (b"", "is no signing key"),
-        (b"secret", "is no signing key"),
-        (key.line("prod").encode(), "is no signing key"),
+        (b"", "is not a signing key"),
+        (b"secret", "is not a signing key"),
+        (key.line("prod").encode(), "is not a signing key"),
         (other, "a key of another kind, not Ed25519"),
     ):
         (tmp_path / "key").write_bytes(text)
@@ -78,9 +78,9 @@ def test_what_is_no_signing_key_is_refused_by_its_name(key: SigningKey, tmp_path
             SigningKey.load(tmp_path / "key")
     with pytest.raises(InvalidDefinition, match="cannot be read: No such file"):
         SigningKey.load(tmp_path / "nowhere")
-    with pytest.raises(InvalidDefinition, match="signing_key= is the path"):
+    with pytest.raises(InvalidDefinition, match="signing_key= must be the path"):
         Runtime("memory://", signing_key=5)  # pyright: ignore[reportArgumentType]
-    with pytest.raises(InvalidDefinition, match="signing_key= is the path"):
+    with pytest.raises(InvalidDefinition, match="signing_key= must be the path"):
         Runtime("memory://", signing_key="")
 
 
@@ -100,7 +100,7 @@ def test_deciders_are_a_path_lines_or_themselves(key: SigningKey, tmp_path: Path
         assert found is not None and flaw(found, signed(key)) == ""
     assert Deciders.of(None) is None and Deciders.of(made) is made
     for wrong in (5, [b"x"], object()):
-        with pytest.raises(InvalidDefinition, match="deciders= is the path of a file, its lines, or a Deciders"):
+        with pytest.raises(InvalidDefinition, match="deciders= must be the path of a file, its lines, or a Deciders"):
             Deciders.of(wrong)  # pyright: ignore[reportArgumentType]
 
 

@@ -184,9 +184,9 @@ WRONG: dict[str, Wrong] = {
     "a branch that is open": (lambda f: f.batch(x=f.branch().for_each().to(a)), "everything in it closed"),
     "a chain as a branch": (lambda f: f.batch(x=f.to(a)), r"begun with the branch\(\)"),
     "another flow's branch": (lambda f: f.batch(x=Flow("g").branch().to(a)), "of flow 'f'"),
-    "concurrency": (lambda f: f.for_each(concurrency=-1), "concurrency is a whole number"),
+    "concurrency": (lambda f: f.for_each(concurrency=-1), "concurrency must be an integer"),
     "a chunk of two parameters": (lambda f: f.to(TWO), "takes one parameter"),
-    "a name as the chunk": (lambda f: f.chunk(TEXT), "a chunk is a function; its name is given with @flow.chunk.name='x'"),
+    "a name as the chunk": (lambda f: f.chunk(TEXT), "a chunk must be a function, got 'x'; to name one use @flow.chunk.name='x'"),
     "an undo of one parameter": (lambda f: f.chunk(undo=ONLY)(a), "'a': undo takes the context, the chunk's input and its"),
     "a verify of one parameter": (
         lambda f: f.chunk(effect="verifiable", verify=ONLY)(a), "verify takes the context and the chunk's input",
@@ -194,16 +194,16 @@ WRONG: dict[str, Wrong] = {
     "a generator": (lambda f: f.to(generator), r"an async generator; return its result, and ctx\.publish"),
     "a chunk of none": (lambda f: f.chunk(name="none")(NONE), "takes one parameter"),
     "a chunk that was called": (lambda f: f.to(a(NOTHING)), "'a' was called; pass the function itself"),
-    "not a chunk": (lambda f: f.to(7), "a chunk is a function"),
+    "not a chunk": (lambda f: f.to(7), "a chunk must be a function"),
     "an unknown name": (lambda f: f.to("nobody"), "has no chunk 'nobody'"),
     "a name with a mark": (lambda f: f.chunk(name="a!b")(a), "without / # "),
     "two functions of one name": (lambda f: (f.to(a), f.chunk(name="a")(b)), "two chunks named 'a'; give one another"),
     "two lambdas": (lambda f: f.to(ONE).to(OTHER), r"two chunks named '<lambda>'.*flow\.chunk\(name="),
     "a condition of another's name": (lambda f: (f.to(a), f.if_(named("a"))), "two chunks named 'a'"),
-    "an effect": (lambda f: f.chunk(effect="none")(a), "effect= is read"),  # type: ignore[call-overload]
+    "an effect": (lambda f: f.chunk(effect="none")(a), "effect= must be read"),  # type: ignore[call-overload]
     "verifiable without verify": (lambda f: f.chunk(effect="verifiable")(a), "go together"),
-    "an event": (lambda f: f.when("@close"), "an event is a name"),
-    "an event with a slash": (lambda f: f.to(a).emit("x/y"), "an event is a name"),
+    "an event": (lambda f: f.when("@close"), "an event must be a name"),
+    "an event with a slash": (lambda f: f.to(a).emit("x/y"), "an event must be a name"),
     "when nothing": (lambda f: f.when(), "when takes"),
     "any and all": (lambda f: f.when("x", all=["y"]), "when takes"),
     "all of the same": (lambda f: f.when(all=["y", "y"]), "when takes"),
@@ -261,5 +261,5 @@ def test_a_flows_name_may_be_part_of_an_id(name: Any) -> None:
 
 def test_a_stop_is_a_condition() -> None:
     Flow("f", stop=MaxSteps(3))
-    with pytest.raises(InvalidDefinition, match="stop= takes conditions"):
+    with pytest.raises(InvalidDefinition, match="stop= must be conditions"):
         Flow("f", stop=3)  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]

@@ -106,7 +106,7 @@ async def test_an_event_from_outside_begins_chains_and_resolves_what_waits_once(
     id = only(one)
     await one.emit("paid", 5, by="till")
     assert one.pending_interrupts == {}
-    with pytest.raises(InterruptClosed, match="its event came"):
+    with pytest.raises(InterruptClosed, match="the event it was waiting for arrived"):
         await one.continue_with(id, 6)
     assert await one.close() == {"kept": [5]}
 
@@ -270,12 +270,12 @@ async def test_an_event_has_a_name(wrong: Any) -> None:
     flow = Flow("f")
 
     async def emit(ctx: FlowContext) -> None:
-        with pytest.raises(InvalidDefinition, match="an event is a name"):
+        with pytest.raises(InvalidDefinition, match="an event must be a name"):
             ctx.emit(wrong)
 
     flow.to(emit)
     one = await started(flow)
-    with pytest.raises(InvalidDefinition, match="an event is a name"):
+    with pytest.raises(InvalidDefinition, match="an event must be a name"):
         await one.emit(wrong)
     assert one.status == "waiting"
 

@@ -171,7 +171,7 @@ async def test_a_note_is_read_by_the_chunks_that_start_after_it() -> None:
     await one.resume("and brief")
     await one.emit("read")
     assert await one.close() == {"kept": [1], "notes": ["be kind", "and brief"]}
-    with pytest.raises(Invalid, match="not empty"):
+    with pytest.raises(Invalid, match="non-empty string"):
         await one.say("")
 
 

@@ -54,9 +54,9 @@ async def undeclared(ctx: Any) -> None:
 TOLD: dict[Callable[[Any], Any], str] = {
     awaits_an_event: "pause_for, emit and publish of the context are plain calls, without await",
     awaits_what_it_publishes: "plain calls, without await",
-    payload_first: "takes a type, a word of your own such as 'approval', and then the payload",
-    no_such_way: r"resume_to is 'next', 'self' or \{'event': name\}, not 'nxt'",
-    no_such_target: r"resume_to is 'next', 'self' or \{'event': name\}",
+    payload_first: "the type must be a word of your own such as 'approval'.*pass the payload after it",
+    no_such_way: r"resume_to must be 'next', 'self' or \{'event': name\}, got 'nxt'",
+    no_such_target: r"resume_to must be 'next', 'self' or \{'event': name\}",
     two_ways: "resume_event= is short for",
     sets_an_attribute: "no attribute 'count'",
     undeclared: r"this chunk needs the resource db; .*declare it with @flow.chunk\(resources=\[…\]\)",
@@ -103,7 +103,7 @@ async def test_a_resource_that_was_not_passed_may_be_asked_for() -> None:
 
 async def test_resources_are_given_by_name() -> None:
     names: Any = ["db"]
-    with pytest.raises(Invalid, match=r"takes the live objects by name, \{name: object\}, not \['db'\]"):
+    with pytest.raises(Invalid, match=r"must be the live objects by name, \{name: object\}, got \['db'\]"):
         approval().create_execution(resources=names)
 
 
@@ -111,7 +111,7 @@ async def test_an_interrupt_is_answered_by_itself_and_something_else_leaves_it_o
     one = await started(approval(), "T-1")
     [interrupt] = one.pending_interrupts.values()
     wrong: Any = one.pending_interrupts
-    with pytest.raises(Invalid, match="takes the id of an interrupt, a key of pending_interrupts"):
+    with pytest.raises(Invalid, match="needs the id of an interrupt, a key of pending_interrupts"):
         await one.continue_with(wrong, True)
     await one.continue_with(interrupt, True)
     assert await one.close() == {"decision": True}

@@ -275,7 +275,7 @@ async def test_a_resume_to_that_does_not_exist(wrong: Any) -> None:
         ctx.pause_for("q", resume_to=wrong)
 
     flow.to(work)
-    with pytest.raises(RunFailed, match="resume_to is|an event is a name"):
+    with pytest.raises(RunFailed, match="resume_to must be|an event must be a name"):
         await started(flow)
 
 

@@ -141,7 +141,7 @@ async def test_a_key_is_a_text() -> None:
         ctx.state[1] = 1  # type: ignore[index] # pyright: ignore[reportArgumentType]
 
     flow.to(work)
-    with pytest.raises(RunFailed, match="a key of the state is a text") as failed:
+    with pytest.raises(RunFailed, match="a key of the state must be a string") as failed:
         await flow.start()
     assert isinstance(failed.value.__cause__, InvalidDefinition)
 

@@ -83,12 +83,12 @@ async def test_a_scope_is_said_to_be_none(wrong: Any, tmp_path: Path) -> None:
 async def test_an_archive_is_a_folder_or_left_out(wrong: Any, tmp_path: Path) -> None:
     async with Runtime(f"sqlite:///{tmp_path / 'a.db'}", [talker()]) as rt:
         await (await rt.start(rt.programs["talker"], "hi", run_id="old", by="ana")).wait(LIMIT)
-        with pytest.raises(InvalidDefinition, match="archive= is a folder"):
+        with pytest.raises(InvalidDefinition, match="archive= must be a folder"):
             await rt.prune(older=0, by="ann", archive=wrong)
         assert (await rt.store.get("old")).id == "old"
         with pytest.raises(InvalidDefinition, match="only runs that have ended"):
             await rt.prune(older=0, by="ann", status=5)  # pyright: ignore[reportArgumentType]
-    with pytest.raises(InvalidDefinition, match="archive= is a folder"):
+    with pytest.raises(InvalidDefinition, match="archive= must be a folder"):
         Runtime(f"sqlite:///{tmp_path / 'a.db'}", [talker()], retain="1d", archive=wrong)
 
 

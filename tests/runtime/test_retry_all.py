@@ -250,5 +250,5 @@ async def test_what_was_seen_must_still_be_there_and_somebody_must_decide(rt: Ru
     with pytest.raises(Invalid, match="who decides"):
         await rt.retry_all(one, by="")
     [refused, _] = await rt.retry_all(one, by="asks")
-    assert "people decide" in str(refused.refused)
+    assert "cannot decide its own requests" in str(refused.refused)
     assert len(await rt.store.inbox(Filter())) == 2

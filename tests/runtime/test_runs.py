@@ -97,7 +97,7 @@ async def test_runs_are_listed_newest_first_and_filtered(address: str, ledger: L
         assert await ids(label=("team", "north")) == ["c", "a"]
         assert await ids(limit=2) == ["c", "b"]
         assert await ids(after="b") == ["a"]
-        with pytest.raises(Invalid, match="no status"):
+        with pytest.raises(Invalid, match="unknown status"):
             await rt.runs(status="sleeping")
         for wrong in (0, 1001, True, "3"):
             with pytest.raises(Invalid, match="limit"):

@@ -29,6 +29,6 @@ async def test_a_record_that_is_no_reply_is_not_found(admin: Client) -> None:
     run = (await admin.waiting("refunds"))["run_id"]
     for seq in ("1", "999"):
         answer = await admin.get(f"runs/{run}/requests", params={"at": seq})
-        assert answer.status_code == 404 and "is no model's reply" in answer.json()["detail"]
+        assert answer.status_code == 404 and "is not a model's reply" in answer.json()["detail"]
     assert (await admin.get(f"runs/{run}/requests", params={"at": "x"})).status_code == 422
     assert (await admin.get("runs/nobody/requests")).status_code == 404

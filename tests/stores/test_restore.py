@@ -64,9 +64,9 @@ def damaged(backup: Path) -> None:
 BAD: dict[str, tuple[Callable[[Path], Any], str]] = {
     "damaged": (damaged, "damaged|cannot be read"),
     "no database": (lambda b: b.write_text("a text, long enough to be taken for a database" * 50), "cannot be read"),
-    "of something else": (lambda b: (b.unlink(), change(b, "create table mine (n)")), "something else"),
+    "of something else": (lambda b: (b.unlink(), change(b, "create table mine (n)")), "not an Adjourn database"),
     "empty": (lambda b: b.write_bytes(b""), "not a backup"),
-    "newer": (lambda b: change(b, "pragma user_version = 999"), "newer Adjourn"),
+    "newer": (lambda b: change(b, "pragma user_version = 999"), "newer version"),
     "edited": (
         lambda b: change(b, "update journal set body = replace(body, 'agent', 'Agent') where seq = 1"),
         "not as it was written",
@@ -157,7 +157,7 @@ async def test_a_database_of_something_else_is_not_replaced(path: Path, backup: 
     back_up(path, backup)
     other = path.with_name("other.db")
     change(other, "create table mine (n)")
-    with pytest.raises(StoreError, match="something else"):
+    with pytest.raises(StoreError, match="not an Adjourn database"):
         await restore(str(backup), str(other))
 
 

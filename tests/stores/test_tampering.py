@@ -245,7 +245,7 @@ async def test_a_gated_call_that_nobody_agreed_to_is_found_in_a_journal(world: W
         for one in world.store._journals["done1"]:
             head = chain(head, one or "")
         row.seq, row.head = row.seq + 1, head
-        assert any("nobody was asked" in b.why for b in await world.broken())
+        assert any("no person was asked" in b.why for b in await world.broken())
 
 
 # The law: a change of any cell of any table shows

@@ -78,17 +78,21 @@ class Agent(Definition[T]):
         history: Iterable[Processor] = (),
     ) -> None:
         if not isinstance(name, str) or not name or any(c in name for c in ":/\n"):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidDefinition(f"an agent's name is a short text without ':' and '/', not {name!r}")
+            raise InvalidDefinition(f"agent name must be a short string without ':' or '/', got {name!r}")
         if not isinstance(stop, Stop):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidDefinition(
-                f"agent {name!r}: stop= takes conditions such as MaxSteps(30) | MaxCost(5), not {stop!r}"
+                f"agent {name!r}: stop= must be conditions such as MaxSteps(30) | MaxCost(5), got {stop!r}"
             )
         if policy is not None and not isinstance(policy, Policy):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidDefinition(f"agent {name!r}: policy= takes a Policy([...]), not {policy!r}")
+            raise InvalidDefinition(f"agent {name!r}: policy= must be a Policy([...]), got {policy!r}")
         if isinstance(retries, bool) or not isinstance(retries, int) or retries < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidDefinition(f"agent {name!r}: retries= is the number of attempts, at least 1, not {retries!r}")
+            raise InvalidDefinition(
+                f"agent {name!r}: retries= must be the number of attempts, at least 1, got {retries!r}"
+            )
         if not isinstance(instructions, str) and not callable(instructions):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidDefinition(f"agent {name!r}: instructions= is a string or a function, not {instructions!r}")
+            raise InvalidDefinition(
+                f"agent {name!r}: instructions= must be a string or a function, got {instructions!r}"
+            )
         check_on_change(on_change)
         self.name, self.policy, self.stop, self.retries, self.on_change = name, policy, stop, retries, on_change
         self.instructions = instructions

@@ -51,8 +51,8 @@ class Conversations:
             rules = agent.policy.rules if agent.policy is not None else ()
             if wanting := next((rule for rule in rules if rule.not_requester), None):
                 raise Invalid(
-                    f"the rule «{wanting.text}» of {agent.name!r} wants somebody else than who asked for the run "
-                    "(not_requester): say who asks, by="
+                    f"the rule «{wanting.text}» of {agent.name!r} needs another person than the requester (not_requester)",
+                    advice="pass the requester with by=",
                 )
 
     # Pure questions
@@ -353,7 +353,7 @@ class AgentTool(Tool):
     def __init__(self, agent: "Agent[Any]", name: str, description: str, on_failure: str = "ask") -> None:
         if on_failure not in ("ask", "tell"):
             raise InvalidDefinition(
-                f"as_tool of {agent.name!r}: on_failure= is 'ask' or 'tell', not {on_failure!r:.80}"
+                f"as_tool of {agent.name!r}: on_failure= must be 'ask' or 'tell', got {on_failure!r:.80}"
             )
         schema = {
             "type": "object",

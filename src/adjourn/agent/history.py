@@ -205,16 +205,16 @@ def summarise(
     _check("summarise: keep=", keep)
     if keep >= after:
         raise InvalidDefinition(
-            f"summarise: keep= is less than after=, not {keep} of {after}: nothing would be summed up"
+            f"summarise: keep= must be less than after=, got {keep} of {after}: nothing would be summed up"
         )
     if not isinstance(instructions, str) or not instructions:  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidDefinition(f"summarise: instructions= is a text that is not empty, not {instructions!r:.80}")
+        raise InvalidDefinition(f"summarise: instructions= must be a non-empty string, got {instructions!r:.80}")
     return cast("Processor", Summarise(after, keep, resolve(model) if model is not None else None, instructions))
 
 
 def _check(what: str, number: Any, least: int = 1) -> None:
     if isinstance(number, bool) or not isinstance(number, int) or number < least:
-        raise InvalidDefinition(f"{what} is a whole number, at least {least}, not {number!r:.80}")
+        raise InvalidDefinition(f"{what} must be an integer of at least {least}, got {number!r:.80}")
 
 
 class History:
@@ -223,7 +223,7 @@ class History:
     def __init__(self, agent: str, given: Iterable[Processor]) -> None:
         if isinstance(given, str) or not isinstance(given, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidDefinition(
-                f"agent {agent!r}: history= is a list of processors, for example [trim(messages=20)], not {given!r:.80}"
+                f"agent {agent!r}: history= must be a list of processors, for example [trim(messages=20)], got {given!r:.80}"
             )
         self.agent, self.processors = agent, tuple(cast("Iterable[Any]", given))
         for place, one in enumerate(self.processors):
@@ -246,9 +246,8 @@ class History:
             )
         if isinstance(one, type) or not callable(one) or inspect.iscoroutinefunction(one) or not _takes_one(one):
             raise InvalidDefinition(
-                f"agent {self.agent!r}: a history processor is a plain function of one argument, the messages, which gives "
-                "the messages to send",
-                advice=f"{_name(one)} is not",
+                f"agent {self.agent!r}: a history processor must be a plain function of one argument, the messages, that "
+                f"returns the messages to send; {_name(one)} is not"
             )
 
     def __bool__(self) -> bool:

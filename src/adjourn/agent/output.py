@@ -31,7 +31,7 @@ class Output:
             return TypeAdapter(self.type)
         except Exception as e:
             raise InvalidDefinition(
-                f"output_type= takes a type that pydantic can validate, not {self.type!r}: {e}"
+                f"output_type= must be a type that pydantic can validate, got {self.type!r}: {e}"
             ) from None
 
     @cached_property

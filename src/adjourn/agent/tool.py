@@ -72,17 +72,17 @@ class Tool:
     ) -> None:
         _check_name(name)
         if not callable(run):
-            raise InvalidDefinition(f"tool {name!r}: run must be a function, not {run!r}")
+            raise InvalidDefinition(f"tool {name!r}: run must be a function, got {run!r}")
         for what, function in (("undo", undo), ("verify", verify)):
             if function is not None and not callable(function):
                 raise InvalidDefinition(f"tool {name!r}: {what}= takes a function, not {function!r}")
         if policy not in (None, "allow", "ask", "deny"):
-            raise InvalidDefinition(f"tool {name!r}: policy= is 'allow', 'ask' or 'deny', not {policy!r}")
+            raise InvalidDefinition(f"tool {name!r}: policy= must be 'allow', 'ask' or 'deny', got {policy!r}")
         try:
             self.effect = Effect(effect)
         except ValueError:
             raise InvalidDefinition(
-                f"tool {name!r}: effect= is 'read', 'idempotent', 'verifiable' or 'unsafe', not {effect!r}"
+                f"tool {name!r}: effect= must be 'read', 'idempotent', 'verifiable' or 'unsafe', got {effect!r}"
             ) from None
         if (self.effect == Effect.VERIFIABLE) != (verify is not None):
             raise InvalidDefinition(f"tool {name!r}: effect='verifiable' and verify= go together")
@@ -104,7 +104,7 @@ class Tool:
             check_defaults(self.schema, f"tool {name!r}: input_schema")
         self.env = tuple(env)
         if isinstance(env, str) or not all(isinstance(name, str) for name in self.env):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidDefinition(f"tool {name!r}: env= takes the names of environment variables, not {env!r:.80}")
+            raise InvalidDefinition(f"tool {name!r}: env= must be the names of environment variables, got {env!r:.80}")
         if self.env and not isolate:
             raise InvalidDefinition(
                 f"tool {name!r}: env= is for isolate=True", advice="other tools have the worker's environment"

@@ -27,7 +27,7 @@ def checked_retries(what: str, retries: Any, effect: Effect) -> int:
         effect: what the body does to the world.
     """
     if isinstance(retries, bool) or not isinstance(retries, int) or retries < 0:
-        raise InvalidDefinition(f"{what}: retries= is a whole number of at least 0, not {retries!r:.80}")
+        raise InvalidDefinition(f"{what}: retries= must be an integer of at least 0, got {retries!r:.80}")
     if retries and effect in REFUSES:
         raise InvalidDefinition(f"{what}: retries= needs effect='read' or 'idempotent': {REFUSES[effect]}")
     return retries

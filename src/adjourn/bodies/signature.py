@@ -324,7 +324,7 @@ def answer_schema(given: Any) -> dict[str, Any] | bool | None:
         made = TypeAdapter(given).json_schema()
     except Exception as e:
         raise InvalidDefinition(
-            f"answer_schema= takes a Python type or a JSON Schema dict, not {given!r}: {e}"
+            f"answer_schema= must be a Python type or a JSON Schema dict, got {given!r}: {e}"
         ) from None
     check_schema(made, f"answer_schema={given!r:.80}")
     return made

@@ -185,7 +185,7 @@ class ToolContext:
             args: its arguments, as JSON.
         """
         if not callable(fn):
-            raise InvalidDefinition(f"on_cancel takes a function, not {fn!r}")
+            raise InvalidDefinition(f"on_cancel needs a function, got {fn!r}")
         value = {"fn": getattr(fn, "__qualname__", ""), "args": plain(list(args), "on_cancel arguments")}
         known = [key for key in self._memo if is_memo(key, MemoKind.UNDO)]
         key = memo_key(MemoKind.UNDO, len(known))
@@ -247,11 +247,11 @@ class ToolContext:
             on_expiry: what happens then: `"deny"` or `"cancel"`.
         """
         if resume_to not in ("next", "self"):
-            raise InvalidDefinition(f"resume_to is 'next' or 'self' in a tool, not {resume_to!r}")
+            raise InvalidDefinition(f"resume_to must be 'next' or 'self' in a tool, got {resume_to!r}")
         if on_expiry not in ("deny", "cancel"):
-            raise InvalidDefinition(f"on_expiry is 'deny' or 'cancel', not {on_expiry!r}")
+            raise InvalidDefinition(f"on_expiry must be 'deny' or 'cancel', got {on_expiry!r}")
         if not isinstance(type, str) or not type:  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidDefinition(f"type is a word of your own, not {type!r}")
+            raise InvalidDefinition(f"type must be a word of your own, got {type!r}")
         if interrupt_id is not None:
             self._check_given(interrupt_id)
         own = self._pauses if interrupt_id is None else plain(interrupt_id, "interrupt_id")
@@ -286,9 +286,9 @@ class ToolContext:
         if memo["type"] == type:
             return False
         self.refused = Misused(
-            f"the person was asked {memo['type']!r}",
-            advice=f"the body now asks {type!r} in its place: "
-            "the answer is not for it. Restore the order of the questions, or give each an interrupt_id=",
+            f"the person was asked {memo['type']!r}, but the body now asks {type!r} in its place",
+            consequence="the answer was not used",
+            advice="restore the order of the questions, or give each an interrupt_id=",
         )
         raise self.refused
 

@@ -72,7 +72,7 @@ def own_failure(error: BaseException, desk: Desk) -> str:
     if ours or (desk.lost is not None and isinstance(error, LeaseLost | StoreError)):
         raise error
     if isinstance(error, PauseRequest):
-        error = Misused("only tools and chunks can wait for a person", advice="this one cannot")
+        error = Misused("undo and verify functions cannot wait for a person: only tools and chunks can")
     elif isinstance(error, asyncio.CancelledError):
         error = RuntimeError("it was cancelled, and not by the run")
     elif isinstance(error, TimeoutError) and not text_of(error):

@@ -47,7 +47,7 @@ def _module(place: str) -> ModuleType:
             return importlib.import_module(place)
         file = Path(place).resolve()
         if not file.is_file():
-            raise InvalidDefinition(f"there is no file {place!r}")
+            raise InvalidDefinition(f"file {place!r} not found")
         if str(file.parent) not in sys.path:
             sys.path.insert(0, str(file.parent))  # as `python app.py` does
         return _from_file(file)

@@ -397,7 +397,7 @@ def violations(records: Sequence[AnyRecord]) -> Iterator[str]:
                 decided[record.i].append(record)
             case Intended() if needs_authority(record):
                 if record.grant not in asked:
-                    yield f"record {seq}: {record.call} ({record.tool}) is gated, and nobody was asked"
+                    yield f"record {seq}: {record.call} ({record.tool}) is gated, and no person was asked"
                     continue
                 lives = spent.get(record.grant)
                 again = record.effect in ("read", "idempotent") and lives == record.call

@@ -156,7 +156,7 @@ def loads(
     if has_more_parts(raw, MAX_PARTS):
         raise Invalid(f"{what} has over {MAX_PARTS:,} lists and objects")
     if values and _has_more_values(raw, values):
-        raise Invalid(f"{what} has more than {values:,} values", advice="send less at once, or send it as one text")
+        raise Invalid(f"{what} has more than {values:,} values", advice="send less at once, or send it as one string")
     if _deeper_than(raw, depth):
         raise Invalid(f"{what} is nested deeper than {depth} levels")
     try:
@@ -172,7 +172,7 @@ def loads(
 
 def _bytes(data: str | bytes, what: str, limit: int) -> bytes:
     if len(data) > limit:
-        raise Invalid(f"{what} has {len(data):,} bytes", advice=f"at most {limit:,} are read")
+        raise Invalid(f"{what} has {len(data):,} bytes, and at most {limit:,} are allowed")
     if isinstance(data, bytes):
         try:
             data.decode()

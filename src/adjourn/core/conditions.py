@@ -121,7 +121,7 @@ def _limit(value: Any, name: str) -> Any:
     else:
         usable = isinstance(value, str)
     if not usable:
-        raise InvalidDefinition(f"{name}(...) compares with a number or a string, not with {value!r:.80}")
+        raise InvalidDefinition(f"{name}(...) must be given a number or a string, got {value!r:.80}")
     return value
 
 
@@ -335,7 +335,7 @@ def path_under(folder: str) -> Condition:
     not executed.
     """
     if not isinstance(folder, str) or not folder:  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidDefinition(f"path_under(...) takes a folder such as '/srv/public', not {folder!r:.80}")
+        raise InvalidDefinition(f"path_under(...) needs a folder such as '/srv/public', got {folder!r:.80}")
     try:
         root = _path(folder)
     except ValueError as e:

@@ -29,13 +29,13 @@ class Decision:
         scope: Literal["once", "run"] = "once",
     ) -> None:
         if verdict not in ("approve", "deny", "value"):
-            raise InvalidAnswer(f"a decision is 'approve', 'deny' or 'value', not {verdict!r}")
+            raise InvalidAnswer(f"a decision must be 'approve', 'deny' or 'value', got {verdict!r}")
         if scope not in ("once", "run"):
-            raise InvalidAnswer(f"scope is 'once' or 'run' (this run, these exact arguments), not {scope!r}")
+            raise InvalidAnswer(f"scope must be 'once' or 'run' (this run, these exact arguments), got {scope!r}")
         if not isinstance(note, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidAnswer(f"note= is a text, not {note!r:.80}")
+            raise InvalidAnswer(f"note= must be a string, got {note!r:.80}")
         if edit is not None and not isinstance(edit, dict):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidAnswer(f"edit= takes the whole new arguments as a dict, not {type(edit).__name__}")
+            raise InvalidAnswer(f"edit= must be the whole new arguments as a dict, got {type(edit).__name__}")
         self.verdict: Literal["approve", "deny", "value"] = verdict
         self.note = plain(note, "note")
         self.edit = None if edit is None else plain(edit, "edit")

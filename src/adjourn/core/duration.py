@@ -12,7 +12,7 @@ def seconds(value: Duration, what: str = "a duration") -> float:
     if isinstance(value, timedelta):
         value = value.total_seconds()
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf"):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidDefinition(f"{what} must be seconds (a number, not negative) or a timedelta, not {value!r}")
+        raise InvalidDefinition(f"{what} must be seconds (a number, not negative) or a timedelta, got {value!r}")
     return float(value)
 
 

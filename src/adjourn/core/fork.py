@@ -124,7 +124,7 @@ def forked(
             "or use answers='reopen', which asks them again"
         )
     if answers == "keep" and not by:
-        raise Invalid("answers='keep' needs by=: the fork goes on by that person's decision")
+        raise Invalid("answers='keep' needs by=: the fork continues by that person's decision")
     where = cuts(records)
     if at is None:
         at = where.boundaries[-1]
@@ -153,7 +153,7 @@ def _upgrades(records: Sequence[AnyRecord], at: int) -> list[Upgraded]:
 
 def _check_boundary(at: Any, possible: Sequence[int], length: int) -> None:
     if type(at) is not int:
-        raise Invalid(f"at= is the number of a record, for example {possible[-1]}, not {at!r:.80}")
+        raise Invalid(f"at= must be the number of a record, for example {possible[-1]}, got {at!r:.80}")
     if at in possible:
         return
     nearest = min(possible, key=lambda seq: abs(seq - at))

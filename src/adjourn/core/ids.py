@@ -57,7 +57,7 @@ def check_chosen(id: Any, name: str) -> str:
     """
     if not isinstance(id, str) or not re.fullmatch(CHOSEN, id):
         raise Invalid(
-            f"{name} must be a short text of letters (a-z), digits, spaces and _ . ~ - that begins with a letter or a digit, "
+            f"{name} must be a short string of letters (a-z), digits, spaces and _ . ~ - that begins with a letter or a digit, "
             f"at most 200 characters, got {id!r:.80}"
         )
     return id
@@ -79,7 +79,7 @@ def checked_name(name: Any, what: str) -> str:
     """
     if not isinstance(name, str) or not name or name.startswith("@") or not set(_NOT_IN_NAMES).isdisjoint(name):
         raise InvalidDefinition(
-            f"{what} is a short text without / # [ ] ! ? : that does not begin with @, not {name!r:.80}"
+            f"{what} must be a short string without / # [ ] ! ? : that does not begin with @, got {name!r:.80}"
         )
     return name
 
@@ -87,7 +87,7 @@ def checked_name(name: Any, what: str) -> str:
 def checked_event(event: Any) -> str:
     """An event's name, or `InvalidDefinition`."""
     if not isinstance(event, str) or not event or event.startswith("@") or "/" in event:
-        raise InvalidDefinition(f"an event is a name without '/' that does not begin with '@', not {event!r:.80}")
+        raise InvalidDefinition(f"an event must be a name without '/' that does not begin with '@', got {event!r:.80}")
     return event
 
 

@@ -12,7 +12,7 @@ from adjourn.core.digest import digest as digest_all
 from adjourn.core.ids import StepId, local_of, path_of, public_id, ref_of
 from adjourn.core.record_parts import ApprovalSlot
 from adjourn.core.records import Asked, Decided, Suspended
-from adjourn.errors import InvalidAnswer, StaleDecision
+from adjourn.errors import InvalidAnswer, StaleDecision, bare
 
 Kind = Literal["approval", "question", "event", "timer", "limit", "error", "in_doubt", "undo"]
 
@@ -242,7 +242,7 @@ def decided(interrupt: Interrupt, answer: Any, by: str = "", digest: str = "") -
     kind, local = interrupt.kind, interrupt.local
     if kind in ("event", "timer"):
         raise InvalidAnswer(
-            f"interrupt {local!r} waits for {'an event' if kind == 'event' else 'time'}, not for an answer"
+            f"interrupt {bare(local)} is waiting for {'an event' if kind == 'event' else 'time'}, not for an answer"
         )
     if kind == "approval":
         return _approval(interrupt, answer, by, digest)
@@ -264,8 +264,8 @@ def _approval(interrupt: Interrupt, answer: Any, by: str, digest: str) -> Decide
         answer = Decision("approve" if answer else "deny")
     if not isinstance(answer, Decision) or answer.verdict == "value":
         raise InvalidAnswer(
-            f"interrupt {interrupt.id!r} is an approval: answer with Decision.approve(...), Decision.deny(...), "
-            f"True or False, not {answer!r:.80}",
+            f"interrupt {bare(interrupt.id)} is an approval: it must be answered with Decision.approve(...), "
+            f"Decision.deny(...), True or False, got {answer!r:.80}",
             consequence="nothing was approved",
         )
     shown = interrupt.call.digest if interrupt.call else ""
@@ -284,9 +284,9 @@ def _choice(interrupt: Interrupt, value: Any) -> dict[str, Any]:
     if not isinstance(choice, str) or choice not in interrupt.choices:
         listed = "; ".join(f"{name!r}: {what}" for name, what in interrupt.choices.items())
         raise InvalidAnswer(
-            f"interrupt {interrupt.id!r} ({interrupt.kind}) takes one of these: {listed}", advice=f"got {value!r:.80}"
+            f"interrupt {bare(interrupt.id)} ({interrupt.kind}) must be answered with one of: {listed}, got {value!r:.80}"
         )
     amount = chosen.get("amount")
     if amount is not None and (type(amount) not in (int, float) or not 0 < amount < float("inf")):
-        raise InvalidAnswer(f"amount must be a positive number, not {amount!r:.80}")
+        raise InvalidAnswer(f"amount must be a positive number, got {amount!r:.80}")
     return chosen

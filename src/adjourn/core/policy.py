@@ -60,11 +60,11 @@ class Rule(msgspec.Struct, frozen=True, dict=True):
 
     def __post_init__(self) -> None:
         if not isinstance(self.pattern, str) or not self.pattern:  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidDefinition(f"a rule's pattern is a tool's name or a glob, not {self.pattern!r}")
+            raise InvalidDefinition(f"a rule's pattern must be a tool's name or a glob, got {self.pattern!r}")
         if not isinstance(self.reason, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidDefinition(f"the rule for {self.pattern!r}: reason= is a string, not {self.reason!r:.80}")
+            raise InvalidDefinition(f"the rule for {self.pattern!r}: reason= must be a string, got {self.reason!r:.80}")
         if self.name is not None and (not isinstance(self.name, str) or not self.name):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidDefinition(f"the rule for {self.pattern!r}: name= is a string, not {self.name!r:.80}")
+            raise InvalidDefinition(f"the rule for {self.pattern!r}: name= must be a string, got {self.name!r:.80}")
         msgspec.structs.force_setattr(
             self, "when", _read(self.when, self.pattern)
         )  # a copy: what it says does not change
@@ -211,7 +211,7 @@ def _read(when: Any, pattern: str) -> When | None:
         return cast("When | None", when)
     if not isinstance(when, Mapping):
         raise InvalidDefinition(
-            f"the rule for {pattern!r}: when= takes {{argument: condition}} or a function over the arguments, not {when!r:.80}"
+            f"the rule for {pattern!r}: when= must be {{argument: condition}} or a function over the arguments, got {when!r:.80}"
         )
     given = cast("Mapping[Any, Any]", when)
     for key in given:
@@ -277,16 +277,16 @@ def ask(
     """
     what = f"ask({pattern!r:.80})"
     if on_expiry not in ("deny", "cancel", "escalate"):
-        raise InvalidDefinition(f"{what}: on_expiry= is 'deny', 'cancel' or 'escalate', not {on_expiry!r:.80}")
+        raise InvalidDefinition(f"{what}: on_expiry= must be 'deny', 'cancel' or 'escalate', got {on_expiry!r:.80}")
     if isinstance(approvers, bool) or not isinstance(approvers, int) or approvers < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidDefinition(f"{what}: approvers= is a whole number of at least 1, not {approvers!r:.80}")
+        raise InvalidDefinition(f"{what}: approvers= must be an integer of at least 1, got {approvers!r:.80}")
     for option, value in (("each", each), ("not_requester", not_requester), ("queue", queue)):
         if not isinstance(value, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidDefinition(f"{what}: {option}= is True or False, not {value!r:.80}")
     members = _names(groups, what, "groups")
     told = _names(escalate_to, what, "escalate_to")
     if each and len(members) < 2:
-        raise InvalidDefinition(f"{what}: each=True means somebody of each group: name at least two in groups=")
+        raise InvalidDefinition(f"{what}: each=True means one person of each group: name at least two in groups=")
     if told and (on_expiry != "escalate" or expires_in is None):
         raise InvalidDefinition(f"{what}: escalate_to= needs expires_in= and on_expiry='escalate'")
     if on_expiry == "escalate" and expires_in is None:
@@ -344,7 +344,7 @@ class Policy:
             if not isinstance(rule, Rule):  # pyright: ignore[reportUnnecessaryIsInstance]
                 raise InvalidDefinition(f"a policy is made of allow(...), ask(...) and deny(...), not {rule!r:.80}")
         if default not in ("allow", "ask", "deny"):
-            raise InvalidDefinition(f"default is 'allow', 'ask' or 'deny', not {default!r}")
+            raise InvalidDefinition(f"default must be 'allow', 'ask' or 'deny', got {default!r}")
         refuse_twins(self.rules)
         self.default = Verdict[default.upper()]
 

@@ -78,7 +78,7 @@ def check_schema(schema: Any, what: str) -> None:
 def check_size(schema: Any, what: str) -> None:
     """Raise `InvalidDefinition` for a schema that is too large to be checked."""
     if (size := len(encode(schema))) > MAX_BYTES:
-        raise InvalidDefinition(f"{what} has {size:,} bytes as JSON", advice=f"at most {MAX_BYTES:,} are checked")
+        raise InvalidDefinition(f"{what} has {size:,} bytes as JSON, and at most {MAX_BYTES:,} are allowed")
 
 
 def _check_part(schema: dict[str, Any], document: SchemaDocument, what: str) -> None:

@@ -133,7 +133,7 @@ def read_ring(text: str, source: str) -> Ring:
     ring: Ring = {}
     if "PRIVATE KEY" in text:
         raise InvalidDefinition(
-            f"{source} holds a signing key, which is for whoever decides",
+            f"{source} holds a signing key, which only its owner should have",
             advice="deciders are public lines: `adjourn keys show FILE` prints a key's",
         )
     for number, line in enumerate(text.splitlines(), 1):
@@ -152,7 +152,7 @@ def read_ring(text: str, source: str) -> Ring:
         ring[decider.kid] = decider
     if not ring:
         raise InvalidDefinition(
-            f"{source} names nobody, so no decision would count", advice=f"add lines such as {_FORM}"
+            f"{source} names no decider, so no decision would count", advice=f"add lines such as {_FORM}"
         )
     return ring
 
@@ -166,7 +166,7 @@ def _decider(words: list[str], where: str) -> Decider:
     algorithm, *rest = words
     if algorithm != ALGORITHM:
         raise InvalidDefinition(
-            f"{where}: {algorithm!r:.40} is no kind of key that is known", advice=f"write it as {_FORM}"
+            f"{where}: {algorithm!r:.40} is not a supported kind of key", advice=f"write it as {_FORM}"
         )
     if len(rest) < 2:
         raise InvalidDefinition(f"{where}: there is more to a decider: {_FORM}")
@@ -193,7 +193,7 @@ def _public(text: str, where: str) -> bytes:
     except (binascii.Error, ValueError):
         public = b""
     if len(public) != KEY_BYTES:
-        raise InvalidDefinition(f"{where}: {text!r:.60} is no public key: {KEY_BYTES} bytes in base64")
+        raise InvalidDefinition(f"{where}: {text!r:.60} is not a public key: {KEY_BYTES} bytes in base64")
     return public
 
 
@@ -215,7 +215,7 @@ def _time(text: str, where: str) -> float:
         found = datetime.fromisoformat(text)
     except ValueError:
         raise InvalidDefinition(
-            f"{where}: until={text!r:.40} is no date", advice="write it as until=2027-01-01"
+            f"{where}: until={text!r:.40} is not a date", advice="write it as until=2027-01-01"
         ) from None
     return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
 

@@ -114,7 +114,7 @@ class Leaf(Stop):
             action: what happens when it trips: `"stop"` (the default) or `"pause"`, which asks a person.
         """
         if action not in ("stop", "pause"):
-            raise InvalidDefinition(f"then() takes 'stop' or 'pause', not {action!r}")
+            raise InvalidDefinition(f"then() needs 'stop' or 'pause', got {action!r}")
         other = object.__new__(type(self))
         other._say(**{**vars(self), "action": action})
         return other
@@ -215,7 +215,7 @@ class MaxTime(_Max):
     def __init__(self, limit: Duration, action: Literal["stop", "pause"] = "stop", *, waiting: bool = True) -> None:
         super().__init__(seconds(limit, "MaxTime") if isinstance(limit, timedelta) else limit, action)
         if not isinstance(waiting, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidDefinition(f"MaxTime: waiting= is True or False, not {waiting!r:.80}")
+            raise InvalidDefinition(f"MaxTime: waiting= must be True or False, got {waiting!r:.80}")
         self._say(waiting=waiting)
 
     def measure(self, progress: Progress) -> float:
@@ -287,5 +287,5 @@ class External(Leaf):
 
 def _named(leaf: Leaf, value: str) -> str:
     if not isinstance(value, str) or not value:  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidDefinition(f"{type(leaf).__name__} takes a text that is not empty, not {value!r}")
+        raise InvalidDefinition(f"{type(leaf).__name__} needs a non-empty string, got {value!r}")
     return value

@@ -62,14 +62,16 @@ class SigningKey:
             with open(path, "rb") as file:
                 data = file.read()
             if os.name == "posix" and os.stat(path).st_mode & 0o007:
-                raise InvalidDefinition(f"everybody on this machine can use the key {str(path)!r}: chmod 600 it first")
+                raise InvalidDefinition(
+                    f"every user of this machine can read the key {str(path)!r}: chmod 600 it first"
+                )
         except OSError as e:
             raise InvalidDefinition(f"the signing key {str(path)!r} cannot be read: {e.strerror or e}") from None
         try:
             private = load_pem_private_key(data, None)
         except (ValueError, TypeError) as e:
             raise InvalidDefinition(
-                f"{str(path)!r} is no signing key ({e})", advice="`adjourn keys new FILE` makes one"
+                f"{str(path)!r} is not a signing key ({e})", advice="`adjourn keys new FILE` makes one"
             ) from None
         if not isinstance(private, Ed25519PrivateKey):
             raise InvalidDefinition(
@@ -141,7 +143,7 @@ def signing_key(given: SigningKey | str | os.PathLike[str] | None) -> SigningKey
         return given
     if isinstance(given, str | os.PathLike) and str(given):  # pyright: ignore[reportUnnecessaryIsInstance]
         return SigningKey.load(given)
-    raise InvalidDefinition(f"signing_key= is the path of a key's file, or a SigningKey, not {given!r:.40}")
+    raise InvalidDefinition(f"signing_key= must be the path of a key's file, or a SigningKey, got {given!r:.40}")
 
 
 class BadDeciders(InvalidDefinition):
@@ -170,7 +172,7 @@ class Deciders:
         else:
             lines = [source] if isinstance(source, str) else list(source)
             if not all(isinstance(line, str) for line in lines):  # pyright: ignore[reportUnnecessaryIsInstance]
-                raise InvalidDefinition("deciders= is the path of a file, its lines, or a Deciders")
+                raise InvalidDefinition("deciders= must be the path of a file, its lines, or a Deciders")
             self._ring = read_ring("\n".join(lines), "deciders=")
 
     @classmethod
@@ -181,7 +183,7 @@ class Deciders:
         if isinstance(given, str | os.PathLike | Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
             return cls(given)
         raise InvalidDefinition(
-            f"deciders= is the path of a file, its lines, or a Deciders, not {type(given).__name__}"
+            f"deciders= must be the path of a file, its lines, or a Deciders, got {type(given).__name__}"
         )
 
     def __str__(self) -> str:

@@ -85,7 +85,7 @@ class Chain:
     def for_each(self, concurrency: int = 0, name: str = "each") -> "Chain":
         """Run what follows, until `end_for_each`, for each element of a list. `concurrency` 0: all at once."""
         if isinstance(concurrency, bool) or not isinstance(concurrency, int) or concurrency < 0:  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidDefinition(f"concurrency is a whole number, 0 for all at once, not {concurrency!r}")
+            raise InvalidDefinition(f"concurrency must be an integer (0 for all at once), got {concurrency!r}")
         opened = Opened(self, "for_each", name, concurrency=concurrency)
         return self._inner(opened.branch(None), opened)
 
@@ -156,7 +156,7 @@ class Chain:
         """Leave the value at the meeting point `name` under `key`; `flow.collected(name)` goes on when all are there."""
         for text in (name, key):
             if not isinstance(text, str) or not text:  # pyright: ignore[reportUnnecessaryIsInstance]
-                raise InvalidDefinition(f"collect takes the name of a meeting point and a key, not {text!r:.80}")
+                raise InvalidDefinition(f"collect needs the name of a meeting point and a key, got {text!r:.80}")
         return self._add(lambda: CollectItem(name, key))
 
     def _inside(self, kind: str, verb: str) -> "Opened":

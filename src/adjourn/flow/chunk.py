@@ -33,12 +33,12 @@ class Chunk:
     ) -> None:
         if isinstance(run, str):
             raise InvalidDefinition(
-                "a chunk is a function", advice=f"its name is given with @flow.chunk(name={run!r:.80})"
+                f"a chunk must be a function, got {run!r:.80}", advice=f"to name one use @flow.chunk(name={run!r:.80})"
             )
         checked_name(name, "a chunk's name (give one with flow.chunk(name=…))")
         for what, function in (("the chunk", run), ("undo", undo), ("verify", verify)):
             if function is not None and not callable(function):
-                raise InvalidDefinition(f"chunk {name!r}: {what} must be a function, not {function!r:.80}")
+                raise InvalidDefinition(f"chunk {name!r}: {what} must be a function, got {function!r:.80}")
         _takes(run, 1, f"chunk {name!r} takes one parameter, the FlowContext")
         _takes(undo, 3, f"chunk {name!r}: undo takes the context, the chunk's input and its result")
         _takes(verify, 2, f"chunk {name!r}: verify takes the context and the chunk's input")
@@ -51,7 +51,7 @@ class Chunk:
             self.effect = Effect(effect)
         except ValueError:
             raise InvalidDefinition(
-                f"chunk {name!r}: effect= is read, idempotent, verifiable or unsafe, not {effect!r}"
+                f"chunk {name!r}: effect= must be read, idempotent, verifiable or unsafe, got {effect!r}"
             ) from None
         if (self.effect == Effect.VERIFIABLE) != (verify is not None):
             raise InvalidDefinition(f"chunk {name!r}: effect='verifiable' and verify= go together")
@@ -77,7 +77,7 @@ def names(resources: Any, where: str) -> tuple[str, ...]:
     """Resources by name, or `InvalidDefinition`."""
     found = () if isinstance(resources, str) else tuple(resources)
     if isinstance(resources, str) or not all(isinstance(name, str) for name in found):
-        raise InvalidDefinition(f"{where}: resources= is a list of names, not {resources!r:.80}")
+        raise InvalidDefinition(f"{where}: resources= must be a list of names, got {resources!r:.80}")
     return found
 
 
@@ -93,4 +93,4 @@ def _takes(function: Callable[..., Any] | None, count: int, promise: str) -> Non
         signature.bind(*[None] * count)
     except TypeError:
         name = getattr(function, "__name__", "")
-        raise InvalidDefinition(f"{promise}", advice=f"{name}{signature} does not") from None
+        raise InvalidDefinition(f"{promise}; {name}{signature} does not") from None

@@ -172,7 +172,7 @@ class Execution:
         """An interrupt, whatever its state; raises `UnknownInterrupt`, listing the pending ones."""
         id = given.ref if isinstance(given, Interrupt) else given
         if not isinstance(id, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise Invalid(f"continue_with takes the id of an interrupt, a key of pending_interrupts, not {id!r:.80}")
+            raise Invalid(f"continue_with needs the id of an interrupt, a key of pending_interrupts, got {id!r:.80}")
         local = local_of(self._id(), id)
         if opened := self._now().open.get(local):
             return view(self._run, opened.seq, opened.record)
@@ -204,7 +204,7 @@ class Execution:
             by: who says it.
         """
         if not isinstance(text, str) or not text:  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise Invalid(f"say takes a text that is not empty, not {text!r:.80}")
+            raise Invalid(f"say needs a non-empty string, got {text!r:.80}")
         self._open("say to")
         await self._tell(Said(text=text, by=by), raises=False)
 
@@ -260,7 +260,7 @@ class Execution:
             timeout: seconds to wait for what runs; then `TimeoutError`.
         """
         if pending_interrupts not in ("error", "cancel"):
-            raise Invalid(f"pending_interrupts is 'error' or 'cancel', not {pending_interrupts!r:.80}")
+            raise Invalid(f"pending_interrupts must be 'error' or 'cancel', got {pending_interrupts!r:.80}")
         self._id()
         async with asyncio.timeout(timeout):
             await self._close(cancel=pending_interrupts == "cancel")

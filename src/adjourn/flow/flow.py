@@ -41,7 +41,7 @@ class Flow(Definition[dict[str, Any]]):
     def __init__(self, name: str, *, stop: Stop = MaxSteps(10_000), resources: Iterable[str] = ()) -> None:
         self.name = checked_name(name, "a flow's name")
         if not isinstance(stop, Stop):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidDefinition(f"flow {name!r}: stop= takes conditions such as MaxSteps(500), not {stop!r:.80}")
+            raise InvalidDefinition(f"flow {name!r}: stop= must be conditions such as MaxSteps(500), got {stop!r:.80}")
         self.stop = stop
         self.resources = names(resources, f"flow {name!r}")
         self.chunks: dict[str, Chunk] = {}
@@ -112,14 +112,14 @@ class Flow(Definition[dict[str, Any]]):
                 f"{chunk.__name__!r} was called", advice=f"pass the function itself: to({chunk.__name__})"
             )
         if not callable(chunk):
-            raise InvalidDefinition(f"a chunk is a function, its name, an Agent or a Flow, not {chunk!r:.80}")
+            raise InvalidDefinition(f"a chunk must be a function, its name, an Agent or a Flow, got {chunk!r:.80}")
         old = self.chunks.get(getattr(chunk, "__name__", ""))
         return old if old is not None and old.run == chunk else self.chunk(chunk)
 
     def _condition(self, test: Callable[..., Any], after: str) -> str:
         """Register a condition under a name that does not depend on lines."""
         if not callable(test):
-            raise InvalidDefinition(f"a condition is a function over the context, not {test!r:.80}")
+            raise InvalidDefinition(f"a condition must be a function over the context, got {test!r:.80}")
         if isinstance(test, Chunk):
             return self._known(test).name
         name = getattr(test, "__name__", "<lambda>")

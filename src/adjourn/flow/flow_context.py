@@ -73,7 +73,7 @@ class FlowState(MutableMapping[str, Any]):
 
     def __setitem__(self, key: str, value: Any) -> None:
         if not isinstance(key, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidDefinition(f"a key of the state is a text, not {key!r:.80}")
+            raise InvalidDefinition(f"a key of the state must be a string, got {key!r:.80}")
         recorded = plain(value, f"state.{plain(key, 'a key of the state')}")
         # The same list or dict, if it is plain already: what is done to it afterwards counts as well.
         self._now[key] = value if isinstance(value, list | dict) and recorded == value else recorded
@@ -236,8 +236,8 @@ class FlowContext(ToolContext):
         """
         if not isinstance(type, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidDefinition(
-                "pause_for takes a type, a word of your own such as 'approval', and then the payload",
-                advice=f"not {type!r:.80}",
+                f"pause_for: the type must be a word of your own such as 'approval', got {type!r:.80}",
+                advice="pass the payload after it",
             )
         if resume_event is not None:
             if resume_to != "next":
@@ -305,4 +305,4 @@ def _warn_if_unheard(graph: Graph, chunk: str, event: str) -> None:
 
 
 def _no_such_way(resume_to: Any) -> InvalidDefinition:
-    return InvalidDefinition(f"resume_to is 'next', 'self' or {{'event': name}}, not {resume_to!r:.80}")
+    return InvalidDefinition(f"resume_to must be 'next', 'self' or {{'event': name}}, got {resume_to!r:.80}")

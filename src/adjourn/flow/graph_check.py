@@ -69,7 +69,8 @@ def _check_meetings(name: str, graph: Graph) -> None:
     for meeting in certain:
         if meeting not in continued:
             raise InvalidDefinition(
-                f"flow {name!r}: nothing goes on from collect({meeting!r})", advice=f"write flow.collected({meeting!r})"
+                f"flow {name!r}: nothing continues from collect({meeting!r})",
+                advice=f"write flow.collected({meeting!r})",
             )
 
 

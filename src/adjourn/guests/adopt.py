@@ -143,7 +143,7 @@ def _check_terms(guest: Guest, terms: Terms) -> None:
     known = {tool.name for tool in guest.tools}
     if unknown := sorted(terms.named - known):
         raise InvalidDefinition(
-            f"effects=, undo= or verify= name {', '.join(map(repr, unknown))}, and {guest.name!r} has no such tool",
+            f"effects=, undo= or verify= name {', '.join(map(repr, unknown))}, and {guest.name!r} does not have them",
             advice=f"it has {', '.join(map(repr, sorted(known))) or 'none'}",
         )
 

@@ -46,7 +46,7 @@ class JsonSerde:
         self._known: dict[str, type[Any]] = {}
         for kind in allow:
             if not (is_dataclass(kind) or issubclass(kind, BaseModel | enum.Enum)):
-                raise InvalidDefinition(f"allow= takes pydantic models, dataclasses and enums, not {kind!r:.80}")
+                raise InvalidDefinition(f"allow= must be pydantic models, dataclasses and enums, got {kind!r:.80}")
             self._known[_name(kind)] = kind
 
     def dumps_typed(self, obj: Any) -> tuple[str, bytes]:
@@ -126,7 +126,7 @@ class JsonSerde:
         [(tag, body)] = given.items()
         read = _READ.get(tag)
         if read is None:
-            raise Invalid(f"a graph's state holds {tag!r:.40}, which nobody writes")
+            raise Invalid(f"a graph's state holds {tag!r:.40}, which is unknown")
         return read(self, body)
 
     # What `value` reads, by its tag.

@@ -109,5 +109,5 @@ class AdvanceVerb:
         self._begin_work()
         id = getattr(run, "id", run)
         if not isinstance(id, str):
-            raise Invalid(f"advance takes a run or its id, not {run!r:.80}")
+            raise Invalid(f"advance needs a run or its id, got {run!r:.80}")
         return await self.worker.advance(id, budget, replaces=replaces)

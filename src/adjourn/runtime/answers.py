@@ -70,8 +70,8 @@ async def check_event(state: State, event: str, value: Any, by: str = "", *, nam
         check_outside("answer a question")
         if named and not by:
             raise Invalid(
-                f"the event {event!r} answers {public_id(state.run, question.i)!r}, so it needs by=: who answers. "
-                "For an event that nobody decides, wait with ctx.wait_for(event)"
+                f"the event {event!r} answers {public_id(state.run, question.i)!r}, so it needs by=: who answers",
+                advice="wait with ctx.wait_for(event) for an event that is not a person's answer",
             )
         if question.schema is not None:
             await check_value(question.schema, value, f"the event {event!r}")
@@ -82,7 +82,7 @@ async def answers_for(
 ) -> list[Decided]:
     """The commands for a run that is resumed with these; all are checked before any is delivered."""
     if approved is not None and not isinstance(approved, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidAnswer(f"approved= is True or False, not {approved!r:.80}")
+        raise InvalidAnswer(f"approved= must be True or False, got {approved!r:.80}")
     given = [x for x in (answer is not MISSING, answers is not None, approved is not None) if x]
     if len(given) > 1:
         raise InvalidAnswer("pass one of answer=, answers= and approved=, not several")

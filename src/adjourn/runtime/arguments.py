@@ -13,14 +13,14 @@ from adjourn.stores.protocol import RunRow
 def limited(limit: Any) -> int:
     """How many things a list may have; raises `Invalid`."""
     if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= 1000:
-        raise Invalid(f"limit is a whole number from 1 to 1000, not {limit!r}")
+        raise Invalid(f"limit must be an integer from 1 to 1000, got {limit!r}")
     return limit
 
 
 def whole(name: str, number: Any) -> int:
     """A setting that counts something; raises `InvalidDefinition`."""
     if isinstance(number, bool) or not isinstance(number, int) or number < 1:
-        raise InvalidDefinition(f"{name} is a whole number of at least 1, not {number!r}")
+        raise InvalidDefinition(f"{name} must be an integer of at least 1, got {number!r}")
     return number
 
 
@@ -28,17 +28,17 @@ def checked_labels(labels: Mapping[str, str] | None) -> dict[str, str]:
     """A run's labels; raises `Invalid` for what is no string."""
     found = dict(labels or {})
     if not all(isinstance(k, str) and isinstance(v, str) for k, v in found.items()):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise Invalid("labels are texts: {name: text}")
+        raise Invalid("labels must be strings: {name: string}")
     return found
 
 
 def checked_groups(groups: Any) -> tuple[str, ...]:
     """Somebody's groups; raises `Invalid` for what is no list of names. One text would be read letter by letter."""
     if isinstance(groups, str) or not isinstance(groups, Iterable):
-        raise Invalid(f"groups= are names in a list, for example ['finance'], not {groups!r:.80}")
+        raise Invalid(f"groups= must be names in a list, for example ['finance'], got {groups!r:.80}")
     found: list[Any] = list(cast("Iterable[Any]", groups))
     if not all(isinstance(group, str) and group for group in found):
-        raise Invalid(f"groups= are names in a list, for example ['finance'], not {found!r:.80}")
+        raise Invalid(f"groups= must be names in a list, for example ['finance'], got {found!r:.80}")
     return tuple(found)
 
 
@@ -74,7 +74,7 @@ def checked_queue(queue: Any, session: str) -> dict[str, Any]:
     if queue is None:
         return {}
     if queue != "session":
-        raise Invalid(f"queue= is 'session' or None, not {queue!r:.80}")
+        raise Invalid(f"queue= must be 'session' or None, got {queue!r:.80}")
     if not session:
         raise Invalid("queue='session' needs session=: the session whose runs go one after the other")
     return {"queue": queue}

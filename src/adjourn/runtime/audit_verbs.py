@@ -119,7 +119,7 @@ async def exported(store: Store, after: int = 0) -> AsyncIterator[dict[str, Any]
     while done < after:
         page = await store.seals(done, min(PAGE, after - done))
         if not page:
-            raise Invalid(f"there is no seal {after}", advice=f"the last one is {done}")
+            raise Invalid(f"seal {after} not found", advice=f"the last one is {done}")
         for seal in page:
             known |= {entry.scope: entry.line for entry in seal.covered}
         done = page[-1].k

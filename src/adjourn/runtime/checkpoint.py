@@ -39,16 +39,18 @@ def key_ring(secret: str | None = None) -> tuple[bytes, ...]:
     if text is None:
         return ()
     if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidDefinition(f"secret= is a text, not {type(text).__name__}: {_MAKE}")
+        raise InvalidDefinition(f"secret= must be a string, got {type(text).__name__}: {_MAKE}")
     name = SECRET if secret is None else "secret="
     keys = tuple(key.strip().encode() for key in text.split(",") if key.strip())
     if not keys:
         raise InvalidDefinition(
-            f"{name} is set, but empty: nothing would be signed or verified. Give it a key ({_MAKE}), or do not set it"
+            f"{name} is set, but empty",
+            consequence="nothing would be signed or verified",
+            advice=f"give it a key ({_MAKE}), or do not set it",
         )
     if short := [len(key) for key in keys if len(key) < KEY_BYTES]:
         raise InvalidDefinition(
-            f"{name} has a key of {short[0]} bytes", advice=f"a key has at least {KEY_BYTES}: {_MAKE}"
+            f"{name} has a key of {short[0]} bytes, and a key must have at least {KEY_BYTES}", advice=_MAKE
         )
     return keys
 

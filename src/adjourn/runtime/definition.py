@@ -60,4 +60,4 @@ class Definition(Generic[T_co]):
 def check_on_change(on_change: Any) -> None:
     """Raise `InvalidDefinition` for anything but the two words."""
     if on_change not in ("refuse", "warn"):
-        raise InvalidDefinition(f"on_change is 'refuse' or 'warn', not {on_change!r}")
+        raise InvalidDefinition(f"on_change must be 'refuse' or 'warn', got {on_change!r}")

@@ -145,7 +145,7 @@ async def _commands(state: State, wanted: Continuation, now: float) -> tuple[Com
 
 def _check_instruction(instruction: Any) -> None:
     if instruction is not None and not isinstance(instruction, str):
-        raise Invalid(f"instruction= is a text, not {type(instruction).__name__}")
+        raise Invalid(f"instruction= must be a string, got {type(instruction).__name__}")
 
 
 def _level_of_caller() -> int:

@@ -58,7 +58,7 @@ def folder_of(archive: Folder | None) -> str:
         return ""
     if not isinstance(archive, str | os.PathLike) or not os.fspath(archive):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InvalidDefinition(
-            f"archive= is a folder, not {archive!r:.80}", advice="leave it out to prune without an archive"
+            f"archive= must be a folder, got {archive!r:.80}", advice="leave it out to prune without an archive"
         )
     return os.path.abspath(archive)
 

@@ -184,7 +184,7 @@ class Run(Generic[T]):
             request_id: the same id again returns the recorded result instead of acting twice.
         """
         if not isinstance(instruction, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise Invalid(f"instruction is a text, not {type(instruction).__name__}")
+            raise Invalid(f"instruction= must be a string, got {type(instruction).__name__}")
         state = await self._fold()
         if not state.failed:
             await self._deliver(Resumed(instruction=instruction, by=by), request_id)
@@ -259,7 +259,7 @@ class Run(Generic[T]):
             request_id: the same id again returns the recorded result instead of acting twice.
         """
         if not isinstance(text, str) or not text:  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise Invalid(f"say takes a text that is not empty, not {text!r:.80}")
+            raise Invalid(f"say needs a non-empty string, got {text!r:.80}")
         seq = await self._rt.deliver(self.id, Said(text=text, by=by, abandon=abandon), request_id)
         if not abandon:
             return []
@@ -279,7 +279,7 @@ class Run(Generic[T]):
             decides: whether the sender may decide; if not, or if nobody says who it is, it answers no question, also no later one.
         """
         if not isinstance(event, str) or not event or event.startswith("@"):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise Invalid(f"an event is a name that does not begin with '@', not {event!r:.80}")
+            raise Invalid(f"an event must be a name that does not begin with '@', got {event!r:.80}")
         value = plain(value, "value")
         if decides and (await self._rt.store.get(self.id)).opens:
             await check_event(await self._fold(), event, value, by)

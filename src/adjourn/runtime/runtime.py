@@ -123,7 +123,7 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
         check_on_change(on_change)
         self._max_deaths = whole("max_deaths", max_deaths)
         if seconds(lease, "lease") < 0.1:
-            raise InvalidDefinition(f"lease must be at least 0.1 s, not {lease!r}")
+            raise InvalidDefinition(f"lease must be at least 0.1 s, got {lease!r}")
         self._address, self._programs = store, list(programs)
         self._lease, self._concurrency = float(lease), whole("concurrency", concurrency)
         self._on_change: OnChange = on_change
@@ -325,7 +325,7 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
         """
         known = [shown.value for shown in RunStatus]
         if status and status not in known:
-            raise Invalid(f"no status {status!r}", advice=f"there are {', '.join(sorted(known))}")
+            raise Invalid(f"unknown status {status!r}", advice=f"use one of {', '.join(sorted(known))}")
         found = Filter(
             status=status, program=agent, session=session, label=label, text=text, since=since, until=until, after=after,
             limit=limited(limit),
@@ -537,7 +537,7 @@ class Runtime(AdvanceVerb, AuditVerbs, HaltVerbs, RetryVerbs, ErasureVerbs):
         changed = {} if input is MISSING else {"input": plain(input, "input")}
         how = answers if isinstance(answers, str) else "reopen"
         if how not in ("keep", "reopen") or not isinstance(answers, str | Mapping | None):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise Invalid(f"answers= is 'keep', 'reopen' or {{interrupt: answer}}, not {answers!r:.80}")
+            raise Invalid(f"answers= must be 'keep', 'reopen' or {{interrupt: answer}}, got {answers!r:.80}")
         if answers not in (None, "reopen"):
             check_outside("decide")
         check_names(by=by)

@@ -28,7 +28,7 @@ def register_upgrader(program: str, upgrade: Upgrade | None) -> None:
     elif callable(upgrade):
         _upgraders[program] = upgrade
     else:
-        raise InvalidDefinition(f"an upgrader is a function over (records, changes), not {upgrade!r}")
+        raise InvalidDefinition(f"an upgrader must be a function over (records, changes), got {upgrade!r}")
 
 
 def upgrader_of(program: str) -> Upgrade | None:

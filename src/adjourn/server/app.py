@@ -109,7 +109,7 @@ class Door:
             response = respond(e)
         except Exception:
             log.exception("a request failed: %s %s", request.method, request.url.path[:200])
-            response = problem(500, "failed", "something broke here; nothing is lost, look at the server's log")
+            response = problem(500, "failed", "internal error; run data is not affected; see the server log")
         response.headers.update(HEADERS)
         response.headers.update(self._desk.guard.transport_security(request.headers.get("host", "")))
         if request.method == "HEAD" and not isinstance(response, EventStream):
@@ -133,7 +133,7 @@ class Door:
         guard.limit(request)
         _check_length(request)
         if path is None:
-            raise Problem(404, "not_found", "there is nothing at this address")
+            raise Problem(404, "not_found", "not found")
         if path[:1] != ["api"]:
             guard.check_page(request)
             return page(request, path)
@@ -145,12 +145,14 @@ class Door:
     async def _operate(self, request: Request, path: list[str]) -> Response:
         found = self._routes.find(path)
         if found is None:
-            raise Problem(404, "not_found", "there is nothing at this address")
+            raise Problem(404, "not_found", "not found")
         methods, places = found
         operation = methods.get("GET" if request.method == "HEAD" else request.method)
         if operation is None:
             allow = sorted({*methods, *(("HEAD",) if "GET" in methods else ())})
-            raise Problem(405, "method_not_allowed", f"{request.method} does nothing here", {"Allow": ", ".join(allow)})
+            raise Problem(
+                405, "method_not_allowed", f"method {request.method} is not allowed here", {"Allow": ", ".join(allow)}
+            )
         request.state.operation = operation.name
         who = await self._allowed(request, operation, places)
         try:
@@ -168,5 +170,5 @@ class Door:
         if not who.may(operation.right):
             raise Problem(403, "forbidden", f"{who.name!r} is {who.role}: that needs the right to {operation.right}")
         if who.run and places.get("run") != who.run and operation.name != "who_am_i":
-            raise Problem(403, "forbidden", f"{who.name!r} may look at its own run, and at nothing else")
+            raise Problem(403, "forbidden", f"{who.name!r} can read its own run only")
         return who

@@ -113,15 +113,15 @@ class Guard:
         """A page of another name that resolves here (DNS rebinding) has another Host header."""
         hosts = request.headers.getlist("host")
         if len(hosts) != 1 or hosts[0].lower() not in self.hosts:
-            raise Problem(403, "wrong_host", f"this server does not answer to the name {', '.join(hosts)!r:.80}")
+            raise Problem(403, "wrong_host", f"unknown host {', '.join(hosts)!r:.80}")
 
     def check_origin(self, request: Request) -> None:
         """A browser says where a request comes from; other programs do not say anything."""
         origin, site = request.headers.get("origin"), request.headers.get("sec-fetch-site", "none")
         if origin is not None and origin.lower() not in self.origins:
-            raise Problem(403, "wrong_origin", f"requests from {origin!r:.80} are not taken")
+            raise Problem(403, "wrong_origin", f"origin {origin!r:.80} is not allowed")
         if site not in ("none", "same-origin"):
-            raise Problem(403, "wrong_origin", "requests from other sites are not taken")
+            raise Problem(403, "wrong_origin", "requests from other sites are not allowed")
 
     def check_page(self, request: Request) -> None:
         """A link in a mail may open the console, in a window of its own; nobody may load it into theirs."""
@@ -176,7 +176,7 @@ class Guard:
         found = self.users.by_key(key)
         if found is None:
             refused = {"WWW-Authenticate": 'Bearer realm="adjourn", error="invalid_token"'}
-            raise Problem(401, "unauthorized", "this key is not known", refused)
+            raise Problem(401, "unauthorized", "invalid API key", refused)
         return _identity(found)
 
     def _is_token(self, key: str) -> bool:
@@ -270,7 +270,7 @@ def _origin(text: str) -> str:
         or parts.path not in ("", "/")
         or "@" in parts.netloc
     ):
-        raise InvalidDefinition(f"an origin is written like 'https://ops.example.com', not {text!r:.80}")
+        raise InvalidDefinition(f"an origin must look like 'https://ops.example.com', got {text!r:.80}")
     port = "" if parts.port in (None, _port(parts.scheme)) else f":{parts.port}"
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     return f"{parts.scheme}://{host}{port}"

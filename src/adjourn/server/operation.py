@@ -78,7 +78,7 @@ class Operation:
     async def __call__(self, desk: "Desk", who: Identity, request: Request, path: dict[str, str]) -> Response:
         """Check the request, do it, and answer."""
         if any("\x00" in v or not v or len(v) > 400 for v in path.values()):
-            raise Problem(404, "not_found", "there is no such thing")
+            raise Problem(404, "not_found", "not found")
         query = read_query(self.query, request)
         body = await self._read_body(desk, request) if self.body is not None else {}
         call = Call(desk, desk.seen_from(request), who, request, path, query, body)
@@ -98,7 +98,7 @@ def idempotency_key(who: Identity, request: Request) -> str:
     """The Idempotency-Key, bound to who sent it; "" if there is none."""
     key = request.headers.get("idempotency-key", "")
     if len(key) > 200 or not key.isascii() or not key.isprintable():
-        raise Invalid("Idempotency-Key is a text of at most 200 printable ASCII characters")
+        raise Invalid("Idempotency-Key must be a string of at most 200 printable ASCII characters")
     return f"{len(who.name)}:{who.name}/{key}" if key else ""
 
 
@@ -114,9 +114,9 @@ def read_query(wanted: dict[str, Schema], request: Request) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in request.query_params.multi_items():
         if name not in wanted:
-            raise Invalid(f"there is no parameter {name!r:.60}", advice=f"there are {', '.join(wanted) or 'none'}")
+            raise Invalid(f"unknown query parameter {name!r:.60}", advice=f"allowed: {', '.join(wanted) or 'none'}")
         if name in found:
-            raise Invalid(f"the parameter {name!r} is there twice")
+            raise Invalid(f"query parameter {name!r} was given twice")
         found[name] = _typed(name, value, wanted[name])
     return found
 
@@ -126,15 +126,15 @@ def _typed(name: str, text: str, schema: Schema) -> Any:
     if schema.get("type") == "integer":
         digits = text.removeprefix("-")
         if not digits.isascii() or not digits.isdigit() or len(digits) > 16:
-            raise Invalid(f"{name} is a whole number, not {text!r:.40}")
+            raise Invalid(f"{name} must be an integer, got {text!r:.40}")
         value = int(text)
     elif schema.get("type") == "number":
         if len(text) > 40 or not _NUMBER.fullmatch(text):
-            raise Invalid(f"{name} is a number, not {text!r:.40}")
+            raise Invalid(f"{name} must be a number, got {text!r:.40}")
         value = float(text)
     elif schema.get("type") == "boolean":
         if text not in ("true", "false"):
-            raise Invalid(f"{name} is true or false, not {text!r:.40}")
+            raise Invalid(f"{name} must be true or false, got {text!r:.40}")
         value = text == "true"
     fits(schema, value, name)
     return value

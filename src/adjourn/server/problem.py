@@ -10,10 +10,22 @@ from adjourn.errors import AdjournError
 MAX_TEXT = 2000
 """Characters of a string in a problem."""
 TITLES = {
-    400: "Bad request", 401: "Who are you?", 403: "Not allowed", 404: "Not found", 405: "No such method", 408: "Too slow", 409: "Conflict",
-    413: "Too large", 415: "Not JSON", 422: "Invalid", 423: "Halted", 429: "Too many requests", 500: "Failed", 502: "Model failed",
+    400: "Bad request",
+    401: "Unauthorized",
+    403: "Forbidden",
+    404: "Not found",
+    405: "Method not allowed",
+    408: "Request timeout",
+    409: "Conflict",
+    413: "Payload too large",
+    415: "Unsupported media type",
+    422: "Invalid",
+    423: "Halted",
+    429: "Too many requests",
+    500: "Internal server error",
+    502: "Model failed",
     503: "Store failed",
-}  # fmt: skip
+}
 
 
 class Problem(Exception):

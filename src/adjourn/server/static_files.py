@@ -39,7 +39,7 @@ def _files() -> dict[str, bytes]:
 def page(request: Request, path: list[str]) -> Response:
     """A file by its name, or the page."""
     if request.method not in ("GET", "HEAD"):
-        raise Problem(405, "method_not_allowed", f"{request.method} does nothing here", {"Allow": "GET, HEAD"})
+        raise Problem(405, "method_not_allowed", f"method {request.method} is not allowed here", {"Allow": "GET, HEAD"})
     files = _files()
     name = path[-1] if len(path) == 1 and path[0] in files else INDEX
     if name not in files:

@@ -110,10 +110,10 @@ class Users:
             expires_in: seconds until the key expires; None: it does not.
         """
         if not name or len(name) > 100 or not name.isprintable() or name.startswith("@") or name != name.strip():
-            raise Invalid(f"a user's name is a short text that does not begin with '@', not {name!r:.80}")
+            raise Invalid(f"a user's name must be a short string that does not begin with '@', got {name!r:.80}")
         with self._changing_people():
             if (there := self.get(name)) is not None:
-                raise Invalid(f"there is a user {there.name!r} already", advice="remove them first, or make a new key")
+                raise Invalid(f"user {there.name!r} already exists", advice="remove them first, or make a new key")
             row = (name, _checked_role(role), _checked_groups(groups), self._now())
             self._db.execute("insert into user values (?, ?, ?, ?)", row)
             key = self._new_key(name, expires_in)
@@ -240,7 +240,7 @@ class Users:
 
     def _known(self, name: str) -> User:
         if (found := self.get(name)) is None:
-            raise NotFound(f"there is no user {name!r:.80}")
+            raise NotFound(f"user {name!r:.80} not found")
         return found
 
     def by_key(self, key: str) -> User | None:
@@ -390,7 +390,7 @@ def users_path(address: str) -> str:
 
 def _checked_role(role: str) -> str:
     if role not in ROLES:
-        raise Invalid(f"a role is one of {', '.join(ROLES)}, not {role!r:.40}")
+        raise Invalid(f"a role must be one of {', '.join(ROLES)}, got {role!r:.40}")
     return role
 
 

@@ -47,7 +47,7 @@ def placed(place: str) -> tuple[float, str, int]:
         at, number, scope = place.split("/", 2)
         return float(at), scope, int(number)
     except ValueError:
-        raise Invalid(f"{place!r:.80} is no place in the audit", advice="take it from the page before") from None
+        raise Invalid(f"{place!r:.80} is not a position in the audit", advice="take it from the page before") from None
 
 
 NUMBERED = ("seal", "seals", "anchor")

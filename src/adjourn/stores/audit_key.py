@@ -41,8 +41,8 @@ class SecretKey:
         """`secret`: at least 32 bytes."""
         if len(secret) < LENGTH:
             raise InvalidDefinition(
-                f"{SECRET} has {len(secret)} bytes",
-                advice=f'it needs at least {LENGTH}: export {SECRET}="$(openssl rand -hex 32)"',
+                f"{SECRET} has {len(secret)} bytes, and must have at least {LENGTH}",
+                advice=f'make one: export {SECRET}="$(openssl rand -hex 32)"',
             )
         self._secret = secret
         self.kid = self._mac(b"adjourn/audit-kid\0").hex()[:16]
@@ -131,7 +131,7 @@ def _keys(source: KeySource) -> list[AuditKey]:
         return [_private(text, os.fspath(source))]
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
     if not lines:
-        raise InvalidDefinition(f"there is no key in {os.fspath(source)!r}", advice="make one: adjourn keys new FILE")
+        raise InvalidDefinition(f"no key found in {os.fspath(source)!r}", advice="make one: adjourn keys new FILE")
     return list(map(_public, lines))
 
 
@@ -157,4 +157,4 @@ def _public(line: str) -> AuditKey:
             raise ValueError(words[0])
         return Ed25519Key(Ed25519PublicKey.from_public_bytes(base64.b64decode(words[1], validate=True)))
     except (ValueError, IndexError):
-        raise InvalidDefinition(f"a public key is a line like 'ed25519 BASE64 NAME', not {line!r:.80}") from None
+        raise InvalidDefinition(f"a public key must be a line like 'ed25519 BASE64 NAME', got {line!r:.80}") from None

@@ -121,7 +121,7 @@ class Anchor(msgspec.Struct, frozen=True):
         try:
             at = datetime.fromisoformat(when).timestamp()
         except ValueError:
-            raise Invalid(f"an anchor's time is written like 2026-01-31T09:30:00.000Z, not {when!r:.40}") from None
+            raise Invalid(f"an anchor's time must look like 2026-01-31T09:30:00.000Z, got {when!r:.40}") from None
         return cls(store, int(number), round(at, 3), hash, kid, sig)
 
     @property

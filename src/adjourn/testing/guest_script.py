@@ -87,7 +87,7 @@ class GuestScript:
         if self._failures:
             raise self._failures.pop(0)
         if turn >= len(self.turns):
-            raise Misused(f"the script has {len(self.turns)} replies", advice=f"this is number {turn + 1}")
+            raise Misused(f"the script has {len(self.turns)} replies, and reply {turn + 1} was requested")
         said = self.turns[turn]
         if isinstance(said, Block):
             if turn not in self._blocked:

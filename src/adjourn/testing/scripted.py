@@ -108,6 +108,6 @@ def _reply(reply: Any, request: ModelRequest) -> Reply:
             said += 20
             made.append(ToolCall(id=f"call_{request.index}_{number}", tool=part.tool, args=part.args))
         else:
-            raise InvalidDefinition(f"a scripted reply is a text or a list of call(...), not {part!r:.80}")
+            raise InvalidDefinition(f"a scripted reply must be a string or a list of call(...), got {part!r:.80}")
     words = sum(len(str(message)) for message in request.messages)
     return Reply(tuple(made), Usage(1, words // 4, max(1, said // 4)), "scripted")

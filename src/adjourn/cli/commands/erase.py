@@ -75,7 +75,9 @@ def _meant(db: str | None, run: str, reason: str, yes: bool, whole: bool) -> str
         options = ("--reason", reason, *(("--whole",) if whole else ()), "--yes")
         again = command(db, "erase", id, options=options)
         raise Invalid(
-            "nothing was erased", advice=f"it cannot be undone, so name the run whole, and say --yes: {again}"
+            "erasing cannot be undone, so it must be confirmed",
+            consequence="nothing was erased",
+            advice=f"give the full id of the run and --yes: {again}",
         )
     tell(f"  {visible(id)}  {visible(title)}")
     try:
@@ -115,7 +117,7 @@ def hold(
         _print_holds(with_runtime(db, lambda rt: rt.holds()), as_json)
         return
     if not (reason or lift):
-        raise Invalid("say why, with --reason: whoever is refused reads it")
+        raise Invalid("a hold needs a reason", advice="give one with --reason: it is shown when erasing is refused")
     name = person(db, by, right="admin", what="a legal hold").name
 
     async def work(rt: Runtime) -> list[Hold]:

@@ -160,7 +160,7 @@ def approve(
 ) -> None:
     """Let an action run, exactly as shown or as edited."""
     if scope not in ("once", "run"):
-        raise Invalid(f"--scope is 'once' or 'run', not {scope!r}")
+        raise Invalid(f"--scope must be 'once' or 'run', got {scope!r}")
     width: Literal["once", "run"] = "run" if scope == "run" else "once"
     edited = _object(edit) if edit else None
 

@@ -62,7 +62,7 @@ def requests(
     one = next((one for one in found if one.seq == at), None)
     if one is None:
         raise NotFound(
-            f"record {at} of run {run_id!r} is no model's reply",
+            f"record {at} of run {run_id!r} is not a model's reply",
             advice=f"{command(db, 'requests', run_id)} lists those that are",
         )
     if exactly:

@@ -143,7 +143,7 @@ def run(
     """
     if resume and (input is not None or run_id or session or label or after):
         raise Invalid(
-            "--resume goes on with a run that has its input already",
+            "--resume continues a run that has its input already",
             advice="leave INPUT, --id, --session, --label and --after out",
         )
     if fresh and (after or not session):
@@ -218,12 +218,12 @@ def _input(given: str | None, is_json: bool) -> Any:
     if not is_json:
         return text
     if text is None:
-        raise Invalid("--data says that INPUT is JSON, and there is no INPUT")
+        raise Invalid("--data says that INPUT is JSON, but INPUT is missing")
     return loads(text, what="INPUT")
 
 
 def _labels(given: list[str]) -> dict[str, str]:
     pairs = [one.partition("=") for one in given]
     if wrong := [name for name, found, _ in pairs if not found]:
-        raise Invalid(f"a label is written NAME=VALUE, not {wrong[0]!r}")
+        raise Invalid(f"a label must be NAME=VALUE, got {wrong[0]!r}")
     return {name: value for name, _, value in pairs}

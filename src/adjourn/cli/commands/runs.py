@@ -50,7 +50,7 @@ def runs(
     """List runs, newest first."""
     name, found, value = label.partition("=")
     if label and not found:
-        raise Invalid(f"a label is written NAME=VALUE, not {label!r}")
+        raise Invalid(f"a label must be NAME=VALUE, got {label!r}")
 
     async def work(rt: Runtime) -> tuple[list[LoadedRun], int, float]:
         before = (await find_run(rt, after)).id if after else ""

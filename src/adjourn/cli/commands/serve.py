@@ -158,9 +158,7 @@ def serve(
     try:
         event_loop.run(serve_until_signal(address, loaded, host=host, port=port, ready=ready, **options))
     except OSError as e:  # an address that is nobody's, a certificate that is none
-        raise Invalid(
-            f"{host}:{port} cannot be served: {e.strerror or e}", advice="look at --host and --certfile"
-        ) from e
+        raise Invalid(f"{host}:{port} cannot be served: {e.strerror or e}", advice="check --host and --certfile") from e
     say(Text("Stopped. Nothing is lost.", style=DIM))
 
 
@@ -175,7 +173,7 @@ def _loaded(programs: list[str], resources: str) -> tuple[list[Agent[Any] | Flow
 def _check_files(certfile: str, keyfile: str, users: str) -> None:
     for file in (certfile, keyfile, users):
         if file and not Path(file).is_file():
-            raise Invalid(f"there is no file {file!r}")
+            raise Invalid(f"file {file!r} not found")
     if bool(certfile) != bool(keyfile):
         raise Invalid("HTTPS takes both --certfile and --keyfile")
 

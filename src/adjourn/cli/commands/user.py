@@ -73,7 +73,7 @@ def _path(db: str | None, file: str, new: bool) -> str:
 
     if file:
         if not new and not Path(file).is_file():
-            raise Invalid(f"there is no file {file!r}", advice=f"`adjourn user add NAME --users {file}` makes it")
+            raise Invalid(f"file {file!r} not found", advice=f"`adjourn user add NAME --users {file}` makes it")
         return file
     address = address_of(db)
     if not new:
@@ -178,7 +178,7 @@ def groups(
     with _users(db, file) as users:
         user = users.set_groups(name, group or ()) if group or none else users.get(name)
     if user is None:
-        raise NotFound(f"there is no user {name!r:.80}")
+        raise NotFound(f"user {name!r:.80} not found")
     _print_user(user, as_json)
 
 

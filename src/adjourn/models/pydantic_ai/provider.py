@@ -154,7 +154,7 @@ def _build(name: str) -> "ProviderModel":
         said = str(e).partition(" To try Pydantic AI")[0]
         if said.startswith("Unknown model"):
             raise InvalidDefinition(
-                f"model {name!r}: no such provider ({said})",
+                f"model {name!r}: unknown provider ({said})",
                 advice="write it as 'provider:model', for example 'openai:gpt-5-mini' (pip install 'adjourn[openai]')",
             ) from e
         kind = "auth" if re.search(r"api.?key|credential", said, re.IGNORECASE) else "invalid_request"

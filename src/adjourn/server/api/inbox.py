@@ -145,7 +145,7 @@ async def watch_run(c: Call) -> Any:
     """A run's events from where the client was."""
     last = c.request.headers.get("last-event-id", "") or str(c.query.get("after", 0))
     if not last.isascii() or not last.isdigit() or len(last) > 16:
-        raise Invalid(f"Last-Event-ID is the number of a record, not {last!r:.40}")
+        raise Invalid(f"Last-Event-ID must be the number of a record, got {last!r:.40}")
     row = await c.rt.store.get(c.path["run"])
     if row.status in ENDED and row.seq <= int(last):
         return Response(status_code=204)  # a browser would otherwise ask again for ever
@@ -245,7 +245,7 @@ async def list_audit(c: Call) -> Any:
 async def verify_audit(c: Call) -> Any:
     """Check everything; one at a time, because it reads everything."""
     if c.desk.verifying.locked():
-        raise Problem(429, "busy", "somebody is checking already; wait for them", {"Retry-After": "5"})
+        raise Problem(429, "busy", "a verification is already running; try again later", {"Retry-After": "5"})
     async with c.desk.verifying:
         return VerificationView.of(await c.rt.verification())
 

@@ -29,7 +29,7 @@ async def add_endpoint(c: Call) -> Any:
     except Invalid as e:  # it is written as it should be, so it is where it leads to
         raise NotAllowed(e.what, consequence=e.consequence, advice=e.advice) from None
     if any(e.name == b["name"] for e in await c.rt.store.endpoints()):
-        raise Conflict(f"there is an endpoint {b['name']!r} already", advice="remove it first")
+        raise Conflict(f"endpoint {b['name']!r} already exists", advice="remove it first")
     put = Endpoint(b["name"], "webhook", b["url"], secret, tuple(b.get("topics", ())))
     await c.rt.store.endpoints(put, by=c.who.name, origin=c.rt.origin)
     return NewEndpoint(name=put.name, secret=secret)
@@ -39,7 +39,7 @@ async def remove_endpoint(c: Call) -> Any:
     """Tell it nothing more."""
     name = c.body["name"]
     if all(e.name != name for e in await c.rt.store.endpoints()):
-        raise NotFound(f"there is no endpoint {name!r:.80}")
+        raise NotFound(f"endpoint {name!r:.80} not found")
     await c.rt.store.endpoints(drop=name, by=c.who.name, origin=c.rt.origin)
     return DONE
 
@@ -70,5 +70,5 @@ async def _dead(c: Call) -> Any:
     n = c.body["n"]
     found = await c.rt.store.letters("dead", after=n - 1, limit=1)
     if not found or found[0].n != n:
-        raise NotFound(f"there is no dead letter {n}")
+        raise NotFound(f"undelivered notification {n} not found")
     return found[0]

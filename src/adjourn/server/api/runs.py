@@ -23,6 +23,7 @@ from adjourn.errors import (
     RunExists,
     StaleDecision,
     UnknownRun,
+    bare,
 )
 from adjourn.runtime.answers import MISSING
 from adjourn.runtime.retry_verbs import Retried
@@ -182,7 +183,7 @@ async def _check_person(c: Call, run: str) -> None:
     row, state = await c.desk.folds.of(run)
     agents = {row.program, *(t.agent for t in state.threads.values())}
     if c.who.name.startswith("@") or c.who.name in agents:
-        raise NotAllowed(f"{c.who.name!r} is a run or its agent: people decide, not those who ask")
+        raise NotAllowed(f"{bare(c.who.name)} is this run or its agent; an agent cannot decide its own requests")
 
 
 async def _decided(c: Call, found: Interrupt, decide: Callable[[str], Awaitable[int]]) -> Any:

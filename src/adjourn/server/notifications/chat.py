@@ -26,7 +26,7 @@ def check_address(url: str) -> None:
     """Raise `Invalid` if Apprise does not know such an address."""
     if not _apprise().Apprise().add(url):
         raise Invalid(
-            f"Apprise knows no service for {url.partition('://')[0]!r:.40}://…", advice="see its list of services"
+            f"Apprise has no service for {url.partition('://')[0]!r:.40}://…", advice="see its list of services"
         )
 
 

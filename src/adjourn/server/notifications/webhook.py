@@ -81,7 +81,7 @@ def check_url(url: str, allow: Sequence[Network] = ()) -> SplitResult:
         or not url.isprintable()
         or " " in url
     ):
-        raise Invalid(f"an endpoint is written like 'https://example.com/hook', not {url!r:.200}")
+        raise Invalid(f"an endpoint must look like 'https://example.com/hook', got {url!r:.200}")
     if parts.username is not None or parts.password is not None or parts.fragment or "\\" in url:
         raise Invalid("an endpoint's URL has no user, password or fragment in it")
     if parts.scheme == "http" and not allow:

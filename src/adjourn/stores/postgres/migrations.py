@@ -41,8 +41,8 @@ def pending(version: int, where: str) -> list[tuple[int, str]]:
     """What is to be done from this version on; raises `StoreError` if a newer Adjourn has made it."""
     found = scripts()
     if version > found[-1][0]:
-        text = f"its schema is {version}, and this version of Adjourn knows {found[-1][0]}: use a newer one"
-        raise StoreError(f"{where}: {text}", consequence="nothing was changed")
+        text = f"{where} was created by a newer version (schema {version}, supported up to {found[-1][0]})"
+        raise StoreError(text, consequence="nothing was changed", advice="upgrade Adjourn")
     return [(number, text) for number, text in found if number > version]
 
 

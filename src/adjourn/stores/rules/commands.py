@@ -54,6 +54,7 @@ from adjourn.errors import (
     StaleDecision,
     UnknownInterrupt,
     UnknownRun,
+    bare,
 )
 from adjourn.stores.protocol import RunRow
 from adjourn.stores.rules.interrupt_row import InterruptRow
@@ -167,7 +168,7 @@ def admit(sheet: Sheet, row: RunRow, command: Command) -> None:
     if isinstance(command, Emitted):
         _admit_event(sheet, row, command)
     if isinstance(command, Accepted) and (command.by.startswith("@") or is_known(command.by, (row.id, row.program))):
-        raise NotAllowed(f"{command.by!r} is a run or its agent: people accept a changed program, not what runs")
+        raise NotAllowed(f"{bare(command.by)} is this run or its agent; only a person can accept a changed agent")
     if after(row.status, command) is None:
         resuming = isinstance(command, Resumed)
         advice = "answer its interrupts instead" if resuming and row.status == Status.WAITING else ""
@@ -182,13 +183,14 @@ def _admit_decision(sheet: Sheet, row: RunRow, command: Decided) -> None:
     shown = public_id(row.id, command.i)
     machines = (row.id, row.program, *getattr(opened_by(sheet, found), "under", ()))
     if command.by.startswith("@") or is_known(command.by, machines):
-        raise NotAllowed(f"{command.by!r} is a run or its agent: people decide, not those who ask")
+        raise NotAllowed(f"{bare(command.by)} is this run or its agent; an agent cannot decide its own requests")
     if found.state == "decided":
         raise AlreadyDecided(shown, found.by)
     if found.state != "open":
         sender = f", from {found.by!r}" if found.by else ""
         ended = f"the run is {row.status.value}" if row.status in ENDED else "it no longer applies"
-        raise InterruptClosed(shown, {"void": ended, "event": f"its event came{sender}"}.get(found.state, found.state))
+        why = {"void": ended, "event": f"the event it was waiting for arrived{sender}"}
+        raise InterruptClosed(shown, why.get(found.state, found.state))
     if found.expires and sheet.now >= found.expires:
         raise InterruptClosed(shown, "it expired")
     agrees = command.verdict == "approve" or (found.kind == "in_doubt" and command.value == {"choice": "run"})
@@ -209,10 +211,12 @@ def _admit_decision(sheet: Sheet, row: RunRow, command: Decided) -> None:
 def _admit_shape(shown: str, found: InterruptRow, command: Decided) -> None:
     """What no fold could take in is not recorded. Whether an answer fits its schema is for its sender to check."""
     if found.kind in ("timer", "event"):
-        raise InvalidAnswer(f"interrupt {shown!r} waits for {'time' if found.kind == 'timer' else 'an event'}")
+        raise InvalidAnswer(f"interrupt {bare(shown)} is waiting for {'time' if found.kind == 'timer' else 'an event'}")
     if (found.kind == "approval") == (command.verdict == "value"):
         wants = "an approval or a denial" if found.kind == "approval" else "a value"
-        raise InvalidAnswer(f"interrupt {shown!r} ({found.kind}) takes {wants}, not {command.verdict!r}")
+        raise InvalidAnswer(
+            f"interrupt {bare(shown)} ({found.kind}) must be answered with {wants}, got {command.verdict!r}"
+        )
     if command.edit is not None and found.approvers > 1:
         raise InvalidAnswer(
             f"interrupt {shown!r} needs {found.approvers} approvers, who must agree to the same arguments: "
@@ -224,7 +228,7 @@ def _admit_shape(shown: str, found: InterruptRow, command: Decided) -> None:
     if not isinstance(value, dict) or "choice" not in value:
         raise InvalidAnswer(f"interrupt {shown!r} ({found.kind}) takes {{'choice': …}}, not {value!r:.80}")
     if type(value.get("amount", 0)) not in (int, float):  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
-        raise InvalidAnswer(f"interrupt {shown!r}: amount is a number, not {value['amount']!r:.80}")
+        raise InvalidAnswer(f"interrupt {shown!r}: amount must be a number, got {value['amount']!r:.80}")
 
 
 def _admit_approver(sheet: Sheet, row: RunRow, found: InterruptRow, command: Decided) -> None:
@@ -275,9 +279,11 @@ def _admit_event(sheet: Sheet, row: RunRow, command: Emitted) -> None:
             continue
         shown = public_id(row.id, found.i)
         if not command.decides:
-            raise NotAllowed(f"the event {command.event!r} answers {shown!r}: that is for somebody who may decide")
+            raise NotAllowed(
+                f"the event {command.event!r} answers {bare(shown)}: only a person who can decide can send it"
+            )
         if command.by.startswith("@") or is_known(command.by, (row.id, row.program)):
-            raise NotAllowed(f"{command.by!r} is a run or its agent: people decide, not those who ask")
+            raise NotAllowed(f"{bare(command.by)} is this run or its agent; an agent cannot decide its own requests")
         if found.expires and sheet.now >= found.expires:
             raise InterruptClosed(shown, "it expired")
         check_sealed(sheet, row.id, command)

@@ -30,6 +30,7 @@ from adjourn.errors import (
     RunErased,
     StoreError,
     Unauthorised,
+    bare,
 )
 from adjourn.stores.audit import chain
 from adjourn.stores.misfit import Misfit
@@ -43,6 +44,7 @@ from adjourn.stores.rules.values import Ask
 
 UPGRADE = "upgrade"
 """The verb of the audit."""
+NOT_WRITTEN = "nothing of this worker was written"
 
 
 class Taken(msgspec.Struct, frozen=True):
@@ -101,7 +103,7 @@ def acquire(sheet: Sheet, taken: Taken) -> Lease | None:
     halts = sheet.halted()
     owner, until = row.worker, sheet.until
     if is_held(owner, until, now, taken.replaces, taken.spares):
-        raise LeaseBusy(f"run {row.id!r} is being advanced by {row.worker!r}")
+        raise LeaseBusy(f"worker {bare(row.worker)} is running run {bare(row.id)}")
     if not row.due(now, halts) or sheet.ahead:
         return None
     row.epoch += 1
@@ -133,7 +135,10 @@ def _held(sheet: Sheet, lease: Lease) -> RunRow:
     if row.erased:  # also what a body comes to late is not recorded
         raise RunErased(row.id, row.title)
     if row.epoch != lease.epoch:
-        raise LeaseLost(f"run {lease.run!r} is at epoch {row.epoch}", advice=f"{lease.worker!r} had {lease.epoch}")
+        raise LeaseLost(
+            f"another worker (epoch {row.epoch}) has run {bare(lease.run)}; worker {bare(lease.worker)} had epoch {lease.epoch}",
+            consequence=NOT_WRITTEN,
+        )
     return row
 
 
@@ -191,8 +196,9 @@ def commit(sheet: Sheet, lease: Lease, facts: Sequence[Fact], moves: Sequence[Mo
     row = _held(sheet, lease)
     if row.seq < seen:
         raise LeaseLost(
-            f"run {lease.run!r} has {row.seq} records",
-            advice=f"{lease.worker!r} has seen {seen}: the store was restored under it",
+            f"run {bare(lease.run)} has {row.seq} records, but worker {bare(lease.worker)} has seen {seen}: "
+            "the store was restored from a backup",
+            consequence=NOT_WRITTEN,
         )
     halts = sheet.halted()
     tail = sheet.tail(seen) if row.seq > seen else []
@@ -257,7 +263,7 @@ def _authorised(sheet: Sheet, row: RunRow, intended: Intended, now: float, trust
     """Behind a gated intent stand decisions, here and now: from the records that say so, whatever led to it."""
     found = sheet.interrupt(intended.grant) if intended.grant else None
     if found is None:
-        raise Unauthorised(row.id, intended.call, intended.tool, "nobody was asked")
+        raise Unauthorised(row.id, intended.call, intended.tool, "no person was asked")
     asked = opened_by(sheet, found)
     if not isinstance(asked, Asked):
         raise Unauthorised(row.id, intended.call, intended.tool, "people were asked something else")

@@ -102,8 +102,7 @@ def put_endpoint(sheet: Sheet, put: Endpoint | None, drop: str, by: str, origin:
         unknown = [t for t in put.topics if t not in TOPICS]
         if not put.name or len(put.name) > 100 or not put.name.isprintable() or unknown:
             raise Invalid(
-                f"an endpoint has a short name, and topics among {', '.join(TOPICS)}",
-                advice=f"not {unknown or put.name!r:.80}",
+                f"an endpoint must have a short name and topics among {', '.join(TOPICS)}, got {unknown or put.name!r:.80}"
             )
         told = {"endpoint": put.name, "kind": put.kind, "topics": list(put.topics), "digest": endpoint_digest(put)}
         sheet.audited("", {"verb": "add endpoint", "by": by, "from": origin, **told})

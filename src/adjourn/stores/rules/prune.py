@@ -40,7 +40,7 @@ def _refusal(row: RunRow, wanted: Pruning) -> Refused | None:
         return Refused(row.id, PRUNE, row.status.value, advice="only a run that has ended can be pruned")
     if row.seq != wanted.seq:
         why = f"it is at record {row.seq}, not at {wanted.seq}"
-        return Refused(row.id, PRUNE, row.status.value, why, advice="look at it again")
+        return Refused(row.id, PRUNE, row.status.value, why, advice="check it again")
     if row.updated_at > wanted.before:
         return Refused(row.id, PRUNE, row.status.value, "its last record is too recent")
     return None

@@ -27,11 +27,11 @@ def seal(sheet: Sheet, key: AuditKey | None, after: Seal | None) -> Seal | None:
     """See `Store.seal`."""
     store, last = sheet.store_id(), sheet.seal()
     if not store:
-        raise AuditBroken("the id of the store is missing: somebody has changed it", consequence="nothing was sealed")
+        raise AuditBroken("the id of the store is missing: the store was modified", consequence="nothing was sealed")
     if after is not None and sheet.seal(after.k) != after:
         raise AuditBroken(
-            f"seal {after.k}, which this process has made or seen, is not there any more: somebody has changed the store. "
-            "Nothing was sealed",
+            f"seal {after.k}, which this process has made or read, is no longer in the store: the store was modified",
+            consequence="nothing was sealed",
             advice="compare it with a copy, and with your last anchor: adjourn audit verify --since ANCHOR",
         )
     if key is None and last is not None and last.kid:

@@ -42,8 +42,8 @@ def check_sealed(sheet: Sheet, run: str, record: Sealed) -> None:
     apart = abs(record.seal.at - sheet.now)
     if apart > LEEWAY:
         raise Invalid(
-            f"the decision was signed {apart:.0f} s from now by this store's clock",
-            advice=f"at most {LEEWAY:.0f} are accepted: set the clocks, and decide again",
+            f"the decision was signed {apart:.0f} s from now by this store's clock, and at most {LEEWAY:.0f} s are allowed",
+            advice="set the clocks, and decide again",
         )
 
 

@@ -20,7 +20,7 @@ def connect(path: str) -> Any:  # apsw's types are not complete
     """A connection set up as every one of ours must be; refuses what would break the promises."""
     folder = os.path.dirname(os.path.abspath(path))
     if not os.path.isdir(folder):
-        raise StoreError(f"there is no folder {folder!r} for the database", advice="create it, or use another path")
+        raise StoreError(f"directory {folder!r} does not exist", advice="create it, or use another path")
     try:
         new = not os.path.exists(path)
         db: Any = apsw.Connection(path)
@@ -73,7 +73,7 @@ def refuse_foreign(db: Any, path: str) -> None:
     db.execute("commit")
     if not tables >= {"run", "journal"} if version else tables:
         raise StoreError(
-            f"{path!r} is a database of something else", consequence="nothing was changed", advice="use another path"
+            f"{path!r} is not an Adjourn database", consequence="nothing was changed", advice="use another path"
         )
 
 

@@ -44,9 +44,9 @@ def pending(version: int, where: str) -> list[tuple[int, str]]:
     """What a store at `version` still needs; refuses a store made by a newer Adjourn."""
     if version > (known := newest()):
         raise StoreError(
-            f"{where} has schema {version}",
+            f"{where} was created by a newer version (schema {version}, supported up to {known})",
             consequence="nothing was changed",
-            advice=f"this Adjourn knows {known}: use a newer Adjourn",
+            advice="upgrade Adjourn",
         )
     return migrations(version)
 

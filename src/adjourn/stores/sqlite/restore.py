@@ -76,13 +76,13 @@ def _places(backup: str, path: str) -> tuple[str, str]:
     backup, path = os.path.realpath(backup), os.path.realpath(path)
     folder = os.path.dirname(path)
     if not os.path.isfile(backup):
-        raise NotFound(f"there is no backup {backup!r}", consequence="nothing was changed")
+        raise NotFound(f"backup {backup!r} not found", consequence="nothing was changed")
     if os.path.exists(path) and os.path.samefile(backup, path):
         raise Invalid(
             f"{backup!r} is the database itself", consequence="nothing was changed", advice="name a backup of it"
         )
     if not os.path.isdir(folder):
-        raise StoreError(f"there is no folder {folder!r} for the database", advice="create it, or use another path")
+        raise StoreError(f"directory {folder!r} does not exist", advice="create it, or use another path")
     return backup, path
 
 

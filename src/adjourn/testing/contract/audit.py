@@ -294,7 +294,7 @@ class Sealing(Ground):
         assert seal is not None
         await store.create(started("r2"))
         for lost in (Seal(seal.k, seal.at, seal.prev, seal.body, b"x" * 32), Seal(9, 0.0, b"", "[]", b"")):
-            with pytest.raises(AuditBroken, match="Nothing was sealed"):
+            with pytest.raises(AuditBroken, match="nothing was sealed"):
                 await store.seal(after=lost)
         assert await store.seals() == [seal]
         assert await store.seal(after=seal) is not None

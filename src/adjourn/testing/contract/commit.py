@@ -162,7 +162,7 @@ class Fencing(Ground):
         clock.advance(TTL)
         await claim(store, worker="w2")
         async with unchanged(store):
-            with pytest.raises(LeaseLost, match="'w1'"):
+            with pytest.raises(LeaseLost, match="worker w1 had epoch"):
                 await commit(store, lease, [replied("send")], [send()])
 
     async def test_a_newer_epoch_refuses_even_an_empty_commit(self, store: Store, clock: FakeClock) -> None:

@@ -241,7 +241,7 @@ class Emitting(Ground):
         await suspend(store, await begin(store), kind="event", event="paid")
         await store.deliver("r1", Emitted(event="paid"))
         async with unchanged(store):
-            with pytest.raises(InterruptClosed, match="its event came"):
+            with pytest.raises(InterruptClosed, match="the event it was waiting for arrived"):
                 await store.deliver("r1", answer("me first"))
 
 

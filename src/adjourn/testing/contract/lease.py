@@ -108,7 +108,7 @@ class Acquiring(Ground):
         await begin(store)
         clock.advance(TTL - 1)
         async with unchanged(store):
-            with pytest.raises(LeaseBusy, match="'w1'"):
+            with pytest.raises(LeaseBusy, match="worker w1 is running run"):
                 await store.acquire("r1", "w2", TTL)
 
     async def test_a_worker_is_busy_with_its_own_run_too(self, store: Store) -> None:

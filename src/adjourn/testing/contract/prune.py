@@ -151,7 +151,7 @@ class Pruned(Ground):
         await told(store)
         row = await store.get("r1")
         async with unchanged(store):
-            with pytest.raises(Refused, match="look at it again"):
+            with pytest.raises(Refused, match="check it again"):
                 await store.prune("r1", Pruning(row.seq - 1, FOREVER))
             with pytest.raises(Refused, match="too recent"):
                 await store.prune("r1", Pruning(row.seq, row.updated_at - 0.001))
