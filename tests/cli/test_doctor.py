@@ -80,7 +80,7 @@ def test_schemas_of_another_time(adjourn: Run, waiting: str) -> None:
     old = findings(adjourn)
     assert old["schema"]["level"] == "look" and old["journals"]["level"] == "look"
     change("pragma user_version = 999")
-    assert adjourn("doctor").code == 1 and "newer version" in adjourn("doctor").out
+    assert adjourn("doctor").code == 1 and "newer Adjourn" in adjourn("doctor").out
 
 
 @pytest.mark.parametrize(
