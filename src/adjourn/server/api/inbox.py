@@ -116,7 +116,7 @@ async def list_requests(c: Call) -> Any:
 
     items = await asyncio.to_thread(made)  # all of a long conversation is read and hashed
     if at is not None and not items:
-        raise NotFound(f"record {at} of run {run!r} is no model's reply")
+        raise NotFound(f"record {at} of run {run!r} is not a model's reply")
     return {"items": items, "after": str(items[-1].seq) if at is None and len(items) == limit else None}
 
 
